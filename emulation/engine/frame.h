@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame in flight: bytes with room in front, kept in pools so that forwarding allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace railyard {
+
+struct Frame {
+    static constexpr std::uint32_t kHeadroom = 128;
+
+    std::uint32_t start = 0, length = 0, capacity = 0;
+    std::uint8_t size_class = 0;
+    // Whose receive buffer this frame holds, until it has left the switch.
+    std::int32_t held_channel = -1;
+    std::uint32_t held_bytes = 0;
+    std::uint8_t held_vl = 0;
+    std::uint8_t vl = 0;
+    std::unique_ptr<std::uint8_t[]> buffer;
+
+    std::uint8_t* data() { return buffer.get() + start; }
+    const std::uint8_t* data() const { return buffer.get() + start; }
+    std::string_view view() const { return {reinterpret_cast<const char*>(data()), length}; }
+};
+
+class FramePool {
+   public:
+    Frame* take(const void* bytes, std::size_t length) {
+        std::uint8_t size_class = 0;
+        while ((kSmallest << size_class) < length + Frame::kHeadroom) ++size_class;
+        auto& free = free_[size_class];
+        Frame* frame;
+        if (free.empty()) {
+            owned_.push_back(std::make_unique<Frame>());
+            frame = owned_.back().get();
+            frame->size_class = size_class;
+            frame->capacity = static_cast<std::uint32_t>(kSmallest << size_class);
+            frame->buffer = std::make_unique_for_overwrite<std::uint8_t[]>(frame->capacity);
+        } else {
+            frame = free.back();
+            free.pop_back();
+        }
+        frame->start = Frame::kHeadroom;
+        frame->length = static_cast<std::uint32_t>(length);
+        frame->held_channel = -1;
+        frame->vl = 0;
+        std::memcpy(frame->data(), bytes, length);
+        return frame;
+    }
+    void give(Frame* frame) { free_[frame->size_class].push_back(frame); }
+
+   private:
+    static constexpr std::size_t kSmallest = 256;
+    std::array<std::vector<Frame*>, 40> free_;
+    std::vector<std::unique_ptr<Frame>> owned_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COUNTERS_P4
+#define COUNTERS_P4
+
+// Counts a refused frame by its reason and drops it.
+control Refuse(inout metadata_t meta, inout standard_metadata_t std) {
+    @name("drops")
+    counter(DROP_COUNTERS, CounterType.packets) drops;
+
+    apply {
+        drops.count((bit<32>)(bit<8>)meta.reason);
+        mark_to_drop(std);
+    }
+}
+
+// Packets and bytes sent, by port and VL: index = port * 4 + VL.
+control CountTransmit(in headers_t hdr, in standard_metadata_t std) {
+    @name("tx_by_port_vl")
+    counter(PORT_VL_COUNTERS, CounterType.packets_and_bytes) tx_by_port_vl;
+
+    apply {
+        tx_by_port_vl.count((bit<32>)(std.egress_port ++ hdr.lph.vl[1:0]));
+    }
+}
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The VL of the next link follows from the turn: the direction of the hop a frame came by and of the hop it leaves
+// by, whatever steered it. So no source can name a VL that closes a cycle of waiting links (UB-Mesh, section 4.1, TFC).
+#ifndef VL_TURN_P4
+#define VL_TURN_P4
+
+control VlTurn(inout headers_t hdr, inout metadata_t meta) {
+    action depart(group_t group, bit<1> up) {
+        meta.out_group = group;
+        meta.out_up = up;
+    }
+    action no_port() {
+        meta.reason = drop_reason_t.NO_PORT;
+    }
+    @name("departure")
+    table departure {
+        key = { meta.egress_port: exact @name("port"); }
+        actions = { depart; no_port; }
+        const default_action = no_port();
+        size = PORT_SIZE;
+    }
+
+    action set_vl(vl_t vl) {
+        hdr.lph.vl = vl;
+    }
+    action no_turn() {
+        meta.reason = drop_reason_t.VL;
+    }
+    @name("vl_turn")
+    table vl_turn {
+        key = {
+            meta.in_group: exact @name("in_group");
+            meta.in_up: exact @name("in_up");
+            meta.out_group: exact @name("out_group");
+            meta.out_up: exact @name("out_up");
+            meta.vl: exact @name("vl");
+        }
+        actions = { set_vl; no_turn; }
+        const default_action = no_turn();
+        size = VL_TURN_SIZE;
+    }
+
+    apply {
+        if (departure.apply().hit) {
+            vl_turn.apply();
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Capacities and constants, in one place.
+#ifndef SIZE_P4
+#define SIZE_P4
+
+#define ALL_PATH_SIZE 32768
+#define SEGMENT_SIZE 64
+#define LINEAR_SIZE 1024
+#define PORT_SIZE 512
+#define VL_TURN_SIZE 512
+#define PORT_VL_COUNTERS 2048
+#define DROP_COUNTERS 16
+
+#define CPU_PORT 510
+
+// Ethernet carries a UB link across a Linux interface: IEEE local experimental type.
+const bit<16> ETHERTYPE_UB = 0x88B5;
+
+// LPH.cfg: what follows the link packet header.
+const bit<4> CFG_CNA16 = 0x6;        // UnifiedBus code: CNA16 network header
+const bit<4> CFG_SOURCE_ROUTE = 0xC; // this testbed's: source-route header, then network header
+
+// UB-Mesh, section 4.1: an 8-byte header with a 12-bit bitmap and six instructions.
+const bit<4> MAX_HOPS = 12;
+const bit<4> MAX_INSTRUCTIONS = 6;
+
+// A flit is 20 bytes, a block 32 flits, a packet 16 blocks (UnifiedBus base specification, data link layer).
+const bit<5> FLIT_BYTES = 20;
+const bit<5> SRH_BYTES = 8;
+
+// Direction group of the port that leads to the NPU's own side; mesh groups start at 1.
+const bit<3> GROUP_LOCAL = 0;
+
+// Data enters on VL 0; responses and management on VL 2.
+const bit<4> VL_DATA = 0;
+const bit<4> VL_RESPONSE = 2;
+
+#endif

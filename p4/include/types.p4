@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TYPES_P4
+#define TYPES_P4
+
+typedef bit<9> port_t;
+typedef bit<16> cna_t;
+typedef bit<4> vl_t;
+typedef bit<3> group_t;
+
+// Index of the drop counter: why a frame was not forwarded.
+enum bit<8> drop_reason_t {
+    NONE = 0,
+    TRUNCATED = 1,
+    ETHERTYPE = 2,
+    CFG = 3,
+    INSTRUCTIONS = 4,
+    HOPS = 5,
+    NO_PORT = 6,
+    NO_ROUTE = 7,
+    VL = 8,
+    ARRIVAL = 9,
+    LENGTH = 10
+}
+
+struct metadata_t {
+    bool from_host;
+    bool routed;          // the egress port is to be decided; false: a packet-out named it
+    port_t egress_port;   // decided egress port
+    bit<4> bucket;        // path bucket: low bits of NTH.lb
+    bit<16> base;
+    bit<8> shift;
+    bit<16> mask;
+    bit<16> index;
+    group_t in_group;     // direction of the hop the frame came by
+    bit<1> in_up;
+    group_t out_group;    // direction of the hop it leaves by
+    bit<1> out_up;
+    vl_t vl;
+    drop_reason_t reason;
+}
+
+#endif

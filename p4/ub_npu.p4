@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The UB controller of an NPU: source, transit router and sink in one (UB-Mesh, section 3: NPUs that route).
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/size.p4"
+#include "include/types.p4"
+#include "include/headers.p4"
+#include "include/parser.p4"
+#include "include/deparser.p4"
+#include "control/intake.p4"
+#include "control/length.p4"
+#include "control/all_path.p4"
+#include "control/linear_route.p4"
+#include "control/source_route.p4"
+#include "control/vl_turn.p4"
+#include "control/deliver.p4"
+#include "control/counters.p4"
+
+control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Intake() intake;
+    AllPath() all_path;
+    SourceRoute() source_route;
+    VlTurn() vl_turn;
+    Deliver() deliver;
+    Refuse() refuse;
+
+    apply {
+        intake.apply(hdr, meta, std);
+        if (meta.reason == drop_reason_t.NONE && meta.routed) {
+            if (meta.from_host && !hdr.srh.isValid()) {
+                all_path.apply(hdr, meta);
+            }
+            if (meta.reason == drop_reason_t.NONE) {
+                source_route.apply(hdr, meta);
+            }
+        }
+        if (meta.reason == drop_reason_t.NONE) {
+            vl_turn.apply(hdr, meta);
+        }
+        if (meta.reason == drop_reason_t.NONE) {
+            deliver.apply(hdr, meta, std);
+        }
+        if (meta.reason != drop_reason_t.NONE) {
+            refuse.apply(meta, std);
+        }
+    }
+}
+
+control UbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    CountTransmit() count;
+
+    apply {
+        count.apply(hdr, std);
+        if (std.egress_port == CPU_PORT) {
+            hdr.packet_in.setValid();
+            hdr.packet_in.ingress_port = std.ingress_port;
+            hdr.packet_in.pad = 0;
+        }
+    }
+}
+
+V1Switch(UbParser(), NoChecksum(), UbIngress(), UbEgress(), NoChecksum(), UbDeparser()) main;
