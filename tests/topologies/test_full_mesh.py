@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+from math import prod
+
+import pytest
+
+from topologies import TopologyError, full_mesh
+from topologies.checks import problems
+
+
+@pytest.mark.parametrize("dims", [[2], [8], [4, 4], [2, 3, 4], [8, 8, 2], [2, 2, 2, 2]])
+def test_counts_follow_from_the_dimensions(dims: list[int]) -> None:
+    mesh = full_mesh(dims)
+    nodes, degree = prod(dims), sum(size - 1 for size in dims)
+    assert len(mesh.nodes) == nodes
+    assert len(mesh.links) == nodes * degree // 2
+    assert all(len(node.ports) == degree + 1 for node in mesh.nodes)
+    assert problems(mesh) == []
+
+
+def test_pod_sized_mesh_has_the_published_degree() -> None:
+    pod = full_mesh([8, 8, 4, 4], lanes=2)
+    assert len(pod.nodes) == 1024
+    assert len(pod.neighbours("npu1023")) == 20
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ([], r"dims \[\]: every dimension needs at least two"),
+        ([8, 1], r"dims \[8, 1\]: every dimension"),
+        ([8, 0], r"dims \[8, 0\]: every dimension"),
+        ([-3], r"dims \[-3\]: every dimension"),
+        ([257], r"256 ports a node, and a source route counts to 255"),
+        ([16, 16, 16, 16], r"65536 nodes, and addresses count to 8192"),
+        ([5, 5, 5, 5, 5], r"addresses need 18 bits of 16"),
+    ],
+)
+def test_dimensions_that_cannot_be_built_are_refused(dims: list[int], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        full_mesh(dims)
+
+
+@pytest.mark.parametrize("name", ["lane_rate_bps", "lanes", "host_lanes"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_nothing_is_built_with_a_rate_of_nothing(name: str, value: int) -> None:
+    with pytest.raises(TopologyError, match=f"{name} is {value}"):
+        full_mesh([4], **{name: value})
+
+
+def test_a_negative_delay_is_refused() -> None:
+    with pytest.raises(TopologyError, match="delay_ps is -1"):
+        full_mesh([4], delay_ps=-1)

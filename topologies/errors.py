@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root of the error tree.
+
+RailyardError
+├── TopologyError                   a fabric that cannot be built, found or read
+├── controller.errors               PlanError > DeadlockError, InstallError
+├── emulation.errors                EmulationError, ProgramError, FrameError, TestbedError
+└── lab.errors                      ScenarioError, OutputError
+"""
+
+__all__ = ["RailyardError", "TopologyError"]
+
+
+class RailyardError(Exception):
+    """What went wrong, naming the thing and its value; `remedy` says what to do about it."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+class TopologyError(RailyardError):
+    """A fabric that cannot be built, found or read."""

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric as data: nodes with ports, and links between ports."""
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import final
+
+import networkx as nx
+
+from topologies.address import AddressPlan
+from topologies.errors import TopologyError
+
+__all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "Port"]
+
+# The port that leads to a node's own side: its compute, not another node.
+HOST_PORT = 0
+
+
+class NodeKind(StrEnum):
+    """What a node is; LRS and HRS are the low-radix and high-radix switches of UB-Mesh, section 3."""
+
+    NPU = "npu"
+    SPARE = "spare"
+    CPU = "cpu"
+    LRS = "lrs"
+    HRS = "hrs"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port and its lanes; `dimension` is None on the host port."""
+
+    number: int
+    name: str
+    lanes: int
+    dimension: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`."""
+
+    name: str
+    index: int
+    kind: NodeKind
+    program: str
+    address: int
+    coordinates: tuple[int, ...]
+    ports: tuple[Port, ...]
+
+    @property
+    def device_id(self) -> int:
+        """P4Runtime device id: index + 1, since 0 is not a valid id."""
+        return self.index + 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link."""
+
+    node: str
+    port: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation."""
+
+    name: str
+    a: End
+    b: End
+    lanes: int
+    rate_bps: int
+    delay_ps: int
+    dimension: int
+
+    def far(self, node: str) -> End:
+        """The end that is not on `node`."""
+        if node not in (self.a.node, self.b.node):
+            raise TopologyError(
+                f"link {self.name}: no end on {node}", remedy=f"ask for {self.a.node} or {self.b.node}"
+            )
+        return self.b if node == self.a.node else self.a
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Nodes and links, looked up by name, port or address in constant time.
+
+    `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
+    address plan are the coordinates, the first dimension rightmost. A node's own side joins it by
+    `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Nothing is checked here: see `checks`.
+    """
+
+    name: str
+    dims: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    address_plan: AddressPlan
+    lane_rate_bps: int
+    host_lanes: int
+    host_delay_ps: int
+    groups: tuple[tuple[int, ...], ...]
+    _nodes: dict[str, Node] = field(init=False, repr=False, compare=False)
+    _links: dict[str, Link] = field(init=False, repr=False, compare=False)
+    _by_address: dict[int, Node] = field(init=False, repr=False, compare=False)
+    _link_at: dict[tuple[str, int], Link] = field(init=False, repr=False, compare=False)
+    _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        link_at: dict[tuple[str, int], Link] = {}
+        ports: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
+        for link in self.links:
+            for near, far in ((link.a, link.b), (link.b, link.a)):
+                link_at.setdefault((near.node, near.port), link)
+                ports.setdefault(near.node, {}).setdefault(far.node, near.port)
+        by_port = {name: dict(sorted(far.items(), key=lambda item: item[1])) for name, far in ports.items()}
+        object.__setattr__(self, "_nodes", {node.name: node for node in self.nodes})
+        object.__setattr__(self, "_links", {link.name: link for link in self.links})
+        object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})
+        object.__setattr__(self, "_link_at", link_at)
+        object.__setattr__(self, "_ports", by_port)
+
+    def node(self, name: str) -> Node:
+        """The node of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._nodes[name]
+        except KeyError:
+            raise _unknown(self.name, "node", name, self._nodes) from None
+
+    def node_of(self, address: int) -> Node | None:
+        """The node of that address, or None."""
+        return self._by_address.get(address)
+
+    def link(self, name: str) -> Link:
+        """The link of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._links[name]
+        except KeyError:
+            raise _unknown(self.name, "link", name, self._links) from None
+
+    def link_at(self, node: str, port: int) -> Link | None:
+        """The link on that port, or None: the host port, or a port that does not exist."""
+        return self._link_at.get((node, port))
+
+    def peer(self, node: str, port: int) -> End | None:
+        """The far end of the link on that port, or None where there is no link."""
+        link = self.link_at(node, port)
+        return None if link is None else link.far(node)
+
+    def port_to(self, node: str, neighbour: str) -> int:
+        """The port of `node` whose link leads to `neighbour`."""
+        self.node(node)
+        self.node(neighbour)
+        try:
+            return self._ports[node][neighbour]
+        except KeyError:
+            raise TopologyError(
+                f"fabric {self.name}: no link between {node} and {neighbour}",
+                remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",
+            ) from None
+
+    def link_between(self, node: str, neighbour: str) -> Link:
+        """The link between two neighbours."""
+        return self._link_at[node, self.port_to(node, neighbour)]
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """Nodes one link away, in the order of the ports that lead to them."""
+        self.node(node)
+        return tuple(self._ports[node])
+
+    def graph(self) -> nx.Graph:
+        """A new undirected graph: node names, and edges that carry `link`, the link's name."""
+        graph = nx.Graph()
+        graph.add_nodes_from(node.name for node in self.nodes)
+        graph.add_edges_from((link.a.node, link.b.node, {"link": link.name}) for link in self.links)
+        return graph
+
+
+def _unknown(fabric: str, kind: str, name: str, known: dict[str, Node] | dict[str, Link]) -> TopologyError:
+    # A link asked for by its ends in the other order is what was meant.
+    turned = "-".join(reversed(name.split("-")))
+    close = [turned] if turned in known else get_close_matches(name, known, n=3)
+    some = ", ".join(close or list(known)[:3])
+    remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}"
+    return TopologyError(f"fabric {fabric}: no {kind} named {name!r}", remedy=remedy)
