@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 2: a Fabric, what is to be sent and what failed, in; a Plan out.
+
+Knows topologies; emulation and lab know it. Nothing here opens a socket but `p4runtime`.
+
+Values: an `Entry` is one row of one table of one switch, an `Update` one change of a row, a `Plan` all rows
+of a fabric with the routes they were made from. A `Path` is the names of the nodes it visits.
+
+    paths         every simple path of a few hops, in one fixed order
+    source_route  the 8-byte source-route header
+    turn_rules    which turns a frame may take and on which VL        -> tables arrival, departure, vl_turn
+    deadlock      the channel dependency graph, and the cycle in it if there is one
+    all_path      which of the paths a source uses                    -> table all_path
+    weights       what share each of them carries
+    linear        structured addresses as small direct-indexed tables -> tables segment, linear
+    planner       all of these, put together
+    recovery      what one node changes and whom it tells when a link fails
+    diff          the updates between two sets of entries
+    p4runtime     the client that writes entries into switches; imported by its name, since it loads gRPC
+"""
+
+from controller.diff import Update, diff
+from controller.errors import DeadlockError, InstallError, PlanError
+from controller.plan import (
+    BUCKETS,
+    CPU_PORT,
+    Entry,
+    Exact,
+    Lpm,
+    Match,
+    Optional,
+    Path,
+    Plan,
+    Range,
+    Strategy,
+    Ternary,
+)
+from controller.planner import make_plan
+from controller.recovery import Mode, NodeController, Notice, Outgoing, Reaction
+
+__all__ = [
+    "BUCKETS",
+    "CPU_PORT",
+    "DeadlockError",
+    "Entry",
+    "Exact",
+    "InstallError",
+    "Lpm",
+    "Match",
+    "Mode",
+    "NodeController",
+    "Notice",
+    "Optional",
+    "Outgoing",
+    "Path",
+    "Plan",
+    "PlanError",
+    "Range",
+    "Reaction",
+    "Strategy",
+    "Ternary",
+    "Update",
+    "diff",
+    "make_plan",
+]

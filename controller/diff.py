@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The updates that turn one set of table entries into another."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Literal, final
+
+from controller.errors import PlanError
+from controller.plan import Entry
+
+__all__ = ["Update", "diff"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One write of a table; a delete carries the entry as it was."""
+
+    kind: Literal["insert", "modify", "delete"]
+    entry: Entry
+
+
+def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
+    """Updates from `old` to `new`: changes and additions in the order of `new`, then removals.
+
+    Removals come last so that a frame always finds either the old entry or the new one.
+    """
+    before = _by_key(old)
+    after = _by_key(new)
+    updates: list[Update] = []
+    for key, entry in after.items():
+        known = before.get(key)
+        if known is None:
+            updates.append(Update("insert", entry))
+        elif known != entry:
+            updates.append(Update("modify", entry))
+    updates += [Update("delete", entry) for key, entry in before.items() if key not in after]
+    return tuple(updates)
+
+
+def _by_key(entries: Iterable[Entry]) -> dict[Hashable, Entry]:
+    found: dict[Hashable, Entry] = {}
+    for entry in entries:
+        if entry.key in found:
+            raise PlanError(
+                f"table {entry.table}: two entries for {dict(entry.match)}",
+                remedy="keep one of them",
+            )
+        found[entry.key] = entry
+    return found

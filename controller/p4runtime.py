@@ -1,0 +1,179 @@
+"""The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
+
+A synchronous face on an event loop in a thread of its own. One channel serves every device of an address;
+BMv2, which has one device an address, takes one client a switch.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar, final
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from controller.diff import Update
+from controller.errors import InstallError
+from controller.p4device import Device, PacketIn
+from controller.p4info import P4Info
+from controller.plan import Entry
+
+__all__ = ["P4RuntimeClient", "PacketIn", "ProgramFiles"]
+
+_MAX_MESSAGE_BYTES = 128 << 20
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    # A refused batch is answered with one status an update, in metadata; the default 8 KiB hold a hundred.
+    ("grpc.max_metadata_size", 4 << 20),
+    ("grpc.absolute_max_metadata_size", 4 << 20),
+]
+_T = TypeVar("_T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProgramFiles:
+    """A compiled P4 program: BMv2 JSON, and its p4info in text form."""
+
+    json: bytes
+    p4info: bytes
+
+
+@final
+class P4RuntimeClient:
+    """Controls every device of one server. `address` is "host:port" or "unix:path".
+
+    Every method raises InstallError, which names the node, what was asked and what the server said.
+    `timeout` in seconds bounds each exchange with the server.
+    """
+
+    def __init__(self, address: str, *, timeout: float = 60.0) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime-client", daemon=True)
+        self._thread.start()
+        self._devices: dict[str, Device] = {}
+        self._channel: grpc.aio.Channel | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def connect(self, devices: Mapping[str, int], election_id: int = 1) -> None:
+        """Become the primary controller of `devices` (node to device id)."""
+        self._run(self._connect(devices, election_id))
+
+    async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
+        self._channel = grpc.aio.insecure_channel(self._address, options=_OPTIONS)
+        stub = p4r_grpc.P4RuntimeStub(self._channel)
+        self._devices = {
+            node: Device(node, device_id, election_id, stub, self._address, self._timeout)
+            for node, device_id in devices.items()
+        }
+        await _all(device.open() for device in self._devices.values())
+
+    def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
+        """Give each node its program; its tables, counters and registers are cleared."""
+        parsed: dict[ProgramFiles, tuple[P4Info, p4r.ForwardingPipelineConfig]] = {}
+        for files in programs.values():
+            if files not in parsed:
+                info = P4Info.parse(files.p4info)
+                config = p4r.ForwardingPipelineConfig(p4info=info.message, p4_device_config=files.json)
+                parsed[files] = info, config
+        self._run(_all(self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items()))
+
+    def install(
+        self, entries: Mapping[str, Sequence[Entry]], progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Insert entries, all nodes at once; returns how many. `progress` gets (done, total)."""
+        reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        writes = [self._device(node).install(own, reports.put) for node, own in entries.items()]
+        future = asyncio.run_coroutine_threadsafe(_all(writes), self._loop)
+        future.add_done_callback(lambda _: reports.put(None))
+        done, total = 0, sum(map(len, entries.values()))
+        while (count := reports.get()) is not None:
+            done += count
+            if progress is not None:
+                progress(done, total)
+        future.result()
+        return done
+
+    def write(self, node: str, updates: Sequence[Update]) -> None:
+        """Carry out updates in order. One that is refused does not stop the others."""
+        self._run(self._device(node).write(updates))
+
+    def read(self, node: str, table: str | None = None) -> list[Entry]:
+        """The entries of a table, or of all, without default entries."""
+        return self._run(self._device(node).read(table))
+
+    def read_counter(self, node: str, counter: str) -> dict[int, tuple[int, int]]:
+        """(packets, bytes) of every index of an indexed counter."""
+        return self._run(self._device(node).read_counter(counter))
+
+    def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
+        """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
+        self._run(self._device(node).packet_out(payload, metadata))
+
+    def barrier(self, node: str) -> None:
+        """Wait until the switch has handled every packet-out sent before.
+
+        It repeats the arbitration, whose answer comes after them on the same stream. BMv2 does not answer a
+        repeated arbitration, so with it there is no barrier: this raises after the timeout.
+        """
+        self._run(self._device(node).barrier())
+
+    def packet_in(self, node: str, timeout: float = 5.0) -> PacketIn:
+        """The next packet-in of a node, in the order the switch sent them."""
+        device = self._device(node)
+        try:
+            packet = device.packets.get(timeout=timeout)
+        except queue.Empty:
+            raise InstallError(
+                f"{node}: no packet-in within {timeout} s",
+                remedy="check that a frame for the controller was sent",
+            ) from None
+        if packet is None:
+            device.packets.put(None)  # for whoever asks next
+            raise device.broken()
+        return packet
+
+    def close(self) -> None:
+        """Leave every device. Calling it again does nothing."""
+        if not self._thread.is_alive():
+            return
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        await _all(device.close() for device in self._devices.values())
+        if self._channel is not None:
+            await self._channel.close()
+
+    def _device(self, node: str) -> Device:
+        device = self._devices.get(node)
+        if device is None:
+            raise InstallError(f"{node} is not connected", remedy="name it in connect()")
+        return device
+
+    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all at once; the first error ends the others."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

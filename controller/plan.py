@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan: what every switch's tables shall hold, as values that know neither P4Runtime nor a testbed."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Literal, final
+
+from topologies import Fabric
+
+__all__ = [
+    "BUCKETS",
+    "CPU_PORT",
+    "Entry",
+    "Exact",
+    "Lpm",
+    "Match",
+    "Optional",
+    "Path",
+    "Plan",
+    "Range",
+    "Strategy",
+    "Ternary",
+]
+
+# Path buckets of the table all_path: the low 4 bits of NTH.lb.
+BUCKETS = 16
+
+# The port by which the P4 programs know the controller.
+CPU_PORT = 510
+
+# Names of the nodes a frame visits, source and destination included.
+Path = tuple[str, ...]
+
+# How routes are chosen: one path a destination, or all of them in shares.
+Strategy = Literal["all-path", "shortest"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exact:
+    value: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lpm:
+    """The leading `prefix` bits of the field equal those of `value`."""
+
+    value: int
+    prefix: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ternary:
+    value: int
+    mask: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Both ends included."""
+
+    low: int
+    high: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """An optional field that is asked for; one that is not is left out of `Entry.match`."""
+
+    value: int
+
+
+Match = Exact | Lpm | Ternary | Range | Optional
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One table entry: `match` by key name in the table's key order, `params` in the action's order.
+
+    A key that matches anything (ternary, range, optional, prefix 0) is left out of `match`.
+    `priority` is 0 unless the table has a ternary, range or optional key; then higher wins.
+    """
+
+    table: str
+    match: tuple[tuple[str, Match], ...]
+    action: str
+    params: tuple[tuple[str, int], ...] = ()
+    priority: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What identifies the entry in a switch: two entries of equal key replace each other."""
+        return self.table, self.match, self.priority
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Entries for every switch of a fabric, and the routes they were made from.
+
+    `routes` gives 16 paths a (source, destination), one a bucket. `watchers` gives, for every link, the
+    sources to tell when it fails. `failed` links carry no route.
+    """
+
+    fabric: Fabric
+    strategy: Strategy
+    rules: str
+    failed: frozenset[str]
+    routes: Mapping[tuple[str, str], tuple[Path, ...]]
+    entries: Mapping[str, tuple[Entry, ...]]
+    watchers: Mapping[str, tuple[str, ...]]

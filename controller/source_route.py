@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The 8-byte source-route header: ptr 4, bitmap 12, six instructions of 8 bits (UB-Mesh, section 4.1).
+
+Bit `ptr` of the bitmap, counted from the left, says who decides a hop: 1 an instruction, 0 the tables. The
+instruction is the one whose number is the count of bits set before it; its value is the egress port.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from controller.errors import PlanError
+
+__all__ = [
+    "HEADER_BYTES",
+    "INSTRUCTION_BITS",
+    "MAX_HOPS",
+    "MAX_INSTRUCTIONS",
+    "SourceRoute",
+    "decode",
+    "encode",
+    "instruction_index",
+    "pack",
+]
+
+HEADER_BYTES = 8
+MAX_HOPS = 12
+MAX_INSTRUCTIONS = 6
+INSTRUCTION_BITS = 8
+
+_MAX_PORT = (1 << INSTRUCTION_BITS) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceRoute:
+    """A header as it stands on one link; `bitmap` has bit 0 leftmost, `instructions` are always six."""
+
+    ptr: int
+    bitmap: int
+    instructions: tuple[int, ...]
+
+    @property
+    def problem(self) -> str:
+        """Why a router refuses the header; empty when it does not."""
+        if self.ptr >= MAX_HOPS:
+            return f"ptr {self.ptr} is past {MAX_HOPS - 1}"
+        if self.bitmap.bit_count() > MAX_INSTRUCTIONS:
+            return f"bitmap asks for {self.bitmap.bit_count()} instructions of {MAX_INSTRUCTIONS}"
+        return ""
+
+    def egress_port(self) -> int | None:
+        """The port of this hop, or None where the tables decide; PlanError on a header that is refused."""
+        if self.problem:
+            raise PlanError(f"source route refused: {self.problem}", remedy="send a shorter route")
+        index = instruction_index(self.bitmap, self.ptr)
+        return None if index is None else self.instructions[index]
+
+    def advanced(self) -> "SourceRoute":
+        """The header after this hop."""
+        return replace(self, ptr=self.ptr + 1)
+
+
+def instruction_index(bitmap: int, ptr: int) -> int | None:
+    """Which instruction decides hop `ptr`, or None where the tables do."""
+    if not bitmap >> (MAX_HOPS - 1 - ptr) & 1:
+        return None
+    return (bitmap >> (MAX_HOPS - ptr)).bit_count()
+
+
+def pack(ports: Sequence[int]) -> tuple[int, int]:
+    """(bitmap, 48 bits of instructions) of a route steered at every hop by these egress ports."""
+    if len(ports) > MAX_INSTRUCTIONS:
+        raise PlanError(
+            f"route of {len(ports)} steered hops: a source route has {MAX_INSTRUCTIONS} instructions",
+            remedy="leave some of the hops to the tables",
+        )
+    instructions = 0
+    for number, port in enumerate(ports):
+        if not 0 <= port <= _MAX_PORT:
+            raise PlanError(
+                f"port {port} does not fit {INSTRUCTION_BITS} bits", remedy=f"use ports up to {_MAX_PORT}"
+            )
+        instructions |= port << INSTRUCTION_BITS * (MAX_INSTRUCTIONS - 1 - number)
+    bitmap = ((1 << len(ports)) - 1) << (MAX_HOPS - len(ports))
+    return bitmap, instructions
+
+
+def encode(route: SourceRoute) -> bytes:
+    """The 8 bytes of a header. A header that routers refuse can be encoded too; a value too wide cannot."""
+    if not (0 <= route.ptr < 16 and 0 <= route.bitmap < 1 << MAX_HOPS):
+        raise PlanError(
+            f"ptr {route.ptr}, bitmap {route.bitmap:#x}: wider than the header's fields",
+            remedy="ptr has 4 bits, bitmap 12",
+        )
+    if len(route.instructions) != MAX_INSTRUCTIONS or not all(
+        0 <= port <= _MAX_PORT for port in route.instructions
+    ):
+        raise PlanError(
+            f"instructions {route.instructions}: not {MAX_INSTRUCTIONS} values of {INSTRUCTION_BITS} bits",
+            remedy="fill unused instructions with 0",
+        )
+    return (route.ptr << 12 | route.bitmap).to_bytes(2) + bytes(route.instructions)
+
+
+def decode(header: bytes) -> SourceRoute:
+    """The header in exactly 8 bytes."""
+    if len(header) != HEADER_BYTES:
+        raise PlanError(
+            f"source route of {len(header)} bytes", remedy=f"give the {HEADER_BYTES} bytes of the header"
+        )
+    first = int.from_bytes(header[:2])
+    return SourceRoute(first >> 12, first & 0xFFF, tuple(header[2:]))

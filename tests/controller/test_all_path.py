@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller import BUCKETS, Path, PlanError, Strategy
+from controller.all_path import Router, all_path_entries, deal
+from controller.paths import PathFinder
+from controller.turn_rules import rule_set
+from topologies import Fabric
+
+A, B, C = ("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d")
+
+
+def router(rack: Fabric, strategy: Strategy, *failed: str) -> Router:
+    return Router(PathFinder(rack, set(failed)), rule_set("T2-G", rack), strategy)
+
+
+def counts(paths: tuple[Path | None, ...]) -> list[int]:
+    return sorted(Counter(paths).values(), reverse=True)
+
+
+def test_buckets_follow_the_weights_by_largest_remainder() -> None:
+    assert Counter(deal([A, B], [3, 1])) == {A: 12, B: 4}
+    # Quotas 5.33: the odd bucket goes to the earliest.
+    assert Counter(deal([A, B, C], [1, 1, 1])) == {A: 6, B: 5, C: 5}
+    # Quotas 15.2, 0.4, 0.4.
+    assert Counter(deal([A, B, C], [38, 1, 1])) == {A: 15, B: 1}
+    assert deal([A], [1e-9]) == (A,) * BUCKETS
+
+
+def test_noise_in_the_weights_does_not_move_a_bucket() -> None:
+    third = 1 / 3
+    assert deal([A, B, C], [third, third + 1e-13, third - 1e-13]) == deal([A, B, C], [1, 1, 1])
+
+
+def test_neighbouring_buckets_take_different_paths() -> None:
+    assert deal([A, B], [1, 1]) == (A, B) * 8
+    assert deal([A, B, C], [2, 1, 1])[:4] in ((A, B, C, A), (A, A, B, C))
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=8).filter(lambda weights: sum(weights) > 0))
+def test_every_bucket_is_dealt_and_no_share_is_off_by_more_than_one(weights: list[float]) -> None:
+    paths = [("s", f"m{number}", "d") for number in range(len(weights))]
+    dealt = Counter(deal(paths, weights))
+    assert dealt.total() == BUCKETS
+    for path, weight in zip(paths, weights, strict=True):
+        assert abs(dealt[path] - BUCKETS * weight / sum(weights)) < 1 + 1e-6
+
+
+@pytest.mark.parametrize("weights", [[0, 0], [1, -1]])
+def test_weights_that_mean_nothing_are_refused(weights: list[float]) -> None:
+    with pytest.raises(PlanError, match="weights"):
+        deal([A, B], weights)
+
+
+def test_candidates_of_a_strategy(rack: Fabric) -> None:
+    assert router(rack, "shortest").candidates("npu0", "npu9") == [("npu0", "npu1", "npu9")]
+    assert router(rack, "all-path").candidates("npu0", "npu9") == [
+        ("npu0", "npu1", "npu9"),
+        ("npu0", "npu8", "npu9"),
+    ]
+    assert len(router(rack, "all-path").candidates("npu0", "npu1")) == 7
+
+
+def test_longer_paths_are_candidates_only_when_there_is_no_other(rack: Fabric) -> None:
+    cut = router(rack, "all-path", "npu0-npu1", "npu0-npu8")
+    found = cut.candidates("npu0", "npu9")
+    assert {len(path) for path in found} == {4}
+    assert router(rack, "shortest", "npu0-npu1", "npu0-npu8").candidates("npu0", "npu9") == found[:1]
+
+
+def test_a_node_cut_off_has_no_candidate(rack: Fabric) -> None:
+    alone = router(rack, "all-path", *(link.name for link in rack.links if link.a.node == "npu0"))
+    assert alone.candidates("npu0", "npu1") == []
+    assert alone.reroute((("npu0", "npu1"),) * BUCKETS) == (None,) * BUCKETS
+
+
+def test_only_dead_buckets_move_and_they_are_dealt_evenly(rack: Fabric) -> None:
+    planned = (("npu0", "npu1"),) * 10 + (("npu0", "npu2", "npu1"),) * 6
+    moved = router(rack, "all-path", "npu0-npu1").reroute(planned)
+    assert moved[10:] == planned[10:]
+    assert counts(moved[:10]) == [2, 2, 2, 2, 1, 1]
+    assert all(path and len(path) == 3 for path in moved)
+    assert router(rack, "all-path", "npu3-npu4").reroute(planned) == planned
+
+
+def test_shortest_moves_all_to_the_first_path_left(rack: Fabric) -> None:
+    planned = (("npu0", "npu1", "npu9"),) * BUCKETS
+    assert router(rack, "shortest", "npu1-npu9").reroute(planned) == (("npu0", "npu8", "npu9"),) * BUCKETS
+    direct = (("npu0", "npu1"),) * BUCKETS
+    assert router(rack, "shortest", "npu0-npu1").reroute(direct) == (("npu0", "npu2", "npu1"),) * BUCKETS
+
+
+def test_an_entry_pushes_the_egress_ports_of_its_path(rack: Fabric) -> None:
+    path = ("npu0", "npu2", "npu1", "npu9")
+    entries = all_path_entries(rack, "npu0", {"npu9": (path,) + (None,) * 15})
+    assert len(entries) == 1
+    assert [(name, match.value) for name, match in entries[0].match] == [("dcna", 9), ("bucket", 0)]  # pyright: ignore
+    # npu0 to npu2 by port 2, npu2 to npu1 by port 2, npu1 to npu9 by port 8.
+    assert entries[0].params == (("bitmap", 0b1110_0000_0000), ("instr", 0x02_02_08_00_00_00))
+
+
+def test_a_path_of_another_pair_is_refused(rack: Fabric) -> None:
+    with pytest.raises(PlanError, match="npu0: path npu0 npu1 is no way to npu9"):
+        all_path_entries(rack, "npu0", {"npu9": (("npu0", "npu1"),) * BUCKETS})
+
+
+def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
+    unknown: Any = "longest"
+    with pytest.raises(PlanError, match="no strategy named 'longest'; there are all-path, shortest"):
+        router(rack, unknown)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
+
+import networkx as nx
+import pytest
+
+from controller import DeadlockError, Path, PlanError
+from controller.deadlock import Channel, DependencyGraph, check, dependencies, find_cycle, permitted
+from controller.paths import PathFinder, distance
+from controller.turn_rules import rule_names, rule_set
+from topologies import Fabric, full_mesh
+
+
+def all_paths(fabric: Fabric, hops: Sequence[int]) -> list[Path]:
+    finder, names = PathFinder(fabric), [node.name for node in fabric.nodes]
+    return [path for a in names for b in names for count in hops for path in finder.exactly(a, b, count)]
+
+
+def is_cycle(graph: DependencyGraph, cycle: Sequence[Channel]) -> bool:
+    return all(
+        after in graph.waits[before] for before, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+    )
+
+
+def test_all_paths_of_three_hops_on_t2g_have_no_cycle(rack: Fabric) -> None:
+    graph = dependencies(rack, all_paths(rack, (1, 2, 3)), rule_set("T2-G", rack), entry_vls=(0,))
+    assert graph.channels == 1_790
+    assert graph.dependencies == 17_442
+    assert find_cycle(graph) == ()
+
+
+def test_classes_share_no_channel() -> None:
+    mesh = full_mesh([4, 4])
+    paths, rules = all_paths(mesh, (1, 2)), rule_set("T2-G", mesh)
+    both, data = dependencies(mesh, paths, rules), dependencies(mesh, paths, rules, entry_vls=(0,))
+    assert (both.channels, both.dependencies) == (2 * data.channels, 2 * data.dependencies)
+    for channel, following in both.waits.items():
+        assert {after.vl // 2 for after in following} <= {channel.vl // 2}
+
+
+def test_all_detours_of_a_line_on_one_vl_close_a_cycle() -> None:
+    line = full_mesh([8])
+    paths = all_paths(line, (2,))
+    graph = dependencies(line, paths, rule_set("one-vl", line), entry_vls=(0,))
+    assert (len(paths), graph.channels, graph.dependencies) == (336, 56, 336)
+    cycle = find_cycle(graph)
+    assert cycle
+    assert is_cycle(graph, cycle)
+    assert find_cycle(dependencies(line, paths, rule_set("T2-G", line))) == ()
+
+
+def test_both_orders_on_one_vl_close_a_cycle() -> None:
+    mesh = full_mesh([4, 4])
+    paths = [path for path in all_paths(mesh, (1, 2)) if len(path) - 1 == distance(mesh, path[0], path[-1])]
+    graph = dependencies(mesh, paths, rule_set("one-vl", mesh), entry_vls=(0,))
+    assert (graph.channels, graph.dependencies) == (96, 288)
+    with pytest.raises(DeadlockError, match="4 channels wait in a circle") as caught:
+        check(graph)
+    assert len(caught.value.cycle) == 4
+    assert is_cycle(graph, [Channel(*channel) for channel in caught.value.cycle])
+    # The cycle follows the links: each leads to a node from which the next one starts.
+    for (link, to, vl), (onward, _, _) in zip(
+        caught.value.cycle, [*caught.value.cycle[1:], caught.value.cycle[0]], strict=True
+    ):
+        assert to in (mesh.link(link).a.node, mesh.link(link).b.node)
+        assert to in (mesh.link(onward).a.node, mesh.link(onward).b.node)
+        assert vl == 0
+    assert find_cycle(dependencies(mesh, paths, rule_set("T2-G", mesh))) == ()
+
+
+def test_one_order_on_one_vl_has_no_cycle() -> None:
+    mesh = full_mesh([4, 4])
+    x_first = [path for path in all_paths(mesh, (2,)) if mesh.link_between(*path[:2]).dimension == 0]
+    straight = [path for path in x_first if mesh.link_between(*path[1:]).dimension == 1]
+    assert find_cycle(dependencies(mesh, straight, rule_set("one-vl", mesh))) == ()
+
+
+@pytest.mark.parametrize("name", [name for name in rule_names() if name != "one-vl"])
+@pytest.mark.parametrize("dims", [[8], [8, 8], [3, 3, 2], [3, 2, 2, 3]])
+def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> None:
+    mesh = full_mesh(dims)
+    assert find_cycle(permitted(mesh, rule_set(name, mesh))) == ()
+
+
+@pytest.mark.parametrize(("name", "turns"), [("T2-G", 543_744), ("T2-V", 672_768)])
+def test_dependencies_of_a_pod(name: str, turns: int) -> None:
+    pod = full_mesh([8, 8, 4, 4], lanes=3)
+    graph = permitted(pod, rule_set(name, pod), entry_vls=(0,), u_turns=False)
+    assert (graph.channels, graph.dependencies) == (40_960, turns)
+    assert find_cycle(graph) == ()
+
+
+def test_what_one_vl_permits_has_a_cycle() -> None:
+    mesh = full_mesh([3])
+    graph = permitted(mesh, rule_set("one-vl", mesh), entry_vls=(0,), u_turns=False)
+    cycle = find_cycle(graph)
+    assert len(cycle) == 3
+    assert is_cycle(graph, cycle)
+
+
+def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
+    graph = dependencies(rack, all_paths(rack, (1, 2)), rule_set("one-vl", rack))
+    cycle = find_cycle(graph)
+    assert cycle == find_cycle(DependencyGraph(dict(reversed(graph.waits.items()))))
+    assert is_cycle(graph, cycle)
+    assert len(set(cycle)) == len(cycle)
+    assert not nx.is_directed_acyclic_graph(nx.DiGraph({k: list(v) for k, v in graph.waits.items()}))
+
+
+def test_a_path_that_the_rules_do_not_allow_is_named() -> None:
+    mesh = full_mesh([4, 4])
+    with pytest.raises(PlanError, match="path npu0 npu4 npu5: rules T1-DOR do not allow the turn at npu4"):
+        dependencies(mesh, [("npu0", "npu4", "npu5")], rule_set("T1-DOR", mesh))
