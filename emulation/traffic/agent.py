@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One NPU of a collective, sans-IO: frames and the time in, frames and the next deadline out.
+
+It never reads a clock or opens a socket; a testbed drives it. All state of a slice is two numbers: how many
+phases of its plan have been applied, and how many of its released sends have not left yet.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from operator import attrgetter
+
+import numpy as np
+
+from emulation.errors import EmulationError
+from emulation.traffic.data import DTYPES, Array, element_type, fold
+from emulation.traffic.frames import VL_DATA, VL_RESPONSE, Combine
+from emulation.traffic.schedule import CellPlan, Phase, Send, Sliced
+from emulation.traffic.stats import AgentStats, Failure
+from emulation.traffic.transport import NEVER, Receiver, Sender, TransportParameters
+from emulation.traffic.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, AckWriter, DataWriter, scan
+
+__all__ = ["Agent", "Output"]
+
+Output = tuple[list[tuple[bytes, int]], int | None]
+"""Frames to send, each with its VL, and when to call `on_timer` (virtual ps), None for never."""
+
+_DATA = 1
+_COPY = Combine.COPY
+_ITEM_BYTES = 4
+_MAX_ARRAY_BYTES = 1 << 32
+_MAX_CELLS = 1 << 16
+
+
+class _Queue:
+    """Slices ready for one peer, of one step and kind."""
+
+    __slots__ = ("left", "op", "peer", "shift", "slices", "step")
+
+    def __init__(self, peer: "_Peer", send: Send) -> None:
+        self.peer = peer
+        self.step = send.step
+        self.op = int(send.op)
+        self.shift = send.shift * _ITEM_BYTES
+        self.slices: deque[int] = deque()
+        self.left = 0  # slices still to leave in this run, ready or not
+
+
+class _Peer:
+    """The two connections with one rank, and what waits for it."""
+
+    __slots__ = ("active", "left", "rank", "receiver", "sender", "waiting")
+
+    def __init__(self, rank: int, sender: Sender, receiver: Receiver) -> None:
+        self.rank = rank
+        self.sender = sender
+        self.receiver = receiver
+        self.active: list[_Queue] = []  # queues with slices ready
+        self.left = 0
+        self.waiting = False  # is in the agent's round robin
+
+
+_left = attrgetter("left")
+_Plan = tuple[dict[int, tuple[int, Phase, int]], tuple[tuple[_Queue, ...], ...], tuple[Phase, ...]]
+
+
+class Agent:
+    """One rank of a collective. `addresses[r]` is the CNA of rank r.
+
+    `result` is the rank's array, its input at first; `finished_ps` is when it became right, None before;
+    `done` says that everything it sent is acknowledged as well. `failed` is set when a peer stays silent
+    for too long: the agent then sends nothing more.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        sliced: Sliced,
+        data: Array,
+        addresses: Sequence[int],
+        *,
+        job: int = 1,
+        parameters: TransportParameters | None = None,
+    ) -> None:
+        parameters = parameters or TransportParameters()
+        _check(rank, sliced, data, addresses)
+        self.rank = rank
+        self.failed: Failure | None = None
+        self.finished_ps: int | None = None
+        self.result: Array = data.astype(DTYPES[element_type(data)], copy=True)
+        self._bytes = self.result.data.cast("B")
+        self._dtype = self.result.dtype
+        self.address = addresses[rank]
+        self._job = job
+        self._kind = int(element_type(data))
+        self._junk: Counter[str] = Counter()
+        self._deadline = NEVER  # no later than any timer; may be earlier, then on_timer finds nothing to do
+        self._ready: deque[_Peer] = deque()
+        self._offset = [offset * _ITEM_BYTES for offset, _, _ in sliced.slices]
+        self._size = [length * _ITEM_BYTES for _, length, _ in sliced.slices]
+        self._cell = [cell for _, _, cell in sliced.slices]
+        self._slice_at = {offset: index for index, offset in enumerate(self._offset)}
+        self._applied = [0] * len(sliced.slices)
+        self._unsent = [0] * len(sliced.slices)
+        self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
+        self._blocked: set[int] = set()  # slices complete but for sends that have not left
+        self._peers: dict[int, _Peer] = {}
+        self._by_rank: dict[int, _Peer] = {}
+        self._queues: dict[Send, _Queue] = {}
+        self._started = False
+        self._open = 0  # phases not applied yet, over all slices
+        plans = sliced.plans[rank]
+        self._connect(plans, addresses, parameters)
+        self._plans = [self._compile(plan) for plan in plans]
+        slices_of = Counter(self._cell)
+        for cell, plan in enumerate(plans):
+            self._open += len(plan.phases) * slices_of[cell]
+            for send in (send for group in plan.releases for send in group):
+                queue = self._queues[send]
+                queue.left += slices_of[cell]
+                queue.peer.left += slices_of[cell]
+        # In turn over the cells, so that the later steps these slices lead to fill all links evenly.
+        places = _places(self._cell)
+        for index in sorted(range(len(places)), key=lambda index: (places[index], index)):
+            self._release(index, 0)
+        self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
+
+    def _connect(
+        self, plans: Sequence[CellPlan], addresses: Sequence[int], parameters: TransportParameters
+    ) -> None:
+        ranks = {source for plan in plans for phase in plan.phases for source in phase.sources}
+        ranks |= {send.peer for plan in plans for group in plan.releases for send in group}
+        # Each rank begins with the peer after it, so that no peer is everybody's first.
+        for rank in sorted(ranks, key=lambda peer: (peer - self.rank) % len(addresses)):
+            ends = {"scna": self.address, "dcna": addresses[rank], "src_q": rank, "dst_q": self.rank}
+            lb = self.rank * 7 + rank * 3
+            data = DataWriter(**ends, job=self._job, dtype=self._kind, lb_mode=parameters.lb_mode)
+            acks = AckWriter(**ends, lb_mode=parameters.lb_mode)
+            peer = _Peer(rank, Sender(parameters, data, lb), Receiver(parameters, acks, lb))
+            self._peers[addresses[rank]] = self._by_rank[rank] = peer
+
+    def _compile(self, plan: CellPlan) -> _Plan:
+        for send in (send for group in plan.releases for send in group):
+            if send not in self._queues:
+                self._queues[send] = _Queue(self._by_rank[send.peer], send)
+        arrivals = {phase.step: (index, phase, len(phase.sources)) for index, phase in enumerate(plan.phases)}
+        releases = tuple(tuple(self._queues[send] for send in group) for group in plan.releases)
+        return arrivals, releases, plan.phases
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is right and all that was sent is acknowledged."""
+        return self.finished_ps is not None and not any(
+            peer.left or peer.sender.in_flight for peer in self._peers.values()
+        )
+
+    @property
+    def stats(self) -> AgentStats:
+        """Counts up to now."""
+        senders = [peer.sender for peer in self._peers.values()]
+        receivers = [peer.receiver for peer in self._peers.values()]
+        return AgentStats(
+            sent=sum(sender.sent for sender in senders),
+            retransmitted=sum(sender.retransmitted for sender in senders),
+            received=sum(receiver.received for receiver in receivers),
+            duplicates=sum(receiver.duplicates for receiver in receivers),
+            acks_sent=sum(receiver.acks for receiver in receivers),
+            acks_received=sum(sender.acks for sender in senders),
+            rtt_ps=max((sender.rtt_ps for sender in senders), default=0),
+            junk=dict(sorted(self._junk.items())),
+        )
+
+    def start(self, now: int) -> Output:
+        """Begin to send. Frames may arrive before: they are taken and acknowledged, no data leave."""
+        self._started = True
+        if not self._open:
+            self.finished_ps = now
+        out: list[tuple[bytes, int]] = []
+        self._pump(now, out)
+        return out, None if self._deadline == NEVER else self._deadline
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        """Take a frame. One that is not for this agent, or not whole, is counted and dropped."""
+        out: list[tuple[bytes, int]] = []
+        if self.failed:
+            return out, None
+        fields = scan(frame)
+        if isinstance(fields, str):
+            self._junk[fields] += 1
+        else:
+            peer = self._peers.get(fields[2])
+            if peer is None or fields[3] != self.address or fields[5] != peer.rank or fields[4] != self.rank:
+                self._junk["connection"] += 1
+            elif fields[0] == _DATA:
+                self._on_data(peer, fields, frame, now, out)
+            else:
+                sender = peer.sender
+                if sender.on_ack(fields[6], fields[8], now):
+                    if peer.active and not peer.waiting:
+                        peer.waiting = True
+                        self._ready.append(peer)
+                    if sender.timer < self._deadline:  # backoff ended
+                        self._deadline = sender.timer
+            if self._ready and self._started:
+                self._pump(now, out)
+        deadline = self._deadline
+        return out, None if deadline == NEVER else deadline
+
+    def on_timer(self, now: int) -> Output:
+        """Do what is due at `now`: late acknowledgements, retransmissions."""
+        out: list[tuple[bytes, int]] = []
+        if self.failed:
+            return out, None
+        deadline = NEVER
+        for peer in self._peers.values():
+            receiver = peer.receiver
+            sender = peer.sender
+            if receiver.ack_at <= now:
+                out.append((receiver.ack(), VL_RESPONSE))
+            if sender.timer <= now:
+                out.extend((frame, VL_DATA) for frame in sender.on_timeout(now))
+                if sender.failed_psn is not None:
+                    self.failed = Failure(self.rank, peer.rank, sender.failed_psn, now)
+                    self._deadline = NEVER
+                    return [], None
+            deadline = min(deadline, receiver.ack_at, sender.timer)
+        self._deadline = deadline
+        return out, None if deadline == NEVER else deadline
+
+    def _on_data(
+        self, peer: _Peer, fields: tuple[int, ...], frame: bytes, now: int, out: list[tuple[bytes, int]]
+    ) -> None:
+        _, flags, _, _, _, _, psn, _, job, op, kind, step, _, offset, length = fields
+        if job != self._job or kind != self._kind:
+            self._junk["job"] += 1
+            return
+        index = self._slice_at.get(offset, -1)
+        if index < 0 or self._size[index] != length:
+            self._junk["range"] += 1
+            return
+        arrival = self._plans[self._cell[index]][0].get(step)
+        if arrival is None or arrival[1].op != op or peer.rank not in arrival[1].sources:
+            self._junk["unexpected"] += 1
+            return
+        receiver = peer.receiver
+        new = receiver.accept(psn, flags, now)
+        if new:
+            place, phase, count = arrival
+            if count == 1 and self._applied[index] == place and not self._unsent[index]:
+                self._apply(index, phase, {peer.rank: frame}, now)
+            else:
+                held = self._held.setdefault((index, step), {})
+                held[peer.rank] = frame
+                if len(held) == count:
+                    self._settle(index, now)
+        elif new is None:
+            self._junk["psn"] += 1
+            return
+        if receiver.ack_at <= now:
+            out.append((receiver.ack(), VL_RESPONSE))
+        elif receiver.ack_at < self._deadline:
+            self._deadline = receiver.ack_at
+
+    def _settle(self, index: int, now: int) -> None:
+        """Apply every phase of a slice whose turn has come and whose contributions are all here."""
+        phases = self._plans[self._cell[index]][2]
+        while self._applied[index] < len(phases):
+            phase = phases[self._applied[index]]
+            held = self._held.get((index, phase.step))
+            if held is None or len(held) < len(phase.sources):
+                return
+            if self._unsent[index]:
+                self._blocked.add(index)
+                return
+            del self._held[index, phase.step]
+            self._apply(index, phase, held, now, more=False)
+
+    def _apply(self, index: int, phase: Phase, held: dict[int, bytes], now: int, more: bool = True) -> None:
+        start = self._offset[index]
+        size = self._size[index]
+        if phase.op is _COPY:
+            (frame,) = held.values()
+            self._bytes[start : start + size] = memoryview(frame)[
+                DATA_HEADER_BYTES : DATA_HEADER_BYTES + size
+            ]
+        else:
+            count = size // _ITEM_BYTES
+            dtype = self._dtype
+            parts = [(s, np.frombuffer(held[s], dtype, count, DATA_HEADER_BYTES)) for s in phase.sources]
+            fold(self.result[start // _ITEM_BYTES : start // _ITEM_BYTES + count], self.rank, parts)
+        self._applied[index] += 1
+        self._release(index, self._applied[index])
+        self._open -= 1
+        if not self._open:
+            self.finished_ps = now
+        if more and self._held:
+            self._settle(index, now)
+
+    def _release(self, index: int, applied: int) -> None:
+        for queue in self._plans[self._cell[index]][1][applied]:
+            self._unsent[index] += 1
+            peer = queue.peer
+            if not queue.slices:
+                peer.active.append(queue)
+            queue.slices.append(index)
+            if not peer.waiting and peer.sender.has_room():
+                peer.waiting = True
+                self._ready.append(peer)
+
+    def _pump(self, now: int, out: list[tuple[bytes, int]]) -> None:
+        """Send one frame a peer in turn, until no peer has both a frame and room in its window.
+
+        Of a peer's queues the one with the fewest slices still to leave goes first: the short later steps
+        that others wait for pass the long first one, and equal steps of a ring go in order.
+        """
+        ready = self._ready
+        while ready:
+            peer = ready.popleft()
+            active = peer.active
+            queue = active[0] if len(active) == 1 else min(active, key=_left)
+            index = queue.slices.popleft()
+            queue.left -= 1
+            peer.left -= 1
+            if not queue.slices:
+                active.remove(queue)
+            start = self._offset[index]
+            sender = peer.sender
+            frame = sender.send(
+                queue.op,
+                queue.step,
+                self._cell[index],
+                start + queue.shift,
+                self._bytes[start : start + self._size[index]],
+                not peer.left,
+                now,
+            )
+            out.append((frame, VL_DATA))
+            if sender.timer < self._deadline:
+                self._deadline = sender.timer
+            if active and sender.has_room():
+                ready.append(peer)
+            else:
+                peer.waiting = False
+            self._unsent[index] -= 1
+            if self._blocked and index in self._blocked and not self._unsent[index]:
+                self._blocked.discard(index)
+                self._settle(index, now)
+
+
+def _places(cells: Sequence[int]) -> list[int]:
+    """Place of each slice in its cell; `cells[s]` is the cell of slice s."""
+    seen: Counter[int] = Counter()
+    places = []
+    for cell in cells:
+        places.append(seen[cell])
+        seen[cell] += 1
+    return places
+
+
+def _check(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:
+    schedule = sliced.schedule
+    if not 0 <= rank < schedule.ranks:
+        raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
+    if data.shape != (schedule.elements,):
+        raise EmulationError(
+            f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {schedule.elements}"
+        )
+    if len(addresses) != schedule.ranks or len(set(addresses)) != schedule.ranks:
+        raise EmulationError(f"{len(set(addresses))} distinct addresses for {schedule.ranks} ranks")
+    if schedule.elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(sliced.cells) > _MAX_CELLS:
+        raise EmulationError(
+            f"schedule {schedule.name}: {schedule.elements} elements in {len(sliced.cells)} cells",
+            remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
+        )
+    largest = max((length for _, length, _ in sliced.slices), default=0) * _ITEM_BYTES
+    if largest > MAX_PAYLOAD_BYTES:
+        raise EmulationError(
+            f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
+            remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
+        )

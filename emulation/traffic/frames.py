@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every header a UB link carries here, as Scapy layers.
+
+Three origins, named at each layer: the UnifiedBus base specification (as public simulators model it), the
+UB-Mesh paper, and this testbed. Multi-byte fields are big-endian. Ethernet is only the carrier that lets a
+UB link cross a Linux interface; type 0x88B5 is IEEE's first local experimental one.
+"""
+
+from enum import IntEnum, IntFlag
+from typing import ClassVar, Final
+
+from scapy.fields import (
+    AnyField,
+    BitEnumField,
+    BitField,
+    ByteEnumField,
+    ByteField,
+    FieldListField,
+    FlagsField,
+    IntField,
+    ShortField,
+    ThreeBytesField,
+    XBitField,
+    XLongField,
+    XShortField,
+)
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, bind_layers
+
+from emulation.errors import FrameError
+
+__all__ = [
+    "CFG_CNA16",
+    "CFG_SOURCE_ROUTE",
+    "CLH",
+    "ETHERTYPE",
+    "LPH",
+    "MAX_LINK_BYTES",
+    "NTH",
+    "SACK",
+    "SRH",
+    "TPH",
+    "Combine",
+    "ElementType",
+    "Ether",
+    "Flags",
+    "LinkNotice",
+    "Opcode",
+    "VL_DATA",
+    "VL_RESPONSE",
+    "decode_length",
+    "encode_length",
+    "mac",
+]
+
+ETHERTYPE: Final = 0x88B5
+CFG_CNA16: Final = 0x6
+CFG_SOURCE_ROUTE: Final = 0xC
+VL_DATA: Final = 0
+VL_RESPONSE: Final = 2
+
+FLIT_BYTES: Final = 20
+BLOCK_FLITS: Final = 32
+MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
+
+
+class Opcode(IntEnum):
+    """TPH opcodes; the numbers are those of the UnifiedBus base specification's reliable transport."""
+
+    DATA = 1
+    ACK = 2
+
+
+class Flags(IntFlag):
+    """TPH flags, this testbed's own."""
+
+    ACK_NOW = 1
+    RETRANSMISSION = 2
+
+
+class Combine(IntEnum):
+    """What the receiver does with a payload: add it to its own elements, or put it in their place."""
+
+    REDUCE = 1
+    COPY = 2
+
+
+class ElementType(IntEnum):
+    """CLH dtype. Elements travel as an NPU's memory holds them: little-endian, 4 bytes."""
+
+    INT32 = 1
+    FLOAT32 = 2
+
+
+def encode_length(link_bytes: int) -> int:
+    """LPH.length of a packet of `link_bytes` from the LPH to its end; FrameError when no LPH can say it."""
+    if not 1 <= link_bytes <= MAX_LINK_BYTES:
+        raise FrameError(
+            f"packet of {link_bytes} bytes: a UB link packet has 1 to {MAX_LINK_BYTES}",
+            remedy="use smaller slices",
+        )
+    flits, tail = divmod(link_bytes - 1, FLIT_BYTES)
+    blocks, flits = divmod(flits, BLOCK_FLITS)
+    return blocks << 10 | flits << 5 | tail
+
+
+def decode_length(field: int) -> int | None:
+    """Bytes from the LPH to the packet's end; None for a last flit of more than 20 bytes."""
+    tail = field & 0x1F
+    if tail >= FLIT_BYTES:
+        return None
+    return ((field >> 10) * BLOCK_FLITS + (field >> 5 & 0x1F)) * FLIT_BYTES + tail + 1
+
+
+def mac(cna: int) -> str:
+    """The locally administered MAC address that stands for a CNA on the carrier."""
+    return f"02:00:00:00:{cna >> 8 & 0xFF:02x}:{cna & 0xFF:02x}"
+
+
+class LPH(Packet):
+    """Link packet header, 4 bytes.
+
+    UnifiedBus base specification: every field, its width and place, and cfg 6 (a CNA16 header follows).
+    Public simulators: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest).
+    This testbed: cfg 12 (a source-route header, then a CNA16 header), and a length that counts the packet
+    as it crosses the carrier, without the check codes a real link adds: blocks - 1 (4 bits), flits of 20
+    bytes in the last block - 1 (5 bits), bytes in the last flit - 1 (5 bits). The length is filled in when
+    the packet is built.
+    """
+
+    name = "LPH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        BitField("credit", 0, 1),
+        BitField("ack", 0, 1),
+        BitField("credit_vl", 0, 4),
+        BitField("rsv0", 0, 1),
+        BitField("vl", 0, 4),
+        BitField("rsv1", 0, 1),
+        BitEnumField("cfg", CFG_CNA16, 4, {CFG_CNA16: "CNA16", CFG_SOURCE_ROUTE: "source-route"}),
+        BitField("lb_mode", 0, 1),
+        BitField("rt", 0, 1),
+        BitField("length", None, 14),
+    ]
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        if self.length is None:
+            low = pkt[2] << 8 & 0xC000 | encode_length(len(pkt) + len(pay))
+            pkt = pkt[:2] + low.to_bytes(2, "big")
+        return pkt + pay
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
+        size = decode_length(self.length)
+        if size is None or not 4 <= size <= len(s) + 4:
+            return s, None
+        return s[: size - 4], s[size - 4 :]
+
+
+class SRH(Packet):
+    """Source-route header, 8 bytes.
+
+    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, because the paper does not publish
+    it: the order of the fields, bit 0 of the bitmap leftmost, and an instruction that is the egress port, 8
+    bits.
+    """
+
+    name = "SRH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        BitField("ptr", 0, 4),
+        XBitField("bitmap", 0, 12),
+        FieldListField("instr", None, ByteField("port", 0), count_from=lambda _: 6),
+    ]
+
+    def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        if len(pkt) > 8:
+            raise FrameError(f"source route of {len(self.instr)} instructions: the header holds six")
+        return pkt.ljust(8, b"\0") + pay
+
+
+class NTH(Packet):
+    """CNA16 network header, 8 bytes.
+
+    UnifiedBus base specification, as public simulators model it: every field. This testbed: the low 4 bits
+    of lb are the path bucket, sl 1 marks acknowledgements, mgmt 1 a link notice, nlp stays 0.
+    """
+
+    name = "NTH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        XShortField("scna", 0),
+        XShortField("dcna", 0),
+        XShortField("cc", 0),
+        ByteField("lb", 0),
+        BitField("sl", 0, 4),
+        BitField("mgmt", 0, 1),
+        BitField("nlp", 0, 3),
+    ]
+
+
+class TPH(Packet):
+    """Transport header, 12 bytes: this testbed's own, but for the opcode numbers (UnifiedBus base
+    specification).
+
+    src_q is the sender's queue, dst_q the receiver's; each is numbered by the rank at its other end.
+    ack_psn is the first PSN that has not come yet and counts in acknowledgements only.
+    """
+
+    name = "TPH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        ByteEnumField("opcode", Opcode.DATA, {Opcode.DATA: "data", Opcode.ACK: "ack"}),
+        FlagsField("flags", 0, 8, ["ack_now", "retransmission"]),
+        ShortField("src_q", 0),
+        ShortField("dst_q", 0),
+        ThreeBytesField("psn", 0),
+        ThreeBytesField("ack_psn", 0),
+    ]
+
+
+class SACK(Packet):
+    """Payload of an acknowledgement, 8 bytes, this testbed's own: bit i (0 lowest) says that PSN
+    ack_psn + 1 + i has come."""
+
+    name = "SACK"
+    fields_desc: ClassVar[list[AnyField]] = [XLongField("bitmap", 0)]
+
+
+class CLH(Packet):
+    """Collective header, 16 bytes, this testbed's own; offset and length in bytes of the receiver's array."""
+
+    name = "CLH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        ShortField("job", 0),
+        ByteEnumField("op", Combine.REDUCE, {Combine.REDUCE: "reduce", Combine.COPY: "copy"}),
+        ByteEnumField(
+            "dtype", ElementType.INT32, {ElementType.INT32: "int32", ElementType.FLOAT32: "float32"}
+        ),
+        ShortField("step", 0),
+        ShortField("chunk", 0),
+        IntField("offset", 0),
+        IntField("length", 0),
+    ]
+
+
+class LinkNotice(Packet):
+    """Payload of a management packet, 12 bytes, this testbed's own: the link between two ports is up or down.
+
+    sequence counts the notices of origin, the CNA of the node that saw it.
+    """
+
+    name = "LinkNotice"
+    fields_desc: ClassVar[list[AnyField]] = [
+        ByteField("version", 1),
+        ByteEnumField("state", 0, {0: "down", 1: "up"}),
+        ShortField("sequence", 0),
+        XShortField("cna_a", 0),
+        ByteField("port_a", 0),
+        XShortField("cna_b", 0),
+        ByteField("port_b", 0),
+        XShortField("origin", 0),
+    ]
+
+
+bind_layers(Ether, LPH, type=ETHERTYPE)
+bind_layers(LPH, NTH, cfg=CFG_CNA16)
+bind_layers(LPH, SRH, cfg=CFG_SOURCE_ROUTE)
+bind_layers(SRH, NTH)
+bind_layers(NTH, TPH, mgmt=0)
+bind_layers(NTH, LinkNotice, mgmt=1)
+bind_layers(TPH, CLH, opcode=Opcode.DATA)
+bind_layers(TPH, SACK, opcode=Opcode.ACK)

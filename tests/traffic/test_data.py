@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+import itertools
+
+import numpy as np
+import pytest
+
+from emulation.errors import EmulationError
+from emulation.traffic.collectives import allreduce_halves
+from emulation.traffic.data import compare, fold, make_data, truth
+from emulation.traffic.schedule import Combine, Schedule, Transfer, slice_schedule
+
+SLICED = slice_schedule(allreduce_halves((2, 4), 100))
+
+
+def test_data_depend_on_seed_and_rank_alone() -> None:
+    one = make_data(3, 50, "float32", 9)
+    assert one.tobytes() == make_data(3, 50, "float32", 9).tobytes()
+    assert one.tobytes() != make_data(4, 50, "float32", 9).tobytes()
+    assert one.tobytes() != make_data(3, 50, "float32", 10).tobytes()
+
+
+def test_other_element_types_are_refused() -> None:
+    with pytest.raises(EmulationError, match="float16"):
+        make_data(0, 1, "float16", 1)
+
+
+def test_fold_adds_from_the_lowest_rank_up_wherever_its_own_place_is() -> None:
+    arrays = [make_data(rank, 500, "float32", 1) for rank in range(5)]
+    expected = (((arrays[0] + arrays[1]) + arrays[2]) + arrays[3]) + arrays[4]
+    for me in range(5):
+        before = [array.tobytes() for array in arrays]
+        own = arrays[me].copy()
+        fold(own, me, [(rank, arrays[rank]) for rank in range(5) if rank != me])
+        assert own.tobytes() == expected.tobytes()
+        assert [array.tobytes() for array in arrays] == before
+    # The order matters, or this test would prove nothing.
+    assert any(
+        sum((arrays[rank] for rank in order), np.zeros(500, np.float32)).tobytes() != expected.tobytes()
+        for order in itertools.permutations(range(5))
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_comparison_accepts_the_truth_and_names_one_wrong_bit(dtype: str) -> None:
+    inputs = [make_data(rank, 100, dtype, 2) for rank in range(8)]
+    results = [row.copy() for row in truth(SLICED, inputs)]
+    assert compare(results, inputs, SLICED).right
+    results[5].view(np.uint32)[42] ^= 1
+    comparison = compare(results, inputs, SLICED)
+    assert (comparison.right, comparison.wrong_ranks) == (False, 1)
+    assert comparison.first.startswith("rank 5 element 42: ")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_comparison_does_not_trust_the_schedule(dtype: str) -> None:
+    broken = Schedule("one-way", 2, 10, (Transfer(0, 0, 1, 0, 10, Combine.COPY),))
+    inputs = [make_data(rank, 10, dtype, 2) for rank in range(2)]
+    sliced = slice_schedule(broken)
+    assert "schedule sums element 0" in compare(truth(sliced, inputs), inputs, sliced).first
