@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floor 3: makes a Fabric real. A Plan goes in over P4Runtime; frames, processes and time are here and nowhere else.
+
+Knows topologies and controller; lab knows it.
+
+    testbed            what every testbed does
+    embedded           every switch in this process, in virtual time
+    control_loop       the node controllers, driven from port events and management frames
+    p4runtime_server   one gRPC server in front of the switches
+    traffic            what runs on the NPUs: frames, transport, collectives
+    engine             v1model switches, links and the event loop, in C++; `_engine` is its Python face
+"""

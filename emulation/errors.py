@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the emulation floor.
+
+RailyardError
+└── EmulationError      anything that goes wrong while a fabric is made real
+    ├── ProgramError    a compiled P4 program, or a p4info that does not describe it
+    ├── FrameError      bytes that are not the frame they should be
+    ├── TestbedError    a testbed asked for what it cannot do
+    └── DeadlockedError a lossless fabric in which every waiting frame waits for another
+"""
+
+from topologies.errors import RailyardError
+
+__all__ = ["DeadlockedError", "EmulationError", "FrameError", "ProgramError", "TestbedError"]
+
+
+class EmulationError(RailyardError):
+    """Something went wrong while a fabric was made real."""
+
+
+class ProgramError(EmulationError):
+    """A compiled P4 program is unusable, or its p4info does not describe it."""
+
+
+class FrameError(EmulationError):
+    """Bytes that are not the frame they should be."""
+
+
+class TestbedError(EmulationError):
+    """A testbed was asked for something it cannot do."""
+
+    __test__ = False  # the name begins with Test, but pytest has nothing to collect here
+
+
+class DeadlockedError(EmulationError):
+    """Frames wait for credits that can never come back.
+
+    `cycle` holds (link, "from->to", VL), each waiting for the next and the last for the first; `at_ps` is when the
+    last frame moved.
+    """
+
+    def __init__(self, at_ps: int, cycle: tuple[tuple[str, str, int], ...]) -> None:
+        self.at_ps = at_ps
+        self.cycle = cycle
+        way = ", ".join(f"{ends} on VL {vl}" for _, ends, vl in cycle) or "no cycle of links found"
+        super().__init__(
+            f"deadlock at {at_ps} ps: {way}",
+            remedy="route with rules whose channel dependency graph is acyclic, such as T2-G",
+        )

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routing deadlock for real: one VL and any order on a lossless 4x4 mesh stops, two VLs with T2-G never do."""
+
+import random
+from pathlib import Path
+
+import pytest
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
+from controller.errors import DeadlockError
+from controller.p4runtime import P4RuntimeClient, ProgramFiles
+from controller.plan import Plan
+from controller.planner import make_plan
+from emulation.embedded import EmbeddedTestbed
+from emulation.errors import DeadlockedError
+from emulation.traffic.frames import LPH, NTH, mac
+from topologies import Fabric, full_mesh
+
+BUILD = Path(__file__).parents[2] / "p4" / "build"
+FRAMES_A_NODE = 1000
+FRAME_BYTES = 500
+
+
+class Flood:
+    """Sends all its frames at once, to random nodes over random paths, and counts what arrives."""
+
+    def __init__(self, fabric: Fabric, own: int, chance: random.Random) -> None:
+        others = [node.address for node in fabric.nodes if node.address != own]
+        self.frames = []
+        for _ in range(FRAMES_A_NODE):
+            to = chance.choice(others)
+            head = Ether(src=mac(own), dst=mac(to)) / LPH() / NTH(scna=own, dcna=to, lb=chance.randrange(16))
+            room = FRAME_BYTES - len(head) - 8  # the source pushes an 8-byte source route
+            self.frames.append((bytes(head / Raw(bytes(room))), 0))
+        self.received = 0
+
+    def start(self, now: int) -> tuple[list[tuple[bytes, int]], None]:
+        return self.frames, None
+
+    def on_frame(self, frame: bytes, now: int) -> tuple[list[tuple[bytes, int]], None]:
+        self.received += 1
+        return [], None
+
+    def on_timer(self, now: int) -> tuple[list[tuple[bytes, int]], None]:
+        return [], None
+
+
+def saturate(plan: Plan, seed: int) -> int:
+    """Frames that arrived, of 16 NPUs that all send as fast as they can over buffers of one frame a VL."""
+    files = ProgramFiles((BUILD / "ub_npu.json").read_bytes(), (BUILD / "ub_npu.p4info.txtpb").read_bytes())
+    chance = random.Random(seed)
+    floods = []
+    with (
+        EmbeddedTestbed(plan.fabric, credit_bytes=FRAME_BYTES) as testbed,
+        P4RuntimeClient(testbed.address) as client,
+    ):
+        client.connect(testbed.device_ids)
+        client.push_pipeline({node.name: files for node in plan.fabric.nodes})
+        client.install(plan.entries)
+        for node in plan.fabric.nodes:
+            floods.append(Flood(plan.fabric, node.address, chance))
+            testbed.attach(node.name, floods[-1])
+        assert testbed.run()
+    return sum(flood.received for flood in floods)
+
+
+def test_one_vl_and_both_orders_is_refused_by_the_planner() -> None:
+    with pytest.raises(DeadlockError) as caught:
+        make_plan(full_mesh((4, 4)), rules="one-vl")
+    assert len(caught.value.cycle) >= 3
+
+
+def test_one_vl_and_both_orders_deadlocks_in_the_engine_and_the_cycle_is_real() -> None:
+    fabric = full_mesh((4, 4))
+    plan = make_plan(fabric, rules="one-vl", check=False)
+    with pytest.raises(DeadlockedError) as caught:
+        saturate(plan, seed=1)
+    cycle = caught.value.cycle
+    assert len(cycle) >= 3
+    ends = [way.split("->") for _, way, _ in cycle]
+    # Each channel ends where the next one begins, all on the one VL, each over the link it is said to be.
+    assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
+    assert {vl for _, _, vl in cycle} == {0}
+    assert all(
+        {fabric.link(link).a.node, fabric.link(link).b.node} == set(way)
+        for (link, _, _), way in zip(cycle, ends, strict=True)
+    )
+    assert "deadlock at" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_vls_deliver_every_frame_of_the_same_traffic(seed: int) -> None:
+    plan = make_plan(full_mesh((4, 4)), rules="T2-G")
+    assert saturate(plan, seed) == 16 * FRAMES_A_NODE
