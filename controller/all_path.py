@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-path routing: the paths that carry a source's traffic to a destination (UB-Mesh, section 4.1).
+"""All-path routing: the paths that carry a source's traffic to a destination (UB-Mesh, All-Path-Routing).
 
 A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path.
 """

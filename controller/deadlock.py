@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel dependency graph of routes, and the cycle in it if there is one (UB-Mesh, section 4.1).
+"""The channel dependency graph of routes, and the cycle in it if there is one (UB-Mesh, All-Path-Routing).
 
 A channel is one VL of one direction of a link. A frame that holds a channel waits for the next one of its
 path: routes can deadlock only when these waits close a circle.

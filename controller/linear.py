@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured addresses with linear lookup: entries a segment, not a destination (UB-Mesh, section 4.1).
+"""Structured addresses with linear lookup: entries a segment, not a destination (UB-Mesh, All-Path-Routing).
 
 Each dimension is one field of the address and one array of ports. The longest prefix that a destination
 shares with the node tells the highest dimension in which they differ; that dimension's array gives the

@@ -2,7 +2,7 @@
 """What one node changes in its own tables, and whom it tells, when a link fails or returns.
 
 A state machine without clock or socket: its driver feeds it port events and the notices that arrive,
-applies the updates it returns and then sends the notices. Two ways of telling (UB-Mesh, section 4.1):
+applies the updates it returns and then sends the notices. Two ways of telling (UB-Mesh, fault recovery):
 
     direct    each end of the link tells the sources whose candidate paths use it
     flooding  each end tells its neighbours, and whoever hears something new tells its own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 8-byte source-route header: ptr 4, bitmap 12, six instructions of 8 bits (UB-Mesh, section 4.1).
+"""The 8-byte source-route header: ptr 4, bitmap 12, six instructions of 8 bits (UB-Mesh, All-Path-Routing).
 
 Bit `ptr` of the bitmap, counted from the left, says who decides a hop: 1 an instruction, 0 the tables. The
 instruction is the one whose number is the count of bits set before it; its value is the egress port.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which turns a frame may take and on which virtual lane (VL) it leaves (UB-Mesh, section 4.1, TFC).
+"""Which turns a frame may take and on which virtual lane (VL) it leaves (UB-Mesh, TFC).
 
 The paper leaves out the details of its turn and VL rules; these are this project's own. A hop goes up when
 its coordinate grows, down when it falls. Dimensions come in groups that a route visits in their order; VLs

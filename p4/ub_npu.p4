@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UB controller of an NPU: source, transit router and sink in one (UB-Mesh, section 3: NPUs that route).
+// The UB controller of an NPU: source, transit router and sink in one (UB-Mesh: NPUs that route).
 #include <core.p4>
 #include <v1model.p4>
 

@@ -23,7 +23,7 @@ class AddressField:
 class AddressPlan:
     """The fields of an address, widest place first; together they are the whole address.
 
-    Source: UB-Mesh, section 4.1: the address space is cut into segments by physical location.
+    Source: UB-Mesh, All-Path-Routing: the address space is cut into segments by physical location.
     """
 
     fields: tuple[AddressField, ...]

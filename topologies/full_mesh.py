@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""n-dimensional full mesh: nodes that differ in one coordinate are neighbours (UB-Mesh, section 3.1)."""
+"""n-dimensional full mesh: nodes that differ in one coordinate are neighbours (UB-Mesh, nD-FullMesh)."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -18,7 +18,7 @@ LANE_RATE_BPS = 100_000_000_000
 # One metre of cable.
 LINK_DELAY_PS = 5_000
 
-# UB lanes of an NPU (UB-Mesh, section 3.2).
+# UB lanes of an NPU (UB-Mesh, nD-FullMesh).
 NPU_LANES = 72
 
 CLASS_BITS = 3

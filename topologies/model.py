@@ -18,7 +18,7 @@ HOST_PORT = 0
 
 
 class NodeKind(StrEnum):
-    """What a node is; LRS and HRS are the low-radix and high-radix switches of UB-Mesh, section 3."""
+    """What a node is; LRS and HRS are the low-radix and high-radix switches of UB-Mesh."""
 
     NPU = "npu"
     SPARE = "spare"

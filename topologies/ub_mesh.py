@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The UB-Mesh rack: eight boards of eight NPUs as a two-dimensional full mesh (UB-Mesh, section 3.2)."""
+"""The UB-Mesh rack: eight boards of eight NPUs as a two-dimensional full mesh (UB-Mesh, nD-FullMesh)."""
 
 from collections.abc import Sequence
 

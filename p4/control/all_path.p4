@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source's half of All-Path-Routing (UB-Mesh, section 4.1): destination and path bucket choose a source route.
+// The source's half of All-Path-Routing (UB-Mesh, All-Path-Routing): destination and path bucket choose a source route.
 #ifndef ALL_PATH_P4
 #define ALL_PATH_P4
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structured addressing with linear lookup (UB-Mesh, section 4.1): the segment of the destination gives an offset
+// Structured addressing with linear lookup (UB-Mesh, All-Path-Routing): the segment of the destination gives an offset
 // into a table of ports, so a router holds an entry a segment member and not one a destination.
 #ifndef LINEAR_ROUTE_P4
 #define LINEAR_ROUTE_P4

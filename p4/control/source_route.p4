@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hop of a source route (UB-Mesh, section 4.1): bit `ptr` of the bitmap says who decides this hop, an
+// One hop of a source route (UB-Mesh, All-Path-Routing): bit `ptr` of the bitmap says who decides this hop, an
 // instruction or the tables; which instruction is the number of bits set before it. Every hop advances ptr.
 #ifndef SOURCE_ROUTE_P4
 #define SOURCE_ROUTE_P4

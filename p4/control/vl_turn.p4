@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The VL of the next link follows from the turn: the direction of the hop a frame came by and of the hop it leaves
-// by, whatever steered it. So no source can name a VL that closes a cycle of waiting links (UB-Mesh, section 4.1, TFC).
+// by, whatever steered it. So no source can name a VL that closes a cycle of waiting links (UB-Mesh, TFC).
 #ifndef VL_TURN_P4
 #define VL_TURN_P4
 

@@ -41,7 +41,7 @@ header lph_t {
     bit<5> tail;    // bytes of the last flit - 1
 }
 
-// Source-route header (UB-Mesh, section 4.1). instr holds six egress ports of 8 bits, the first leftmost.
+// Source-route header (UB-Mesh, All-Path-Routing). instr holds six egress ports of 8 bits, the first leftmost.
 header srh_t {
     bit<4> ptr;
     bit<12> bitmap;

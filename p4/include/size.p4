@@ -20,7 +20,7 @@ const bit<16> ETHERTYPE_UB = 0x88B5;
 const bit<4> CFG_CNA16 = 0x6;        // UnifiedBus code: CNA16 network header
 const bit<4> CFG_SOURCE_ROUTE = 0xC; // this testbed's: source-route header, then network header
 
-// UB-Mesh, section 4.1: an 8-byte header with a 12-bit bitmap and six instructions.
+// UB-Mesh, All-Path-Routing: an 8-byte header with a 12-bit bitmap and six instructions.
 const bit<4> MAX_HOPS = 12;
 const bit<4> MAX_INSTRUCTIONS = 6;
 
