@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packet-in and packet-out: P4Runtime's metadata is a header in front of the frame to the program."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from finsy.proto import p4i, p4r, rpc_code
+
+from emulation.p4runtime.layout import canonical, unsigned
+from emulation.p4runtime.status import Refusal
+
+__all__ = ["PacketHeader"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PacketHeader:
+    """A controller header. `fields` are (id, name, bits), the first in the most significant bits."""
+
+    name: str
+    fields: tuple[tuple[int, str, int], ...]
+    octets: int
+
+    @classmethod
+    def of(cls, info: p4i.ControllerPacketMetadata) -> "PacketHeader":
+        """From the p4info; the header must be whole bytes."""
+        fields = tuple((field.id, field.name, field.bitwidth) for field in info.metadata)
+        return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8)
+
+    @classmethod
+    def none(cls, name: str) -> "PacketHeader":
+        """For a program without that controller header: nothing stands in front of the frame."""
+        return cls(name, (), 0)
+
+    def join(self, packet: p4r.PacketOut) -> bytes:
+        """The frame as the program's CPU port receives it: the header, then the payload."""
+        sent: dict[int, bytes] = {}
+        for metadata in packet.metadata:
+            if metadata.metadata_id in sent:
+                raise Refusal(
+                    rpc_code.INVALID_ARGUMENT, f"{self.name}: metadata {metadata.metadata_id} twice"
+                )
+            sent[metadata.metadata_id] = metadata.value
+        header = 0
+        for field_id, name, bits in self.fields:
+            if field_id not in sent:
+                raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata {name!r} (id {field_id})")
+            value = unsigned(sent.pop(field_id), bits, f"{self.name}, metadata {name!r}")
+            header = header << bits | int.from_bytes(value)
+        if sent:
+            raise Refusal(rpc_code.INVALID_ARGUMENT, f"{self.name}: no metadata with id {next(iter(sent))}")
+        return header.to_bytes(self.octets) + packet.payload
+
+    def split(self, frame: bytes) -> p4r.PacketIn | None:
+        """A frame from the CPU port as a packet-in; None when it is too short to hold the header."""
+        if len(frame) < self.octets:
+            return None
+        return p4r.PacketIn(payload=frame[self.octets :], metadata=self._metadata(frame[: self.octets]))
+
+    def _metadata(self, header: bytes) -> Iterable[p4r.PacketMetadata]:
+        number, left = int.from_bytes(header), self.octets * 8
+        for field_id, _, bits in self.fields:
+            left -= bits
+            value = number >> left & ((1 << bits) - 1)
+            yield p4r.PacketMetadata(metadata_id=field_id, value=canonical(value.to_bytes(self.octets)))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals, and how they travel in gRPC (P4Runtime specification, "Error Reporting Messages")."""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import grpc
+from finsy.proto import p4r, rpc_code, rpc_status
+
+__all__ = ["Refusal", "abort", "batch_status"]
+
+_BY_NUMBER: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+_STATUS_KEY = "grpc-status-details-bin"
+
+
+class Refusal(Exception):
+    """A request the server does not carry out: a canonical code and the reason."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def details(self) -> tuple[tuple[str, bytes], ...]:
+        """Trailing metadata; empty for a refusal of the whole request."""
+        return ()
+
+
+class BatchRefusal(Refusal):
+    """Some members of a batch were refused; the details tell which, in the order of the request."""
+
+    def __init__(self, status: bytes, message: str) -> None:
+        super().__init__(rpc_code.UNKNOWN, message)
+        self._status = status
+
+    @property
+    def details(self) -> tuple[tuple[str, bytes], ...]:
+        """One packed p4.v1.Error a member of the batch, OK or not, in order."""
+        return ((_STATUS_KEY, self._status),)
+
+
+def batch_status(kind: str, size: int, refused: Mapping[int, Refusal]) -> BatchRefusal:
+    """The refusal of a batch of `size` members of which those of `refused` (by position) failed."""
+    first = min(refused)
+    message = (
+        f"{len(refused)} of {size} {kind} failed, the first at position {first}: {refused[first].message}"
+    )
+    status = rpc_status.Status(code=rpc_code.UNKNOWN, message=message)
+    for position in range(size):
+        refusal = refused.get(position)
+        error = p4r.Error()
+        if refusal is not None:
+            error.canonical_code = refusal.code
+            error.message = refusal.message
+        status.details.add().Pack(error)
+    return BatchRefusal(status.SerializeToString(), message)
+
+
+async def abort(context: "grpc.aio.ServicerContext[Any, Any]", refusal: Refusal) -> NoReturn:
+    """End the call with the refusal's code, message and details."""
+    await context.abort(_BY_NUMBER[refusal.code], refusal.message, refusal.details)
+    raise AssertionError("abort returned")

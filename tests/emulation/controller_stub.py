@@ -1,0 +1,126 @@
+"""A P4Runtime client for tests that says whatever it is told to, valid or not."""
+
+import queue
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
+
+import grpc
+from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
+
+__all__ = ["Controller", "code_of", "details_of"]
+
+_SECONDS = 10.0
+
+
+def code_of(error: grpc.RpcError) -> str:
+    """The name of a gRPC error's code."""
+    return error.code().name  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def details_of(error: grpc.RpcError) -> list[p4r.Error]:
+    """The p4.v1.Error of every member of a batch."""
+    (packed,) = (
+        value
+        for key, value in error.trailing_metadata()  # pyright: ignore[reportAttributeAccessIssue]
+        if key == "grpc-status-details-bin"
+    )
+    errors = []
+    for detail in rpc_status.Status.FromString(packed).details:
+        errors.append(p4r.Error())
+        assert detail.Unpack(errors[-1])
+    return errors
+
+
+class Controller:
+    """One channel and one stream to one device."""
+
+    def __init__(self, address: str, device_id: int = 1, election_id: int | None = 1, role: str = "") -> None:
+        options = [("grpc.max_metadata_size", 1 << 20), ("grpc.absolute_max_metadata_size", 1 << 20)]
+        self.channel = grpc.insecure_channel(address, options=options)
+        self.stub: Any = p4r_grpc.P4RuntimeStub(self.channel)
+        self.device_id, self.election_id, self.role = device_id, election_id, role
+        self._sent: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
+        self._stream = self.stub.StreamChannel(iter(self._sent.get, None), timeout=_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the stream, wait until the server has ended it too, and close the channel."""
+        self._sent.put(None)
+        try:
+            for _ in self._stream:
+                pass
+        except grpc.RpcError:
+            pass
+        self.channel.close()
+
+    # -- stream
+
+    def send(self, **update: Any) -> None:
+        """Put a message on the stream."""
+        self._sent.put(p4r.StreamMessageRequest(**update))
+
+    def receive(self) -> p4r.StreamMessageResponse:
+        """The next message of the stream; grpc.RpcError when the server has ended it."""
+        return next(self._stream)
+
+    def enter(self, election_id: int | None | str = "own") -> p4r.MasterArbitrationUpdate:
+        """Arbitrate and return the answer."""
+        if election_id != "own":
+            self.election_id = election_id  # pyright: ignore[reportAttributeAccessIssue]
+        update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
+        if self.election_id is not None:
+            update.election_id.CopyFrom(U128.encode(self.election_id))
+        if self.role:
+            update.role.name = self.role
+        self.send(arbitration=update)
+        return self.receive().arbitration
+
+    # -- calls
+
+    def push(
+        self, config: tuple[bytes, p4i.P4Info] | None, action: str = "VERIFY_AND_COMMIT", cookie: int = 0
+    ) -> None:
+        """SetForwardingPipelineConfig."""
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=U128.encode(self.election_id or 0),
+            action=p4r.SetForwardingPipelineConfigRequest.Action.Value(action),
+            role=self.role,
+        )
+        if config is not None:
+            request.config.p4_device_config = config[0]
+            request.config.p4info.CopyFrom(config[1])
+            if cookie:
+                request.config.cookie.cookie = cookie
+        self.stub.SetForwardingPipelineConfig(request, timeout=_SECONDS)
+
+    def pipeline(self, response_type: str = "ALL") -> p4r.GetForwardingPipelineConfigResponse:
+        """GetForwardingPipelineConfig."""
+        kind = p4r.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id, response_type=kind)
+        return self.stub.GetForwardingPipelineConfig(request, timeout=_SECONDS)
+
+    def write(self, *updates: tuple[str, p4r.Entity], **request: Any) -> None:
+        """One Write of ("INSERT", entity) and the like."""
+        message = p4r.WriteRequest(device_id=self.device_id, role=self.role, **request)
+        if self.election_id is not None:
+            message.election_id.CopyFrom(U128.encode(self.election_id))
+        for kind, entity in updates:
+            message.updates.add(type=p4r.Update.Type.Value(kind), entity=entity)  # pyright: ignore
+        self.stub.Write(message, timeout=_SECONDS)
+
+    def responses(self, *wanted: p4r.Entity) -> Iterator[Sequence[p4r.Entity]]:
+        """The entities of each response to one Read."""
+        request = p4r.ReadRequest(device_id=self.device_id, entities=wanted)
+        for response in self.stub.Read(request, timeout=_SECONDS):
+            yield response.entities
+
+    def read(self, *wanted: p4r.Entity) -> list[p4r.Entity]:
+        """All entities that one Read returns."""
+        found: Iterable[Sequence[p4r.Entity]] = self.responses(*wanted)
+        return [entity for entities in found for entity in entities]
