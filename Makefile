@@ -1,0 +1,53 @@
+# Every target works in a fresh clone. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup p4 demo test check format bench lab shell docs clean
+
+BIN := .venv/bin
+FIRST := experiments/01_first_train/scenario.yaml
+GRPC ?= 127.0.0.1:9559
+NODE ?= npu0
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## install what is missing and build the engine; a second call does nothing
+	@scripts/setup.sh
+
+p4: setup ## compile the P4 programs where p4c is installed
+	@scripts/p4.sh
+
+demo: setup ## 64 NPUs, an AllReduce, a link cut under it
+	@$(BIN)/railyard run $(FIRST) --out results/first-train
+
+test: setup ## all tests
+	@$(BIN)/python -m pytest -n 2
+
+check: setup ## lint, formatting, types, and whether the compiled P4 is current
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/python scripts/p4_manifest.py check
+
+format: setup ## put the sources in their usual form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup ## measure the engine, beside BMv2 where it is installed; writes build/bench.json
+	@$(BIN)/python -m bench --out build/bench.json
+
+lab: setup ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C
+	@$(BIN)/railyard up ub-rack --grpc $(GRPC)
+
+shell: setup ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a running rack
+	@scripts/shell.sh $(GRPC) $(NODE)
+
+docs: setup ## run the guides as tests and draw their picture anew
+	@$(BIN)/railyard run $(FIRST) --out results/first-train
+	@cp results/first-train/picture.svg docs/images/first-train.svg
+	@$(BIN)/python -m pytest tests/test_docs.py
+
+clean: ## remove the venv, build products and results; the committed P4 output stays
+	@rm -rf .venv build results .hypothesis .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Makes a clone ready: missing Debian packages, .venv, Python packages, the engine. Each step leaves a stamp of what it
+# was made from, so that a second call does nothing and needs no network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 2; }
+
+# A Python that can make an environment and compile an extension: 3.11 or later, venv, ensurepip and Python.h.
+usable_python() {
+    "$1" - 2>/dev/null <<'PY'
+import ensurepip, pathlib, sys, sysconfig, venv
+header = pathlib.Path(sysconfig.get_path("include"), "Python.h")
+sys.exit(0 if sys.version_info >= (3, 11) and header.is_file() else 1)
+PY
+}
+
+find_python() {
+    local name
+    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 /usr/bin/python3}; do
+        if usable_python "$name"; then command -v "$name"; return 0; fi
+    done
+    return 1
+}
+
+has_header() { [ -f "/usr/include/$1" ] || [ -f "/usr/local/include/$1" ]; }
+
+install_packages() {
+    local missing=()
+    command -v g++ >/dev/null || missing+=(g++)
+    command -v make >/dev/null || missing+=(make)
+    command -v git >/dev/null || missing+=(git)
+    find_python >/dev/null || missing+=(python3 python3-venv python3-dev)
+    has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
+    [ ${#missing[@]} -eq 0 ] && return 0
+
+    command -v apt-get >/dev/null \
+        || fail "missing: ${missing[*]}; install them with this system's package manager and call again"
+    local root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "missing: ${missing[*]}; install them as root with apt-get, or install sudo"
+        root=(sudo)
+    fi
+    say "installing ${missing[*]}"
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+        apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null' - "${missing[@]}"
+}
+
+# What a step was made from, as one line.
+stamp_of() { { pwd; "$python" -V; cat "$@"; } | sha256sum | cut -d ' ' -f 1; }
+current() { [ -f ".venv/stamp-$1" ] && [ "$(cat ".venv/stamp-$1")" = "$2" ]; }
+
+install_packages
+python=$(find_python) || fail "no Python of 3.11 or later with venv and headers; on Ubuntu 22.04: \
+apt-get install python3.11 python3.11-venv python3.11-dev; elsewhere name one: make setup PYTHON=/path/to/python3"
+
+mapfile -t engine_sources < <(find CMakeLists.txt emulation/engine -type f | LC_ALL=C sort)
+packages=$(stamp_of pyproject.toml)
+engine=$(stamp_of pyproject.toml "${engine_sources[@]}")
+
+if current packages "$packages" && current engine "$engine"; then
+    say "nothing to do"
+    exit 0
+fi
+
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PATH="$PWD/.venv/bin:$PATH"
+if ! current packages "$packages"; then
+    say "installing Python packages into .venv with $("$python" -V)"
+    place="$PWD $("$python" -V)"
+    if [ "$(cat .venv/stamp-place 2>/dev/null)" != "$place" ]; then
+        rm -rf .venv
+        "$python" -m venv .venv
+        echo "$place" >.venv/stamp-place
+    fi
+    .venv/bin/python - <<'PY' | .venv/bin/python -m pip install --quiet -r /dev/stdin
+import pathlib, tomllib
+project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
+wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+wanted += project["project"]["optional-dependencies"]["dev"]
+print("\n".join(wanted))
+PY
+    echo "$packages" >.venv/stamp-packages
+fi
+
+say "building the engine"
+.venv/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+echo "$engine" >.venv/stamp-engine
+say "ready"
