@@ -1,0 +1,14 @@
+"""Floor 4, what a person touches: a scenario file goes in; a result, a report and an exit code come out.
+
+# lab knows every floor below; nobody below knows lab
+#
+# scenario.py     the file, checked            -> Scenario (frozen)
+# document.py     YAML that remembers its lines
+# runner.py       Scenario -> Fabric -> Plan -> Testbed -> Observation, one variant after the other
+# metrics.py      Observation -> named figures, each with its unit and meaning
+# results.py      figures + assertions         -> Result -> result.json
+# output.py       the folder results go to, tried before anything starts, written whole or not at all
+# rack.py chart.py report.py                   figures, picture.svg, report.html
+# sweep.py        one scenario, every link cut in turn, in parallel processes
+# cli/            one file a verb
+"""

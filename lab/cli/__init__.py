@@ -1,0 +1,42 @@
+"""`railyard`: one file a verb. A verb imports what it needs when it is called, so `--help` comes at once.
+
+Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C.
+"""
+
+import sys
+
+import typer
+
+from lab.cli.check import check
+from lab.cli.list import list_names
+from lab.cli.run import run
+from lab.cli.screen import complain
+from lab.cli.show import show
+from lab.cli.sweep import sweep
+from lab.cli.up import up
+from topologies.errors import RailyardError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Fabrics of P4 switches for AI clusters, emulated packet by packet.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("run")(run)
+app.command("check")(check)
+app.command("show")(show)
+app.command("up")(up)
+app.command("list")(list_names)
+app.command("sweep")(sweep)
+
+
+def main() -> None:
+    try:
+        app()
+    except RailyardError as ex:
+        complain(str(ex))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

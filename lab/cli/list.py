@@ -1,0 +1,57 @@
+"""railyard list: what there is to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from lab.cli.screen import out
+
+__all__ = ["list_names"]
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+
+
+def list_names(
+    metrics: Annotated[bool, typer.Option("--metrics", help="list the metrics of a result instead")] = False,
+) -> None:
+    """List scenarios and topologies."""
+    out().print(_metrics() if metrics else _everything())
+
+
+def _metrics() -> Table:
+    from lab.metrics import METRICS
+
+    table = Table("metric", "meaning", box=None, pad_edge=False)
+    for name, metric in METRICS.items():
+        table.add_row(name, metric.meaning)
+    return table
+
+
+def _everything() -> Table:
+    from lab.errors import ScenarioError
+    from lab.loader import load
+    from topologies.catalog import describe, names
+
+    table = Table("kind", "name", "what it is", box=None, pad_edge=False)
+    for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
+        try:
+            scenario, _ = load(path)
+            text = scenario.title or scenario.name
+        except ScenarioError as ex:
+            text = f"cannot be read: {ex}"
+        table.add_row("scenario", _near(path), text)
+    for name in names():
+        generator = describe(name)
+        parameters = ", ".join(parameter.name for parameter in generator.parameters)
+        table.add_row("topology", name, f"{generator.text} ({parameters})")
+    return table
+
+
+def _near(path: Path) -> str:
+    """As the user can type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

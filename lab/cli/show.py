@@ -1,0 +1,79 @@
+"""railyard show: a fabric, or one of its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from lab.cli.screen import out
+
+if TYPE_CHECKING:
+    from topologies import Fabric
+
+__all__ = ["show"]
+
+
+def show(
+    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    node: Annotated[str, typer.Option(help="one node: its address and ports")] = "",
+    json: Annotated[bool, typer.Option("--json", help="the whole fabric as JSON")] = False,
+    svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
+) -> None:
+    """Show a topology in a few lines, as JSON, or as a drawing."""
+    from lab.cli.topology import fabric_of
+    from topologies.codec import to_json
+
+    fabric = fabric_of(topology, dims)
+    if json:
+        print(to_json(fabric))
+        return
+    if svg is not None:
+        _draw(fabric, svg)
+    console = out()
+    console.print(_node(fabric, node) if node else _summary(fabric))
+
+
+def _summary(fabric: Fabric) -> Table:
+    import networkx
+
+    graph = fabric.graph()
+    degrees = sorted({degree for _, degree in graph.degree()})
+    rates = Counter((link.lanes, link.rate_bps) for link in fabric.links)
+    kinds = Counter(node.kind.value for node in fabric.nodes)
+    fields = " | ".join(f"{field.name} {field.bits}" for field in fabric.address_plan.fields)
+    table = Table(title=fabric.name, show_header=False, box=None, pad_edge=False)
+    table.add_row("nodes", ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+    table.add_row("dimensions", " x ".join(map(str, fabric.dims)))
+    for (lanes, rate), count in sorted(rates.items()):
+        table.add_row("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way")
+    table.add_row("links of a node", ", ".join(map(str, degrees)))
+    table.add_row("longest shortest path", f"{networkx.diameter(graph)} links")
+    table.add_row("address bits", fields)
+    return table
+
+
+def _node(fabric: Fabric, name: str) -> Table:
+    node = fabric.node(name)
+    place = ", ".join(map(str, node.coordinates))
+    table = Table("port", "name", "lanes", "leads to", "link", box=None, pad_edge=False)
+    table.title = f"{name}: place ({place}), address {node.address:#06x}, device id {node.device_id}"
+    for port in node.ports:
+        link = fabric.link_at(name, port.number)
+        far = fabric.peer(name, port.number)
+        leads = f"{far.node} port {far.port}" if far else "its own side"
+        table.add_row(str(port.number), port.name, str(port.lanes), leads, link.name if link else "")
+    return table
+
+
+def _draw(fabric: Fabric, path: Path) -> None:
+    from lab.output import output_folder
+    from lab.rack import RACK_STYLE, rack_svg
+
+    drawing = rack_svg(fabric).replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1)
+    with output_folder(path.parent) as folder:
+        folder.write(path.name, drawing + "\n")

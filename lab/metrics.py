@@ -1,0 +1,119 @@
+"""The figures of a run: what each is called, what it means, and how it is made of an observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import mean
+from typing import final
+
+from lab.observation import Observation
+
+__all__ = ["METRICS", "Metric", "Subject", "busy_share", "measure"]
+
+Figure = int | float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A run and what it is held against."""
+
+    seen: Observation
+    bound_ps: int
+    rates_bps: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`unit` is also the end of the metric's name; a bare count has none."""
+
+    unit: str
+    meaning: str
+    of: Callable[[Subject], Figure]
+
+
+def busy_share(subject: Subject) -> dict[str, tuple[float, float]]:
+    """For every link, the share of the run during which it was sending, each way."""
+    seconds = subject.seen.completion_ps / 10**12
+    return {
+        link: (
+            8 * there / (subject.rates_bps[link] * seconds),
+            8 * back / (subject.rates_bps[link] * seconds),
+        )
+        for link, (there, back) in subject.seen.link_bytes.items()
+    }
+
+
+def _us(ps: int) -> float:
+    return ps / 10**6
+
+
+def _busy_percent(subject: Subject, pick: Callable[[list[float]], float]) -> float:
+    shares = [share for pair in busy_share(subject).values() for share in pair]
+    return round(100 * pick(shares), 3) if shares else 0.0
+
+
+def _convergence_us(subject: Subject) -> float:
+    """0 when nothing failed or nothing had to be rewritten."""
+    seen = subject.seen
+    if not seen.faults or seen.recovery.converged_ps is None:
+        return 0.0
+    return _us(seen.recovery.converged_ps - seen.faults[0].at_ps)
+
+
+METRICS: Mapping[str, Metric] = {
+    "completion_us": Metric("us", "until the last NPU had its result", lambda s: _us(s.seen.completion_ps)),
+    "bound_us": Metric("us", "what this collective cannot beat on these links", lambda s: _us(s.bound_ps)),
+    "ratio_to_bound": Metric(
+        "ratio", "completion over bound", lambda s: round(s.seen.completion_ps / s.bound_ps, 6)
+    ),
+    "npus": Metric("", "NPUs that took part", lambda s: s.seen.nodes),
+    "right_npus": Metric("", "NPUs whose array equals the arithmetic truth", lambda s: s.seen.right_nodes),
+    "result_crc32": Metric("", "CRC-32 of the reduced array", lambda s: s.seen.checksum),
+    "sent_frames": Metric("frames", "data frames sent, each counted once", lambda s: s.seen.traffic.sent),
+    "retransmitted_frames": Metric(
+        "frames", "data frames sent again", lambda s: s.seen.traffic.retransmitted
+    ),
+    "received_frames": Metric(
+        "frames", "data frames that reached an NPU, each counted once", lambda s: s.seen.traffic.received
+    ),
+    "duplicate_frames": Metric(
+        "frames", "data frames that came twice; the second was dropped", lambda s: s.seen.traffic.duplicates
+    ),
+    "acknowledgement_frames": Metric(
+        "frames", "acknowledgements sent", lambda s: s.seen.traffic.acknowledgements
+    ),
+    "lost_frames": Metric(
+        "frames", "frames that were on a failed link, or sent to it", lambda s: s.seen.traffic.lost_with_link
+    ),
+    "dropped_frames": Metric(
+        "frames",
+        "frames that a P4 program refused, by its counters",
+        lambda s: s.seen.traffic.dropped_by_switch,
+    ),
+    "busiest_link_percent": Metric(
+        "percent", "busy share of the busiest direction of a link", lambda s: _busy_percent(s, max)
+    ),
+    "mean_link_percent": Metric(
+        "percent", "busy share of a direction of a link, on average", lambda s: _busy_percent(s, mean)
+    ),
+    "table_entries": Metric("", "entries installed over P4Runtime", lambda s: s.seen.table_entries),
+    "fault_us": Metric(
+        "us",
+        "time of the first fault; 0 without one",
+        lambda s: _us(s.seen.faults[0].at_ps) if s.seen.faults else 0.0,
+    ),
+    "convergence_us": Metric("us", "first fault to last table write", _convergence_us),
+    "notices": Metric("frames", "notices sent of a failed link", lambda s: s.seen.recovery.notices),
+    "nodes_told": Metric("", "nodes that heard of a failed link", lambda s: s.seen.recovery.nodes_told),
+    "entries_rewritten": Metric(
+        "", "table entries written after a fault", lambda s: s.seen.recovery.entries_rewritten
+    ),
+}
+
+
+def measure(subject: Subject) -> dict[str, Figure]:
+    """Every figure of one run."""
+    return {name: metric.of(subject) for name, metric in METRICS.items()}

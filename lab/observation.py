@@ -1,0 +1,72 @@
+"""What was seen of one run, before any figure is made of it. Times are picoseconds of virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+__all__ = ["FaultSeen", "Observation", "Recovery", "Timeline", "Traffic"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Frames of all NPUs together; `sent` and `received` count a data frame once, however often it went."""
+
+    sent: int
+    retransmitted: int
+    received: int
+    duplicates: int
+    acknowledgements: int
+    lost_with_link: int
+    dropped_by_switch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Bytes of data frames that reached an NPU, a bin of `bin_ps` each."""
+
+    bin_ps: int
+    delivered: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FaultSeen:
+    at_ps: int
+    link: str
+    event: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What the controllers did about faults; `converged_ps` is the time of the last table write."""
+
+    converged_ps: int | None
+    notices: int
+    nodes_told: int
+    entries_rewritten: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """`link_bytes` counts, for every link, what it carried from its first to its second end, and back.
+
+    `first_wrong` tells the first thing wrong with the data, or why there is none; empty when all is right.
+    """
+
+    completion_ps: int
+    nodes: int
+    right_nodes: int
+    first_wrong: str
+    checksum: int
+    table_entries: int
+    traffic: Traffic
+    timeline: Timeline
+    link_bytes: Mapping[str, tuple[int, int]]
+    faults: tuple[FaultSeen, ...]
+    recovery: Recovery

@@ -1,0 +1,233 @@
+"""report.html, one file that needs nothing else, and picture.svg, its figures on one sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from lab.chart import Bar, Curve, bars_svg, colour, timeline_svg
+from lab.metrics import METRICS, Subject, busy_share
+from lab.rack import RACK_STYLE, rack_svg
+from lab.results import Result
+from lab.scenario import Scenario, Variant
+from topologies import Fabric
+
+__all__ = ["picture_svg", "report_html"]
+
+STYLE = """
+:root { color-scheme: light dark; --page: #fff; --ink: #1c2127; --soft: #66707a; --line: #d9dee3;
+  --card: #f6f8fa; --good: #0a7d4f; --bad: #c2410c; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #14181c; --ink: #e4e8ec; --soft: #9aa5b0; --line: #333c45; --card: #1b2127;
+    --good: #4cc38a; --bad: #ff8a4c; } }
+body { margin: 0 auto; max-width: 74rem; padding: 2rem 1.25rem 4rem; background: var(--page);
+  color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+h1 { margin: 0; font-size: 1.9rem; }
+h2 { margin: 2.6rem 0 .6rem; font-size: 1.25rem; }
+p { max-width: 46rem; }
+.soft { color: var(--soft); }
+.verdict { font-weight: 650; }
+.yes { color: var(--good); }
+.no { color: var(--bad); }
+.racks { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
+.racks figure { --page: var(--card); }
+.chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
+figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
+  background: var(--card); }
+figure svg { width: 100%; height: auto; display: block; }
+figcaption { font-size: .9rem; margin-bottom: .4rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n { white-space: nowrap; }
+code { font: .9em ui-monospace, monospace; }
+"""
+
+SOURCES = """
+<ul>
+<li>Bound of an AllReduce in two halves: every NPU has to send 2 (N - 1)/N of its data D over all its links
+at once, which takes 0.140625 D/B on 8 by 8 with links of rate B. Derived from the 2D full mesh of the UB-Mesh
+paper (arXiv 2503.20377); the paper does not state it. Bound of one ring: 2 (N - 1)/N D/B.</li>
+<li>Lanes and the shape of the rack: UB-Mesh, section 3. The paper gives no lane rate; 100 Gbit/s a lane is a
+stand-in that public simulators use.</li>
+<li>Every other figure was counted in this run, by the switches, the links, the NPUs and the controllers.</li>
+</ul>
+"""
+
+# Of picture.svg; the sheet is 1180 by 610.
+SHEET_STYLE = """
+svg { color: #1c2127; --page: #fff; }
+@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
+.sheet { fill: var(--page); }
+.head { font: 600 15px system-ui, sans-serif; fill: currentColor; }
+"""
+
+
+def report_html(
+    scenario: Scenario, result: Result, fabric: Fabric, subjects: Mapping[str, Subject], command: str
+) -> str:
+    """The whole report; `command` is what makes it again."""
+    title = escape(scenario.title or scenario.name)
+    verdict = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
+    held = sum(item.passed for item in result.assertions)
+    run = f"{escape(scenario.name)}, seed {result.seed}, {escape(result.testbed)} testbed"
+    size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
+    racks = (_rack(index, variant, fabric, subjects) for index, variant in enumerate(scenario.variants))
+    body = [
+        f"<h1>{title}</h1>",
+        f'<p class="soft">{run}, {size}</p>',
+        f"<p>{escape(scenario.description)}</p>",
+        f'<p class="verdict">{held} of {len(result.assertions)} assertions hold: {verdict}</p>',
+        "<h2>How long it took</h2>",
+        f"<figure>{bars_svg(_bars(scenario, subjects))}</figure>",
+        "<h2>What arrived when</h2>",
+        f"<figure>{timeline_svg(_curves(scenario, subjects))}</figure>",
+        "<h2>How busy each link was</h2>",
+        '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',
+        "Point at a link for its figures. A cut link is dashed and crossed.</p>",
+        '<div class="racks">',
+        *racks,
+        "</div>",
+        "<h2>Assertions</h2>",
+        _assertions(result),
+        "<h2>Figures</h2>",
+        _metrics(scenario, result),
+        "<h2>Where the figures come from</h2>",
+        SOURCES,
+        f"<p>To make this report again: <code>{escape(command)}</code></p>",
+    ]
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title>",
+        f"<style>{STYLE}{RACK_STYLE}</style></head>",
+    ]
+    return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
+
+
+def picture_svg(scenario: Scenario, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
+    """The rack of the first variant with a fault, the timeline and the comparison, on one sheet."""
+    shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
+    rack = rack_svg(fabric, busy_share(subjects[shown.name]), _cut(shown), full=_full(subjects))
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    parts = [
+        f'<svg {spaces} viewBox="0 0 1180 610">',
+        f"<style>{SHEET_STYLE}{RACK_STYLE}</style>",
+        '<rect class="sheet" width="1180" height="610" rx="10"/>',
+        f'<text class="head" x="24" y="34">{escape(shown.label)}: how busy each link was</text>',
+        _placed(rack, 14, 44, 520, 550),
+        '<text class="head" x="566" y="34">What arrived when</text>',
+        _placed(timeline_svg(_curves(scenario, subjects)), 556, 44, 610, 310),
+        '<text class="head" x="566" y="388">How long it took</text>',
+        _placed(bars_svg(_bars(scenario, subjects)), 556, 396, 610, 200),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _placed(svg: str, x: int, y: int, width: int, height: int) -> str:
+    place = f'<svg x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="xMinYMin meet"'
+    return re.sub(r"^<svg", place, svg, count=1)
+
+
+def _bars(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Bar]:
+    return [
+        Bar(
+            index,
+            variant.label,
+            subjects[variant.name].seen.completion_ps / 10**6,
+            subjects[variant.name].bound_ps / 10**6,
+        )
+        for index, variant in enumerate(scenario.variants)
+    ]
+
+
+def _curves(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Curve]:
+    """Of the variants with the collective of the first with a fault: others have another time scale."""
+    model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
+    curves = []
+    for index, variant in enumerate(scenario.variants):
+        if variant.collective != model.collective:
+            continue
+        seen = subjects[variant.name].seen
+        bin_us = seen.timeline.bin_ps / 10**6
+        converged = seen.recovery.converged_ps
+        curves.append(
+            Curve(
+                index,
+                variant.label,
+                bin_us,
+                [8 * delivered / (bin_us * 10**6) for delivered in seen.timeline.delivered],
+                [fault.at_ps / 10**6 for fault in seen.faults],
+                converged / 10**6 if seen.faults and converged is not None else None,
+            )
+        )
+    return curves
+
+
+def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
+    chip = f'<span class="chip" style="background:{colour(index)}"></span>'
+    svg = rack_svg(fabric, busy_share(subjects[variant.name]), _cut(variant), full=_full(subjects))
+    return f"<figure><figcaption>{chip} {escape(variant.label)}</figcaption>{svg}</figure>"
+
+
+def _cut(variant: Variant) -> set[str]:
+    return {fault.link for fault in variant.faults if fault.event == "down"}
+
+
+def _full(subjects: Mapping[str, Subject]) -> float:
+    """One scale for all racks of a report: the busiest direction of any link, up to the next tenth."""
+    pairs = [pair for subject in subjects.values() for pair in busy_share(subject).values()]
+    busiest = max(max(pair) for pair in pairs)
+    return min(1.0, max(0.1, (int(busiest * 10) + 1) / 10))
+
+
+def _assertions(result: Result) -> str:
+    rows = [
+        (
+            f'<span class="{"yes" if item.passed else "no"}">{"holds" if item.passed else "fails"}</span>',
+            escape(item.name),
+            shown(item.value),
+            shown(item.limit),
+        )
+        for item in result.assertions
+    ]
+    return _table(("", "assertion", "value", "limit"), rows, numbers=2)
+
+
+def _metrics(scenario: Scenario, result: Result) -> str:
+    rows = [
+        (
+            f"<code>{name}</code>",
+            escape(metric.meaning),
+            *(shown(result.of(variant.name, name)) for variant in scenario.variants),
+        )
+        for name, metric in METRICS.items()
+    ]
+    labels = [escape(variant.label) for variant in scenario.variants]
+    return _table(("metric", "meaning", *labels), rows, numbers=len(labels))
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> str:
+    """`numbers` columns at the right are aligned as numbers; cells are HTML."""
+    first = len(heads) - numbers
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f'<{tag} class="n">{cell}</{tag}>' if column >= first else f"<{tag}>{cell}</{tag}>"
+            for column, cell in enumerate(cells)
+        )
+
+    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return f'<div class="scroll"><table><tr>{line(heads, "th")}</tr>\n{body}</table></div>'
+
+
+def shown(figure: float) -> str:
+    """A figure for the eye: thousands set off, no more than six digits behind the point."""
+    if isinstance(figure, int) or float(figure).is_integer():
+        return f"{int(figure):,}"
+    return f"{figure:,.6f}".rstrip("0").rstrip(".")

@@ -1,0 +1,189 @@
+"""What a scenario says, as frozen values; `loader` reads them, docs/scenarios.md explains them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, final
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from emulation.traffic.wire import MAX_PAYLOAD_BYTES
+
+__all__ = [
+    "Assertion",
+    "Collective",
+    "Control",
+    "Fault",
+    "LinkSettings",
+    "NUMBER",
+    "RELATIVE",
+    "Relative",
+    "Routing",
+    "SETTINGS",
+    "Scenario",
+    "Topology",
+    "Transport",
+    "Variant",
+]
+
+# What a variant may repeat; at the top level it holds for all of them.
+SETTINGS = ("collective", "routing", "link", "control", "transport", "faults")
+
+# Both element types are this wide.
+ELEMENT_BYTES = 4
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@final
+class Topology(Model):
+    """A generator of the catalogue and its parameters; what is left out is the generator's default."""
+
+    name: str
+    dims: tuple[Annotated[int, Field(ge=2)], ...] | None = None
+    lanes: Annotated[int, Field(ge=1)] | None = None
+    lane_rate_gbps: Positive | None = None
+    delay_ns: NotNegative | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments of the generator, in its units."""
+        given = {
+            "dims": self.dims,
+            "lanes": self.lanes,
+            "lane_rate_bps": _scaled(self.lane_rate_gbps, 10**9),
+            "delay_ps": _scaled(self.delay_ns, 1000),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@final
+class Collective(Model):
+    kind: Literal["allreduce"] = "allreduce"
+    algorithm: Literal["halves", "ring"] = "halves"
+    elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
+    dtype: Literal["int32", "float32"] = "int32"
+    payload_bytes: Annotated[
+        int, Field(ge=ELEMENT_BYTES, le=MAX_PAYLOAD_BYTES, multiple_of=ELEMENT_BYTES)
+    ] = 4096
+
+    @property
+    def data_bytes(self) -> int:
+        """Of the array of one NPU."""
+        return self.elements * ELEMENT_BYTES
+
+
+@final
+class Routing(Model):
+    strategy: Literal["all-path", "shortest"] = "all-path"
+    rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl"] = "T2-G"
+    notification: Literal["direct", "flooding"] = "direct"
+
+
+@final
+class LinkSettings(Model):
+    credit_bytes: Annotated[int, Field(ge=1)] = 65536
+    detect_us: NotNegative = 10.0
+
+
+@final
+class Control(Model):
+    processing_us: NotNegative = 5.0
+
+
+@final
+class Transport(Model):
+    """Of the connections between NPUs."""
+
+    window: Annotated[int, Field(ge=1, le=64)] = 64
+    initial_rto_us: Positive = 100.0
+    min_rto_us: Positive = 25.0
+
+
+@final
+class Fault(Model):
+    at_us: Positive
+    link: str
+    event: Literal["down", "up"] = "down"
+
+
+@final
+class Variant(Model):
+    name: Name
+    title: str = ""
+    collective: Collective = Collective()
+    routing: Routing = Routing()
+    link: LinkSettings = LinkSettings()
+    control: Control = Control()
+    transport: Transport = Transport()
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.title or self.name
+
+
+def _scaled(value: float | None, factor: int) -> int | None:
+    return None if value is None else round(value * factor)
+
+
+@final
+class Relative(Model):
+    """A limit that another figure of the same result sets."""
+
+    metric: str
+    times: Positive = 1.0
+
+
+# How pydantic names the two forms of a limit when it reports on one.
+NUMBER, RELATIVE = "(number)", "(relative)"
+
+Limit = Annotated[
+    Annotated[float, Field(allow_inf_nan=False), Tag(NUMBER)] | Annotated[Relative, Tag(RELATIVE)],
+    Discriminator(lambda value: RELATIVE if isinstance(value, dict | Relative) else NUMBER),
+]
+
+
+@final
+class Assertion(Model):
+    """One of `max`, `min`, `equals` bounds one metric, named VARIANT.METRIC."""
+
+    metric: str
+    name: str = ""
+    max: Limit | None = None
+    min: Limit | None = None
+    equals: Limit | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if sum(limit is not None for limit in (self.max, self.min, self.equals)) != 1:
+            raise ValueError("an assertion has exactly one of max, min and equals")
+        return self
+
+    @property
+    def relation(self) -> Literal["max", "min", "equals"]:
+        return "max" if self.max is not None else "min" if self.min is not None else "equals"
+
+    @property
+    def limit(self) -> float | Relative:
+        limit = getattr(self, self.relation)
+        assert limit is not None
+        return limit
+
+
+@final
+class Scenario(Model):
+    name: Name
+    title: str = ""
+    description: str = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    topology: Topology
+    variants: Annotated[tuple[Variant, ...], Field(min_length=1)]
+    assertions: tuple[Assertion, ...] = ()
+
+    def variant(self, name: str) -> Variant:
+        return next(variant for variant in self.variants if variant.name == name)

@@ -1,0 +1,81 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.loader import load
+from lab.metrics import METRICS, Subject, measure
+from lab.results import conclude, to_json
+from lab.scenario import Scenario
+
+
+def test_figures_follow_from_what_was_seen(subjects: dict[str, Subject]):
+    figures = measure(subjects["cut"])
+    assert figures["completion_us"] == 2.0
+    assert figures["ratio_to_bound"] == 2.5
+    assert figures["convergence_us"] == 1.2
+    # 50,000 bytes at 400 Gbit/s are 1 of 2 microseconds, the way back; half of that the way there.
+    assert figures["busiest_link_percent"] == 50.0
+    assert figures["mean_link_percent"] == 37.5
+
+
+def test_every_metric_says_its_unit_in_its_name():
+    for name, metric in METRICS.items():
+        if metric.unit in ("us", "percent", "bytes", "frames"):
+            assert name == metric.unit or name.endswith(f"_{metric.unit}") or name in ("notices",), name
+
+
+def test_convergence_is_nothing_where_nothing_failed(subjects: dict[str, Subject]):
+    assert measure(subjects["healthy"])["convergence_us"] == 0.0
+
+
+def test_a_result_has_the_promised_shape(scenario: Scenario, subjects: dict[str, Subject]):
+    text = to_json(conclude(scenario, 7, "embedded", subjects))
+    document = json.loads(text)
+    assert set(document) == {"scenario", "seed", "testbed", "passed", "assertions", "metrics"}
+    assert (document["scenario"], document["seed"], document["testbed"]) == ("small", 7, "embedded")
+    assert all(set(item) == {"name", "passed", "value", "limit"} for item in document["assertions"])
+    assert len(document["metrics"]) == 2 * len(METRICS)
+    assert text == json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def test_assertions_compare_with_numbers_and_with_other_metrics(
+    scenario: Scenario, subjects: dict[str, Subject]
+):
+    result = conclude(scenario, 1, "embedded", subjects)
+    asked = {item.name: item for item in result.assertions}
+    ratio = asked["healthy.ratio_to_bound at most 2.5"]
+    assert (ratio.passed, ratio.value, ratio.limit) == (True, 1.25, 2.5)
+    slower = asked["cut.completion_us at least healthy.completion_us"]
+    assert (slower.passed, slower.value, slower.limit) == (True, 2.0, 1.0)
+    assert result.passed
+
+
+def test_wrong_data_fails_a_scenario_that_asserts_nothing(
+    scenario: Scenario, subject: Callable[..., Subject]
+):
+    bare = scenario.model_copy(update={"assertions": (), "variants": scenario.variants[:1]})
+    result = conclude(bare, 1, "embedded", {"healthy": subject(1_000_000, right=15)})
+    assert not result.passed
+    assert [(item.passed, item.value, item.limit) for item in result.assertions] == [(False, 15, 16)]
+
+
+def test_a_fault_after_the_end_fails(scenario: Scenario, subject: Callable[..., Subject]):
+    late = {"healthy": subject(1_000_000), "cut": subject(250_000, cut="npu0-npu1")}
+    result = conclude(scenario, 1, "embedded", late)
+    (fault,) = [item for item in result.assertions if "before the end" in item.name]
+    assert (fault.passed, fault.value, fault.limit) == (False, 0.3, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("relation", "limit", "passed"),
+    [("max", 1, True), ("max", 0.999, False), ("min", 1, True), ("min", 1.001, False), ("equals", 1, True)],
+)
+def test_limits_include_their_own_value(
+    scenario_file: Path, subjects: dict[str, Subject], relation: str, limit: float, passed: bool
+):
+    text = scenario_file.read_text().split("assertions:")[0]
+    scenario_file.write_text(f"{text}assertions: [{{metric: healthy.completion_us, {relation}: {limit}}}]\n")
+    result = conclude(load(scenario_file)[0], 1, "embedded", subjects)
+    assert result.assertions[-1].passed is passed

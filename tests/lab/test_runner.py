@@ -1,0 +1,101 @@
+"""Whole runs on a small mesh: every floor takes part."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.loader import load
+from lab.metrics import Subject
+from lab.prepare import Prepared, prepare
+from lab.results import Result, conclude, to_json
+from lab.runner import run
+from lab.sweep import cuts, plan_sweep
+
+HEAD = """\
+name: small
+topology: {name: full-mesh, dims: [4, 4]}
+collective: {elements: 65536, payload_bytes: 1024}
+link: {detect_us: 0.5}
+control: {processing_us: 0.5}
+"""
+
+
+def prepared(path: Path) -> tuple[Prepared, ...]:
+    return prepare(*load(path))
+
+
+def result(path: Path, seed: int) -> tuple[Result, dict[str, Subject]]:
+    scenario, document = load(path)
+    done = run(prepare(scenario, document), seed)
+    return conclude(scenario, seed, "embedded", done.subjects), dict(done.subjects)
+
+
+def test_a_healthy_run_is_right_and_loses_nothing(write: Callable[[str], Path]):
+    found, subjects = result(write(HEAD), 1)
+    assert found.passed
+    assert found.of("run", "right_npus") == 16
+    for nothing in ("retransmitted_frames", "duplicate_frames", "lost_frames", "dropped_frames", "notices"):
+        assert found.of("run", nothing) == 0
+    assert found.of("run", "sent_frames") == found.of("run", "received_frames")
+    assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.25
+    seen = subjects["run"].seen
+    payload = 2 * 15 * 65536 * 4  # what an AllReduce moves, over all NPUs
+    assert sum(seen.timeline.delivered) == payload + 54 * found.of("run", "received_frames")
+    assert sum(sum(pair) for pair in seen.link_bytes.values()) > payload
+
+
+def test_a_ring_keeps_to_its_own_bound(write: Callable[[str], Path]):
+    ring = "routing: {strategy: shortest}\n"
+    found, _ = result(write(HEAD.replace("{elements", "{algorithm: ring, elements") + ring), 1)
+    assert found.passed
+    assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.15
+
+
+@pytest.mark.parametrize("routing", ["{}", "{strategy: shortest, notification: flooding}"])
+def test_a_cut_link_costs_time_but_no_data(write: Callable[[str], Path], routing: str):
+    text = f"{HEAD}routing: {routing}\nfaults: [{{at_us: 0.5, link: npu0-npu1}}]\n"
+    found, _ = result(write(text), 1)
+    assert found.passed
+    assert found.of("run", "lost_frames") > 0
+    assert found.of("run", "retransmitted_frames") > 0
+    assert found.of("run", "notices") > 0
+    assert found.of("run", "convergence_us") >= 1.0
+
+
+def test_a_link_that_comes_back_is_no_matter(write: Callable[[str], Path]):
+    faults = "faults: [{at_us: 0.5, link: npu0-npu1}, {at_us: 3, link: npu0-npu1, event: up}]\n"
+    found, _ = result(write(HEAD + faults), 1)
+    assert found.of("run", "right_npus") == 16
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(write: Callable[[str], Path]):
+    path = write(HEAD + "faults: [{at_us: 0.5, link: npu0-npu1}]\n")
+    first, second, other = (to_json(result(path, seed)[0]) for seed in (1, 1, 2))
+    assert first == second
+    metrics, other_metrics = (json.loads(text)["metrics"] for text in (first, other))
+    assert metrics["run.result_crc32"] != other_metrics["run.result_crc32"]
+
+
+def test_progress_reaches_the_end_of_every_variant(write: Callable[[str], Path]):
+    said: list[tuple[str, str, float]] = []
+    path = write(HEAD + "variants: [{name: a}, {name: b}]\n")
+    run(prepared(path), 1, lambda variant, stage, share: said.append((variant, stage, share)))
+    for name in ("a", "b"):
+        assert [stage for variant, stage, share in said if variant == name and share == 1.0] == [
+            "filling tables",
+            "running",
+            "checking the data",
+        ]
+
+
+def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str], Path]):
+    small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
+    path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")
+    scenario, sweep = plan_sweep(path, None, None)
+    found = list(cuts(sweep, jobs=2))
+    assert [cut.link for cut in found] == [link.name for link in prepared(path)[0].fabric.links]
+    assert len(found) == 18
+    assert [cut.trouble for cut in found if not cut.right] == []
+    assert scenario.name == "small"

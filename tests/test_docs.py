@@ -1,0 +1,80 @@
+"""The guides are true: their examples run, their links lead somewhere, their reference misses nothing."""
+
+import doctest
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from controller.turn_rules import rule_names
+from lab.loader import load
+from lab.metrics import METRICS
+from lab.prepare import prepare
+from lab.scenario import Collective, Control, Fault, LinkSettings, Routing, Topology, Transport
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")])
+REFERENCE = (ROOT / "docs" / "scenarios.md").read_text()
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=name_of)
+def test_examples_run(path: Path):
+    failed, _ = doctest.testfile(str(path), module_relative=False, encoding="utf-8")
+    assert failed == 0
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=name_of)
+def test_links_lead_somewhere(path: Path):
+    prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)]+)\)", prose):
+        if not target.startswith(("http://", "https://")):
+            file, _, heading = target.partition("#")
+            found = path.parent / file if file else path
+            assert found.exists(), target
+            if heading:
+                headings = re.findall(r"^#+ (.*)$", found.read_text(), flags=re.MULTILINE)
+                assert heading in [
+                    re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings
+                ]
+
+
+@pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", REFERENCE, flags=re.DOTALL))
+def test_scenarios_of_the_reference_are_good(block: str, tmp_path: Path):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(block)
+    assert prepare(*load(path))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("experiments/*/*.yaml")), ids=name_of)
+def test_scenarios_of_the_experiments_are_good(path: Path):
+    assert prepare(*load(path))
+
+
+@pytest.mark.parametrize(
+    ("place", "model"),
+    [
+        ("topology.", Topology),
+        ("collective.", Collective),
+        ("routing.", Routing),
+        ("link.", LinkSettings),
+        ("control.", Control),
+        ("transport.", Transport),
+        ("faults[].", Fault),
+    ],
+)
+def test_the_reference_has_every_key(place: str, model: type[BaseModel]):
+    assert [key for key in model.model_fields if f"`{place}{key}`" not in REFERENCE] == []
+
+
+def test_the_reference_has_every_metric_and_rule_set():
+    assert [name for name in (*METRICS, *rule_names()) if name not in REFERENCE] == []
+
+
+def test_the_file_knows_every_rule_set_of_the_controller():
+    assert get_args(Routing.model_fields["rules"].annotation) == rule_names()
