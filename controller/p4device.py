@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One device of a P4Runtime server: its stream, and the calls that name it.
 
 Lives in the event loop of the client, which opens the channel and hands down the stub.

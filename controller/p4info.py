@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table entries as P4Runtime messages, by the names and ids of a p4info.
 
 Names are resolved once and every number is checked against its width, so that a whole rack's entries are
@@ -194,10 +195,17 @@ class P4Info:
 
     def decode(self, message: p4r.TableEntry) -> Entry:
         """An entry as a switch returned it."""
-        table = self._tables_by_id[message.table_id]
+        table = self._tables_by_id.get(message.table_id)
+        action = table and table.actions_by_id.get(message.action.action.action_id)
+        if table is None or action is None:
+            raise InstallError(
+                f"the switch has an entry of table {message.table_id} with action "
+                f"{message.action.action.action_id}, which the p4info does not name",
+                remedy="push the pipeline again: the switch runs another program",
+            )
         sent = {field.field_id: field for field in message.match}
-        match = tuple((key.name, _decode(sent[key.id])) for key in table.keys if key.id in sent)
-        action = table.actions_by_id[message.action.action.action_id]
+        decoded = ((key, _decode(sent[key.id])) for key in table.keys if key.id in sent)
+        match = tuple((key.name, match) for key, match in decoded if not _matches_all(match, key.bits))
         values = {param.param_id: int.from_bytes(param.value) for param in message.action.action.params}
         params = tuple((param.name, values[param.id]) for param in action.params)
         return Entry(table.name, match, action.name, params, message.priority)
@@ -284,6 +292,13 @@ def _decode(field: p4r.FieldMatch) -> Match:
             raise InstallError(
                 f"the switch returned a match of kind {other}", remedy="read it with another client"
             )
+
+
+def _matches_all(match: Match, bits: int) -> bool:
+    """Whether a field might as well not be there; BMv2 returns ranges that an entry did not ask for."""
+    if isinstance(match, Range):
+        return match.low == 0 and match.high == (1 << bits) - 1
+    return (isinstance(match, Lpm) and match.prefix == 0) or (isinstance(match, Ternary) and match.mask == 0)
 
 
 def _unknown(kind: str, name: str, among: Iterable[str] | Sequence[str]) -> InstallError:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
 
 A synchronous face on an event loop in a thread of its own. One channel serves every device of an address;
@@ -6,7 +7,6 @@ BMv2, which has one device an address, takes one client a switch.
 
 import asyncio
 import queue
-import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, final
@@ -16,6 +16,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from controller.diff import Update
 from controller.errors import InstallError
+from controller.event_loop import LoopThread
 from controller.p4device import Device, PacketIn
 from controller.p4info import P4Info
 from controller.plan import Entry
@@ -53,9 +54,7 @@ class P4RuntimeClient:
     def __init__(self, address: str, *, timeout: float = 60.0) -> None:
         self._address = address
         self._timeout = timeout
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="p4runtime-client", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("p4runtime-client")
         self._devices: dict[str, Device] = {}
         self._channel: grpc.aio.Channel | None = None
 
@@ -70,6 +69,7 @@ class P4RuntimeClient:
         self._run(self._connect(devices, election_id))
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
+        await self._close()
         self._channel = grpc.aio.insecure_channel(self._address, options=_OPTIONS)
         stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._devices = {
@@ -94,7 +94,7 @@ class P4RuntimeClient:
         """Insert entries, all nodes at once; returns how many. `progress` gets (done, total)."""
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         writes = [self._device(node).install(own, reports.put) for node, own in entries.items()]
-        future = asyncio.run_coroutine_threadsafe(_all(writes), self._loop)
+        future = self._thread.submit(_all(writes))
         future.add_done_callback(lambda _: reports.put(None))
         done, total = 0, sum(map(len, entries.values()))
         while (count := reports.get()) is not None:
@@ -145,17 +145,16 @@ class P4RuntimeClient:
 
     def close(self) -> None:
         """Leave every device. Calling it again does nothing."""
-        if not self._thread.is_alive():
-            return
-        self._run(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        if self._thread.running:
+            self._run(self._close())
+            self._thread.close()
 
     async def _close(self) -> None:
-        await _all(device.close() for device in self._devices.values())
+        devices, self._devices = self._devices, {}
+        await _all(device.close() for device in devices.values())
         if self._channel is not None:
             await self._channel.close()
+            self._channel = None
 
     def _device(self, node: str) -> Device:
         device = self._devices.get(node)
@@ -164,7 +163,7 @@ class P4RuntimeClient:
         return device
 
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return self._thread.run(coroutine)
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:

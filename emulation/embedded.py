@@ -37,7 +37,12 @@ class EmbeddedTestbed:
     name = "embedded"
 
     def __init__(
-        self, fabric: Fabric, *, grpc_address: str = "127.0.0.1:0", credit_bytes: int = 262144, bin_ps: int = 0
+        self,
+        fabric: Fabric,
+        *,
+        grpc_address: str = "127.0.0.1:0",
+        credit_bytes: int = 262144,
+        bin_ps: int = 0,
     ) -> None:
         self.fabric = fabric
         self.on_port: PortHandler | None = None

@@ -35,8 +35,8 @@ class TestbedError(EmulationError):
 class DeadlockedError(EmulationError):
     """Frames wait for credits that can never come back.
 
-    `cycle` holds (link, "from->to", VL), each waiting for the next and the last for the first; `at_ps` is when the
-    last frame moved.
+    `cycle` holds (link, "from->to", VL), each waiting for the next and the last for the first;
+    `at_ps` is when the last frame moved.
     """
 
     def __init__(self, at_ps: int, cycle: tuple[tuple[str, str, int], ...]) -> None:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per frame.
 #include <algorithm>
-#include <limits>
 #include <unordered_set>
 
 #include "compiler.h"
@@ -347,6 +346,10 @@ class Loader {
         if (node.contains("entries"))
             for (const Json& e : list(node, "entries", where)) t.entries.push_back(entry(t, e, where));
         t.const_entries = !t.entries.empty();
+        // In the JSON the smallest number goes first, in P4Runtime the largest.
+        int last = 0;
+        for (const EntrySpec& e : t.entries) last = std::max(last, e.priority);
+        for (EntrySpec& e : t.entries) e.priority = last + 1 - e.priority;
         return t;
     }
 
@@ -385,8 +388,7 @@ class Loader {
         }
         e.action = action(member(action_entry, "action_id", where), where);
         e.parameters = action_data(e.action, member(action_entry, "action_data", where), where);
-        // The JSON's first entry has the smallest number and goes first; here the largest does.
-        e.priority = std::numeric_limits<int>::max() - static_cast<int>(node.contains("priority") ? number(node, "priority", where) : 0);
+        e.priority = static_cast<int>(node.contains("priority") ? number(node, "priority", where) : 0);
         return e;
     }
 

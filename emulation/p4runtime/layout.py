@@ -27,18 +27,26 @@ def canonical(value: bytes) -> bytes:
     return value.lstrip(_ZERO) or _ZERO
 
 
-def unsigned(value: bytes, bits: int, what: str) -> bytes:
-    """The bytestring of an unsigned number of at most `bits` bits, leading zero bytes removed if too many.
-
-    OUT_OF_RANGE for an empty string or a number that does not fit (P4Runtime specification, "Bytestrings").
-    """
-    if not value:
-        raise Refusal(rpc_code.OUT_OF_RANGE, f"{what}: an empty bytestring")
-    if len(value) * 8 <= bits:
+def fitting(value: bytes, bits: int) -> bytes | None:
+    """The bytestring without zero bytes too many; None if it is empty or its number needs more bits."""
+    size = len(value)
+    if size and size * 8 <= bits:
         return value
-    if int.from_bytes(value) >> bits:
-        raise Refusal(rpc_code.OUT_OF_RANGE, f"{what}: 0x{value.hex()} does not fit in {bits} bits")
+    if not size or int.from_bytes(value) >> bits:
+        return None
     return value[-((bits + 7) // 8) :]
+
+
+def unsigned(value: bytes, bits: int, what: str) -> bytes:
+    """The bytestring of an unsigned number of at most `bits` bits; OUT_OF_RANGE, naming `what`, if not.
+
+    P4Runtime specification, "Bytestrings".
+    """
+    fits = fitting(value, bits)
+    if fits is None:
+        reason = f"0x{value.hex()} does not fit in {bits} bits" if value else "an empty bytestring"
+        raise Refusal(rpc_code.OUT_OF_RANGE, f"{what}: {reason}")
+    return fits
 
 
 @final
@@ -72,10 +80,8 @@ class ActionLayout:
             for sent, parameter in zip(given, parameters, strict=True):
                 if sent.param_id != parameter.id:
                     break
-                value = sent.value
-                if not value or len(value) * 8 > parameter.bits:
-                    value = self._value(value, parameter)
-                values.append(value)
+                value = fitting(sent.value, parameter.bits)
+                values.append(self._value(sent.value, parameter) if value is None else value)
             else:
                 return values
         return self._decode_any_order(given)
@@ -171,14 +177,12 @@ class KeyLayout:
 
     def number(self, value: bytes, part: str = "value") -> bytes:
         """A bytestring that fits the field."""
-        return unsigned(value, self.bits, f"{self.what}, {part}")
+        fits = fitting(value, self.bits)
+        return unsigned(value, self.bits, f"{self.what}, {part}") if fits is None else fits
 
 
 def _exact(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    value = sent.exact.value
-    if not value or len(value) * 8 > key.bits:
-        value = key.number(value)
-    return (value, b"", 0)
+    return (key.number(sent.exact.value), b"", 0)
 
 
 def _lpm(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
@@ -262,7 +266,9 @@ class TableLayout:
                 raise Refusal(_INVALID, f"table {self.name!r} has no match field with id {sent.field_id}")
             if found[key.position] is not None:
                 raise Refusal(_INVALID, f"{key.what} is given twice")
-            found[key.position] = key.decode(sent)
+            # The common case without a call more than it needs; whatever is wrong with it, decode() says so.
+            value = fitting(sent.exact.value, key.bits) if key.match == "exact" else None
+            found[key.position] = key.decode(sent) if value is None else (value, b"", 0)
         if None in found:
             found = [
                 wildcard if value is None else value

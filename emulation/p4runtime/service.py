@@ -2,13 +2,15 @@
 """The gRPC side: every switch of a network behind one server, in a thread with an event loop of its own."""
 
 import asyncio
+import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from typing import Any, TypeVar, final
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, final
 
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_code, rpc_status
 
+from controller.event_loop import LoopThread
 from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.p4runtime.device import Device
@@ -28,8 +30,6 @@ _OPTIONS = [
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
 ]
-
-_T = TypeVar("_T")
 
 
 @final
@@ -51,20 +51,20 @@ class P4RuntimeServer:
         on_packet_out: Callable[[], None] | None = None,
     ) -> None:
         self._address = address
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run_loop, name="p4runtime-server", daemon=True)
+        self._thread = LoopThread("p4runtime-server")
         self._server: grpc.aio.Server | None = None
-        self._service = _Service(network, switches, self._loop, lock, on_packet_out)
+        self._service = _Service(network, switches, lock, on_packet_out)
 
     def start(self) -> str:
         """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
-        self._thread.start()
         try:
-            return self._in_loop(self._start())
-        except RuntimeError as error:
-            self._end_loop()
+            _try_address(self._address)
+            return self._thread.run(self._start())
+        except (OSError, RuntimeError, ValueError) as error:
+            self._thread.close()
+            reason = str(error.strerror if isinstance(error, OSError) else error).partition(" (while")[0]
             raise EmulationError(
-                f"cannot listen on {self._address}",
+                f"cannot listen on {self._address}: {reason}",
                 remedy="stop what holds the port, or choose another address (port 0 takes a free one)",
             ) from error
 
@@ -80,32 +80,29 @@ class P4RuntimeServer:
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
         """Hand a frame from the CPU port, its packet_in header in front, to the primary. Does not wait."""
-        self._loop.call_soon_threadsafe(self._service.packet_in, device_id, frame)
+        self._thread.loop.call_soon_threadsafe(self._service.packet_in, device_id, frame)
 
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
-        if not self._thread.is_alive():
-            return
         if self._server is not None:
-            self._in_loop(self._stop(self._server))
+            self._thread.run(self._stop(self._server))
             self._server = None
-        self._end_loop()
+        self._thread.close()
 
     async def _stop(self, server: grpc.aio.Server) -> None:
         self._service.close_streams()
         await server.stop(_STOP_SECONDS)
 
-    def _run_loop(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
 
-    def _in_loop(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-    def _end_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+def _try_address(address: str) -> None:
+    """Listen for a moment: gRPC's own error gives no reason, and leaves lines of its core on stderr."""
+    if address.startswith("unix:"):
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError("it is neither host:port nor unix:path")
+    family, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+    socket.create_server(where[:2], family=family).close()
 
 
 class _Stream:
@@ -124,14 +121,12 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         self,
         network: _engine.Network,
         switches: Mapping[int, int],
-        loop: asyncio.AbstractEventLoop,
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None,
     ) -> None:
         pipelines = Pipelines()
         self._network = network
         self._devices = {id: Device(id, network, switch, pipelines) for id, switch in switches.items()}
-        self._loop = loop
         self._lock = lock
         self._on_packet_out = on_packet_out
         self._streams: set[_Stream] = set()

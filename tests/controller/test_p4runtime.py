@@ -1,4 +1,5 @@
-"""The P4Runtime client against the built-in server: round trips, batches, and errors that name what failed."""
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime client against the built-in server: round trips, batches, errors that name what failed."""
 
 import threading
 from collections.abc import Iterator
@@ -121,7 +122,7 @@ def test_counters(client: P4RuntimeClient, bench: Bench) -> None:
     bench.network.process(0, 0, bytes(10))
     bench.network.process(0, 0, bytes(25))
     counts = client.read_counter("npu0", "ports")
-    assert counts == {index: (0, 0) for index in range(8)} | {1: (2, 35)}
+    assert counts == dict.fromkeys(range(8), (0, 0)) | {1: (2, 35)}
     with pytest.raises(InstallError, match=r"npu0: counter port is not in the p4info; did you mean .*ports"):
         client.read_counter("npu0", "port")
 
@@ -207,11 +208,11 @@ class TestErrors:
             client.connect({"npu0": 1, "npu9": 10})
 
     def test_another_controller_is_primary(self, client: P4RuntimeClient, bench: Bench) -> None:
-        with P4RuntimeClient(bench.address) as second:
-            with pytest.raises(
-                InstallError, match="npu0: another controller, with election id 1, controls it; .*above"
-            ):
-                second.connect({"npu0": 1}, election_id=0)
+        with (
+            P4RuntimeClient(bench.address) as second,
+            pytest.raises(InstallError, match=r"npu0: another controller, with election id 1, .*; .*above"),
+        ):
+            second.connect({"npu0": 1}, election_id=0)
         with P4RuntimeClient(bench.address) as third:
             third.connect({"npu0": 1}, election_id=5)
             with pytest.raises(
@@ -230,7 +231,7 @@ class TestErrors:
         bmv2, info = sampler.program()
         info.tables[0].match_fields[0].bitwidth = 15
         with pytest.raises(
-            InstallError, match="npu1: push of the pipeline: table 'Ingress.exact_table'.*15.*16"
+            InstallError, match=r"npu1: push of the pipeline: table 'Ingress.exact_table'.*15.*16"
         ):
             client.push_pipeline({"npu1": ProgramFiles(*sampler.packed(bmv2, info))})
         client.install({"npu1": EVERY_KIND})
@@ -258,7 +259,7 @@ class TestErrors:
             lambda: client.barrier("npu0"),
             lambda: client.install({"npu0": EVERY_KIND}),
         ):
-            with pytest.raises(InstallError, match="^npu0: "):
+            with pytest.raises(InstallError, match=r"^npu0: "):
                 call()
 
 
@@ -283,7 +284,7 @@ class TestPackets:
 
     def test_refused_packet_out_shows_in_the_barrier(self, client: P4RuntimeClient, bench: Bench) -> None:
         """A controller of another role changes the program under the client's feet."""
-        bmv2, info = sampler.program()
+        _, info = sampler.program()
         del info.controller_packet_metadata[:]
         with Controller(bench.address, role="other") as other:
             other.enter()

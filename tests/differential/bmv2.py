@@ -1,17 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
 """One simple_switch_grpc in a network namespace of its own, with a raw socket on every port.
 
-Everything it makes is named after this process and this switch, and `stop` removes exactly that.
+The namespace has no name: it lives in a thread that enters it and in what that thread starts, and is gone
+with them, even when this process is killed.
 """
 
 import ctypes
-import itertools
 import os
 import selectors
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
@@ -29,24 +30,25 @@ _START_SECONDS = 20.0
 _SOCKET_BYTES = 8 << 20
 # The longest UB packet is 10,240 bytes.
 _MTU = "11000"
-_numbers = itertools.count()
 
 
 class Bmv2:
     """A switch that runs nothing yet; `client` is its primary controller, under the node name NODE."""
 
     def __init__(self, ports: Sequence[int], directory: Path) -> None:
-        self._namespace = f"railyard-{os.getpid()}-{next(_numbers)}"
         self._ports = tuple(ports)
         self._directory = directory
         self._sockets: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._process: subprocess.Popen[bytes] | None = None
+        # Whoever stays in the namespace must be one thread from beginning to end: the switch dies with it.
+        self._inside = ThreadPoolExecutor(max_workers=1)
         self.client = P4RuntimeClient(f"unix:{directory / 'p4runtime.sock'}", timeout=20.0)
 
     def __enter__(self) -> Self:
         try:
-            self._start()
+            self._inside.submit(self._start).result()
+            self._connect()
         except BaseException:
             self.stop()
             raise
@@ -56,44 +58,36 @@ class Bmv2:
         self.stop()
 
     def _start(self) -> None:
-        _run("ip", "netns", "add", self._namespace)
+        """In the thread that enters the namespace; sockets stay in it, children are born in it."""
+        if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")
         # Without IPv6 the kernel sends nothing of its own on these links.
-        self._inside("sysctl", "-q", "-w", "net.ipv6.conf.default.disable_ipv6=1")
-        self._inside("ip", "link", "set", "lo", "up")
+        ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+        if ipv6.exists():
+            ipv6.write_text("1")
         for port in self._ports:
-            ends = f"s{port}", f"h{port}"
-            self._inside(
-                "ip",
-                "link",
-                "add",
-                ends[0],
-                "mtu",
-                _MTU,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                ends[1],
-                "mtu",
-                _MTU,
-            )
-            for end in ends:
-                self._inside("ip", "link", "set", end, "up")
-        self._open_sockets()
-        log = (self._directory / "simple_switch_grpc.log").open("wb")
+            near, far = f"s{port}", f"h{port}"
+            _run("ip", "link", "add", near, "mtu", _MTU, "type", "veth", "peer", "name", far, "mtu", _MTU)
+            for end in (near, far):
+                _run("ip", "link", "set", end, "up")
+            raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            self._sockets[port] = raw
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
+            raw.bind((far, 0))
+            raw.setblocking(False)
+            self._selector.register(raw, selectors.EVENT_READ, port)
         interfaces = [part for port in self._ports for part in ("-i", f"{port}@s{port}")]
-        self._process = subprocess.Popen(
-            [
-                *("ip", "netns", "exec", self._namespace, "simple_switch_grpc", *interfaces),
-                *("--device-id", "1", "--no-p4", "--"),
-                *("--grpc-server-addr", f"unix:{self._directory / 'p4runtime.sock'}"),
-                *("--cpu-port", str(CPU_PORT), "--priority-queues", "8"),
-            ],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        log.close()
-        self._connect()
+        with (self._directory / "simple_switch_grpc.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    *("setpriv", "--pdeathsig", "KILL", "simple_switch_grpc", *interfaces),
+                    *("--device-id", "1", "--no-p4", "--"),
+                    *("--grpc-server-addr", f"unix:{self._directory / 'p4runtime.sock'}"),
+                    *("--cpu-port", str(CPU_PORT), "--priority-queues", "8"),
+                ],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
 
     def _connect(self) -> None:
         """Until the switch answers, or has ended."""
@@ -108,31 +102,6 @@ class Bmv2:
                     log = (self._directory / "simple_switch_grpc.log").read_text(errors="replace")
                     raise RuntimeError(f"simple_switch_grpc did not start:\n{log[-2000:]}") from None
                 time.sleep(0.02)
-
-    def _open_sockets(self) -> None:
-        """A socket stays in the namespace it was opened in, so only a helper thread has to enter it."""
-        failures: list[OSError] = []
-
-        def work() -> None:
-            try:
-                with Path(f"/run/netns/{self._namespace}").open("rb") as namespace:
-                    if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET) != 0:
-                        raise OSError(ctypes.get_errno(), "setns")
-                for port in self._ports:
-                    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
-                    self._sockets[port] = raw
-                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
-                    raw.bind((f"h{port}", 0))
-                    raw.setblocking(False)
-                    self._selector.register(raw, selectors.EVENT_READ, port)
-            except OSError as error:
-                failures.append(error)
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        if failures:
-            raise failures[0]
 
     def send(self, port: int, frame: bytes) -> None:
         """Put a frame of at least 14 bytes on a port; the kernel takes none shorter."""
@@ -152,7 +121,7 @@ class Bmv2:
         return frames
 
     def stop(self) -> None:
-        """End the process and remove the namespace, and with it the links."""
+        """End the process and, with it, the namespace and its links."""
         self.client.close()
         if self._process is not None:
             self._process.terminate()
@@ -161,11 +130,7 @@ class Bmv2:
         for raw in self._sockets.values():
             raw.close()
         self._selector.close()
-        if Path(f"/run/netns/{self._namespace}").exists():
-            _run("ip", "netns", "delete", self._namespace)
-
-    def _inside(self, *command: str) -> None:
-        _run("ip", "netns", "exec", self._namespace, *command)
+        self._inside.shutdown()
 
 
 def _run(*command: str) -> None:

@@ -1,12 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same program, the same entries and the same frames through the engine and through BMv2.
 
     with Differential(files, entries, ports=range(15), directory=tmp_path) as pair:
         assert pair.differences(frames) == []
 
-A frame is (ingress port, bytes). On the CPU port it begins with the packet_out header, as the program sees it, and
-reaches BMv2 as a packet-out; a frame for the CPU port comes back as a packet-in. What comes out is compared port by
-port without regard to order, which BMv2's priority queues may change; so a number in the payload makes a difference
-easy to trace.
+A frame is (ingress port, bytes). On the CPU port it begins with the packet_out header, as the program sees
+it, and reaches BMv2 as a packet-out; a frame for the CPU port comes back as a packet-in. What comes out is
+compared port by port without regard to order, which BMv2's priority queues may change; so a number in the
+payload makes a difference easy to trace.
 """
 
 import threading
@@ -31,7 +32,7 @@ Frame = tuple[int, bytes]
 # Switches of the engine's network: the one compared, and one to ask what a frame would do.
 _ENGINE, _PROBE = 0, 1
 
-# BMv2's receive ring of a port holds 32 frames of any size, its egress queues 64; fewer are on their way at a time.
+# BMv2's receive ring of a port holds 32 frames, its egress queues 64; fewer are on their way at a time.
 _CHUNK = 16
 _QUIET_SECONDS = 0.1
 _SETTLE_SECONDS = 0.02
@@ -71,7 +72,8 @@ class Differential:
         self._exit.close()
 
     @property
-    def _clients(self) -> tuple[P4RuntimeClient, P4RuntimeClient]:
+    def clients(self) -> tuple[P4RuntimeClient, P4RuntimeClient]:
+        """Primary controllers, under the node name NODE: of the engine and of BMv2."""
         return self._engine, self._bmv2.client
 
     def differences(self, frames: Sequence[Frame], *, late_seconds: float = 5.0) -> list[str]:
@@ -105,8 +107,10 @@ class Differential:
         return [one for one in self._network.process(switch, port, frame) if one[0] in self._watched]
 
     def _fences(self, frames: Sequence[Frame]) -> dict[int, Frame]:
-        """A frame a port that is forwarded. BMv2 takes what comes by a port in order, so when such a frame comes out
-        those before it, forwarded or not, have been taken too, and its small receive ring is empty again.
+        """A frame a port that is forwarded.
+
+        BMv2 takes what comes by a port in order: when such a frame comes out, those before it, forwarded or
+        not, have been taken too, and its small receive ring is empty again.
         """
         fences: dict[int, Frame] = {}
         for port, frame in frames:
@@ -155,7 +159,7 @@ class Differential:
     def _counter_differences(self) -> Iterator[str]:
         for counter in self._info.message.counters:
             name = counter.preamble.alias
-            ours, theirs = (client.read_counter(NODE, name) for client in self._clients)
+            ours, theirs = (client.read_counter(NODE, name) for client in self.clients)
             for index in range(counter.size):
                 if ours[index] != theirs[index]:
                     yield f"counter {name}[{index}]: engine {ours[index]}, BMv2 {theirs[index]}"

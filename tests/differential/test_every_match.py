@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""every_match on the engine and on BMv2: each match kind, wide fields, registers, arithmetic, parser errors."""
+"""every_match on the engine and on BMv2: match kinds, wide fields, registers, arithmetic, parser errors."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """The harness itself, on a small program: agreement is found, and so is a disagreement."""
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -46,7 +48,15 @@ def test_engine_and_bmv2_agree(pair: Differential) -> None:
 
 
 def test_a_difference_is_found(pair: Differential) -> None:
-    pair._engine.install({"bmv2": [Entry("exact_table", (("a", Exact(3)),), "forward", (("port", 1),))]})
+    pair.clients[0].install({"bmv2": [Entry("exact_table", (("a", Exact(3)),), "forward", (("port", 1),))]})
     frame = (3 << 64).to_bytes(10) + b"only here"
     found = pair.differences([(0, frame)], late_seconds=0.3)
     assert found == [f"only the engine: port 1, 19 bytes: {frame.hex()}"]
+
+
+def test_both_return_the_entries_they_were_given(tmp_path: Path) -> None:
+    files = ProgramFiles(*sampler.packed(*sampler.program()))
+    with Differential(files, ENTRIES, ports=(), directory=tmp_path) as pair:
+        for client in pair.clients:
+            read = [entry for entry in client.read("bmv2") if entry.table != "const_table"]
+            assert sorted(map(str, read)) == sorted(map(str, ENTRIES))

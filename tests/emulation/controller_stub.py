@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A P4Runtime client for tests that says whatever it is told to, valid or not."""
 
 import queue
@@ -19,11 +20,8 @@ def code_of(error: grpc.RpcError) -> str:
 
 def details_of(error: grpc.RpcError) -> list[p4r.Error]:
     """The p4.v1.Error of every member of a batch."""
-    (packed,) = (
-        value
-        for key, value in error.trailing_metadata()  # pyright: ignore[reportAttributeAccessIssue]
-        if key == "grpc-status-details-bin"
-    )
+    metadata: dict[str, bytes] = dict(error.trailing_metadata())  # pyright: ignore
+    packed = metadata["grpc-status-details-bin"]
     errors = []
     for detail in rpc_status.Status.FromString(packed).details:
         errors.append(p4r.Error())
@@ -68,10 +66,10 @@ class Controller:
         """The next message of the stream; grpc.RpcError when the server has ended it."""
         return next(self._stream)
 
-    def enter(self, election_id: int | None | str = "own") -> p4r.MasterArbitrationUpdate:
-        """Arbitrate and return the answer."""
-        if election_id != "own":
-            self.election_id = election_id  # pyright: ignore[reportAttributeAccessIssue]
+    def enter(self, election_id: int | None = None) -> p4r.MasterArbitrationUpdate:
+        """Arbitrate, with another election id if one is given, and return the answer."""
+        if election_id is not None:
+            self.election_id = election_id
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
         if self.election_id is not None:
             update.election_id.CopyFrom(U128.encode(self.election_id))

@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small v1model program with every kind of table, counter and register, as BMv2 JSON and p4info.
 
-Written by hand so that tests can also ask for what a compiler never writes: `program()` returns both as plain Python
-values, to be changed before `packed()` turns them into bytes.
+Written by hand so that tests can also ask for what a compiler never writes: `program()` returns both as plain
+Python values, to be changed before `packed()` turns them into bytes.
 
-It forwards a 10-byte header h { a 16, b 16, c 9, d 7, e 32 }: table `exact_table` on a, then `lpm_table` on e, then
-`mixed_table` on b (ternary), c (range) and d (optional); the last hit wins.
+It forwards a 10-byte header h { a 16, b 16, c 9, d 7, e 32 }: table `exact_table` on a, then `lpm_table`
+on e, then `mixed_table` on b (ternary), c (range) and d (optional); the last hit wins.
 """
 
 import json
@@ -34,6 +35,11 @@ _STANDARD = [
     ("priority", 3),
     ("_padding", 2),
 ]
+_EMPTY = (
+    *("header_stacks", "header_union_types", "header_unions", "header_union_stacks", "field_lists", "enums"),
+    *("parse_vsets", "meter_arrays", "calculations", "learn_lists", "checksums", "force_arith"),
+    *("extern_instances", "field_aliases"),
+)
 _ACTIONS = {"NoAction": [], "Ingress.forward": [("port", 9)], "Ingress.refuse": []}
 # table: keys, actions, size, default action, constant default, direct counter
 _TABLES: dict[str, dict[str, Any]] = {
@@ -120,13 +126,7 @@ def _json() -> dict[str, Any]:
             }
             for index, name in enumerate(headers)
         ],
-        **{
-            key: []
-            for key in (
-                "header_stacks header_union_types header_unions header_union_stacks field_lists enums parse_vsets "
-                "meter_arrays calculations learn_lists checksums force_arith extern_instances field_aliases"
-            ).split()
-        },
+        **{key: [] for key in _EMPTY},
         "errors": [["NoError", 0], ["PacketTooShort", 1], ["NoMatch", 2]],
         "parsers": [_parser()],
         "deparsers": [{"name": "deparser", "id": 0, "order": ["h"]}],

@@ -179,6 +179,7 @@ def test_const_entries_match_in_order_and_cannot_be_written() -> None:
     assert bench.answer(probe(5, b=0x0F00)) == 3
     assert bench.answer(probe(5, b=0x1000)) is None
     assert bench.insert("constant", [(1, 1, 0)], 1, priority=1) == CONSTANT
+    assert [entry[1] for entry in bench.net.table_read(0, bench.table("constant"))] == [3, 2, 1]
 
 
 def test_registers_and_arithmetic_wrap_at_their_width() -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled program ub_npu on the engine: the vectors of the wire format, by explicit outputs, and random frames
-against a second implementation. `tests/differential` runs the same frames on BMv2.
+"""The compiled program ub_npu on the engine: the vectors of the wire format, and random frames.
+
+The vectors have explicit outputs, the random frames are compared with a second implementation in Python.
+`tests/differential` runs the same on BMv2.
 """
 
 import threading
@@ -34,7 +36,7 @@ INSTR = instructions(3, 10, 5, 7, 11, 2)
 
 
 class Router:
-    """The program with the tables of ub_reference, and what its drop counters have counted since the last look."""
+    """The program with the tables of ub_reference, and what it has dropped since the last look."""
 
     def __init__(self, network: Network, client: P4RuntimeClient) -> None:
         self._network, self._client = network, client

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UB frames by field, packed here and nowhere else, so that the tests of a program do not lean on the project's own."""
+"""UB frames by field, packed from the wire format alone, so that tests of a program have their own packer."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ CFG_SOURCE_ROUTE = 0xC
 
 
 def coded_length(octets: int) -> int:
-    """LPH.length of a packet of so many bytes from the LPH to its end: blocks-1 : 4, flits-1 : 5, bytes-1 : 5."""
+    """LPH.length of so many bytes from the LPH to the end: blocks-1 : 4, flits-1 : 5, bytes-1 : 5."""
     flits = -(-octets // 20)
     blocks = -(-flits // 32)
     return (blocks - 1) << 10 | (flits - 32 * (blocks - 1) - 1) << 5 | (octets - 20 * (flits - 1) - 1)

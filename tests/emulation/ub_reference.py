@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One UB router written a second time, in Python and straight from the wire format, with tables made by hand.
 
-The router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14 to
-y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; port 15 is in no table.
+The router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
+to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; port 15 is in no table.
 """
 
 import random
@@ -161,13 +161,13 @@ def _parsed(data: bytes) -> UbFrame | Reason:
 
 
 def _bytes_coded(length: int) -> int:
-    """The number a length field stands for, whatever bits it holds: a mixed-radix number of blocks, flits, bytes."""
+    """A length field as the mixed-radix number it is, of blocks, flits and bytes."""
     return ((length >> 10) * 32 + (length >> 5 & 31)) * 20 + (length & 31)
 
 
 def _coded(number: int) -> int | None:
     blocks, rest = divmod(number, 640)
-    return blocks << 10 | rest // 20 << 5 | rest % 20 if 0 <= number and blocks < 16 else None
+    return blocks << 10 | rest // 20 << 5 | rest % 20 if number >= 0 and blocks < 16 else None
 
 
 def hop(port: int, data: bytes) -> tuple[int, bytes] | Reason:
@@ -226,7 +226,7 @@ def hop(port: int, data: bytes) -> tuple[int, bytes] | Reason:
 
 
 def random_frames(count: int, seed: int) -> list[tuple[int, bytes]]:
-    """(port, frame), every part of which is usually right and sometimes not. A number ends each whole frame."""
+    """(port, frame): every part usually right, sometimes not. A number ends each whole frame."""
     rng = random.Random(seed)
     made = []
     for number in range(count):

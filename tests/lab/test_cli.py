@@ -200,7 +200,7 @@ def until(stream: "Sequence[str] | object", word: str) -> list[str]:
 
 
 def test_ctrl_c_ends_a_run_and_leaves_nothing(write: Write, tmp_path: Path):
-    path = write("name: long\ntopology: {name: ub-rack}\ncollective: {elements: 1048576}\n")
+    path = write("name: long\ntopology: {name: full-mesh, dims: [4, 4]}\ncollective: {elements: 4194304}\n")
     with command("run", str(path), "--out", "results", folder=tmp_path) as process:
         assert process.stderr is not None
         until(process.stderr, "running")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime server as a process sees it: its address, its thread, its lock.
+
+What it says to controllers is tested in `p4runtime/`, through a real gRPC channel.
+"""
+
+import threading
+from pathlib import Path
+
+import grpc
+import pytest
+from finsy.proto import p4r, rpc_code
+
+from emulation._engine import Network
+from emulation.errors import EmulationError
+from emulation.p4runtime_server import P4RuntimeServer
+from tests.emulation.controller_stub import Controller
+from tests.emulation.p4runtime.conftest import Bench
+from tests.emulation.p4runtime.messages import entry, exact, refused
+
+
+def test_capabilities(client: Controller) -> None:
+    assert client.stub.Capabilities(p4r.CapabilitiesRequest()).p4runtime_api_version.startswith("1.")
+    unknown = p4r.CapabilitiesRequest(device_id=99)
+    assert refused(lambda: client.stub.Capabilities(unknown))[0] == "NOT_FOUND"
+
+
+def test_port_in_use(bench: Bench) -> None:
+    second = P4RuntimeServer(Network(), {}, bench.address, lock=threading.RLock())
+    with pytest.raises(
+        EmulationError, match=f"cannot listen on {bench.address}: Address already in use; .*another address"
+    ):
+        second.start()
+    second.stop()
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:70000", "192.0.2.1:0"]
+)
+def test_address_that_is_none(address: str) -> None:
+    server = P4RuntimeServer(Network(), {}, address, lock=threading.RLock())
+    with pytest.raises(EmulationError, match=f"cannot listen on {address}: .+; "):
+        server.start()
+
+
+def test_the_port_is_free_after_stop() -> None:
+    address = "127.0.0.1:0"
+    for _ in range(2):
+        server = P4RuntimeServer(Network(), {}, address, lock=threading.RLock())
+        address = server.start()
+        server.stop()
+        server.stop()
+
+
+def test_stop_ends_open_streams(bench: Bench) -> None:
+    with Controller(bench.address) as controller:
+        controller.enter()
+        bench.server.stop()
+        with pytest.raises((grpc.RpcError, StopIteration)):
+            controller.receive()
+
+
+def test_unix_socket(tmp_path: Path) -> None:
+    network = Network()
+    address = f"unix:{tmp_path / 'grpc.sock'}"
+    server = P4RuntimeServer(network, {1: network.add_switch("one")}, address, lock=threading.RLock())
+    assert server.start() == address
+    with Controller(address) as controller:
+        assert controller.enter().status.code == rpc_code.OK
+    server.stop()
+
+
+def test_engine_calls_wait_for_the_lock(ready: Controller, bench: Bench) -> None:
+    write = threading.Thread(
+        target=ready.write, args=(("INSERT", entry("exact_table", exact(1, b"\x01"))),), daemon=True
+    )
+    with bench.lock:
+        write.start()
+        write.join(timeout=0.05)
+        assert bench.network.table_len(0, 0) == 0
+    write.join(timeout=10)
+    assert bench.network.table_len(0, 0) == 1
