@@ -24,7 +24,7 @@ SILENCE_SECONDS = 2.0
 
 def missing() -> str:
     """Why BMv2 cannot be measured here; empty when it can."""
-    for tool in ("simple_switch_grpc", "simple_switch_CLI", "ip"):
+    for tool in ("simple_switch_grpc", "simple_switch_CLI", "ip", "setpriv"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     return "" if os.geteuid() == 0 else "a network namespace takes root"
@@ -49,7 +49,7 @@ class Bmv2Bench(Bmv2):
         try:
             self.client.push_pipeline({NODE: programs_of(self._plan.fabric)[TRANSIT]})
             self.client.install({NODE: self._plan.entries[TRANSIT]})
-            self._set_queue_depth()
+            self._inside.submit(self._set_queue_depth).result()
         except BaseException:
             self.stop()
             raise
@@ -79,9 +79,10 @@ class Bmv2Bench(Bmv2):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _set_queue_depth(self) -> None:
-        """64 packets by default, which scheduling alone overruns. Thrift is the only way to set it."""
+        """64 packets by default, which scheduling alone overruns. Only Thrift sets it, in the namespace."""
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         done = subprocess.run(
-            ["ip", "netns", "exec", self._namespace, "simple_switch_CLI"],
+            ["simple_switch_CLI"],
             input=f"set_queue_depth {QUEUE_DEPTH}\n",
             capture_output=True,
             text=True,

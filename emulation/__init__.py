@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 3: makes a Fabric real. A Plan goes in over P4Runtime; frames, processes and time are here and nowhere else.
+"""Floor 3: makes a Fabric real. A Plan goes in over P4Runtime; frames, processes and time live here only.
 
 Knows topologies and controller; lab knows it.
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the NPUs' node controllers: port changes and management frames in, table writes and notices out, all over
-P4Runtime and in band, at the virtual times that detection and processing take."""
+"""Runs the node controllers: port changes and management frames in, table writes and notices out.
+
+All of it goes over P4Runtime and in band, at the virtual times that detection and processing take.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from typing import final
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller import NodeController, Notice, Outgoing, Plan, Reaction
+from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
 from controller.p4runtime import P4RuntimeClient
 from emulation.embedded import EmbeddedTestbed
 from emulation.traffic.frames import LPH, NTH, LinkNotice, mac
@@ -20,7 +22,7 @@ __all__ = ["ControlLoop", "ControlSeen", "notice_frame", "read_notice"]
 @final
 @dataclass(frozen=True, slots=True)
 class ControlSeen:
-    """What the node controllers did. `nodes_told` heard of a failure by a notice; times in ps, None: never."""
+    """What the node controllers did; `nodes_told` acted on a notice. Times in ps, None: never."""
 
     notices_sent: int
     nodes_told: int
@@ -66,7 +68,7 @@ def read_notice(frame: bytes) -> Notice | None:
 class ControlLoop:
     """Drives one `NodeController` a node of the plan on a testbed in virtual time.
 
-    A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after its cause.
+    A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class ControlLoop:
         client: P4RuntimeClient,
         plan: Plan,
         *,
-        mode: str,
+        mode: Mode,
         detect_ps: int,
         processing_ps: int,
     ) -> None:

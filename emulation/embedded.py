@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded testbed: every switch in this process, virtual time, no root.
 
-Virtual time stands still while the control plane acts, so a P4Runtime write takes no virtual time of its own and
-the same scenario and seed give the same run.
+Virtual time stands still while the control plane acts: a P4Runtime write takes no virtual time of its own,
+and the same scenario and seed give the same run.
 """
 
 import threading
@@ -14,7 +14,7 @@ from emulation._engine import Network
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.p4runtime_server import P4RuntimeServer
 from emulation.testbed import Host, LinkUsage, PortHandler
-from topologies import HOST_PORT, Fabric
+from topologies import HOST_PORT, Fabric, Node
 
 __all__ = ["EmbeddedTestbed", "PacketInHandler"]
 
@@ -30,8 +30,9 @@ _DATA_VLS = 2
 class EmbeddedTestbed:
     """A fabric in virtual time.
 
-    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and a frame waits for credits. 0 makes
-    them drop-tail. `bin_ps` > 0 records the bytes that reach hosts, by bins of that width.
+    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and a frame waits for credits.
+    0 makes them drop-tail. The port of a node's own side has as many buffers as the node has neighbours.
+    `bin_ps` > 0 records the bytes that reach hosts, by bins of that width.
     """
 
     name = "embedded"
@@ -41,7 +42,7 @@ class EmbeddedTestbed:
         fabric: Fabric,
         *,
         grpc_address: str = "127.0.0.1:0",
-        credit_bytes: int = 262144,
+        credit_bytes: int = 65536,
         bin_ps: int = 0,
     ) -> None:
         self.fabric = fabric
@@ -104,8 +105,12 @@ class EmbeddedTestbed:
             if any(port.number == HOST_PORT and port.dimension is None for port in node.ports):
                 rate = fabric.host_lanes * fabric.lane_rate_bps
                 self._hosts[node.name] = network.attach_host(
-                    self._switches[node.name], HOST_PORT, rate, fabric.host_delay_ps, self._credit_bytes
+                    self._switches[node.name], HOST_PORT, rate, fabric.host_delay_ps, self._host_credit(node)
                 )
+
+    def _host_credit(self, node: Node) -> int:
+        """Room for all that its ports can take on: a busy port then never blocks the others at the source."""
+        return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
 
     @property
     def address(self) -> str:

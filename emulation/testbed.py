@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed does, whatever is beneath it: switches behind one P4Runtime address, links, hosts, a clock."""
+"""What a testbed does, whatever is beneath: switches behind one P4Runtime address, links, hosts, a clock."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -81,7 +81,7 @@ def timeline_svg(curves: Sequence[Curve]) -> str:
                 color=colour(curve.index),
                 clip_on=False,
                 linestyle="none",
-                label=f"{curve.recovered_us:g} µs: last table rewritten",
+                label=f"{curve.recovered_us:.2f} µs: last table rewritten",
             )
     axes.set_xlabel("virtual time, µs")
     axes.set_ylabel("arriving at NPUs, Tbit/s")

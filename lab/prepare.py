@@ -68,7 +68,7 @@ def prepare(
             plans[same] = with_line(
                 (*at, "routing"), lambda chosen=variant, traffic=schedule: _plan(fabric, chosen, traffic)
             )
-        bound = _bound_ps(fabric, variant.collective)
+        bound = _bound_ps(fabric, variant)
         prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound))
     return tuple(prepared)
 
@@ -112,8 +112,10 @@ def _transport(chosen: Transport) -> TransportParameters:
     )
 
 
-def _bound_ps(fabric: Fabric, collective: Collective) -> int:
+def _bound_ps(fabric: Fabric, variant: Variant) -> int:
+    """A ring is bound to its own links only where routing keeps it to them."""
     rate = min(link.rate_bps for link in fabric.links)
-    if collective.algorithm == "ring":
-        return round(ring_bound_ps(len(fabric.nodes), collective.data_bytes, rate))
-    return round(allreduce_bound_ps(fabric.dims, collective.data_bytes, rate))
+    data_bytes = variant.collective.data_bytes
+    if variant.collective.algorithm == "ring" and variant.routing.strategy == "shortest":
+        return round(ring_bound_ps(len(fabric.nodes), data_bytes, rate))
+    return round(allreduce_bound_ps(fabric.dims, data_bytes, rate))

@@ -49,8 +49,9 @@ SOURCES = """
 <ul>
 <li>Bound of an AllReduce in two halves: every NPU has to send 2 (N - 1)/N of its data D over all its links
 at once, which takes 0.140625 D/B on 8 by 8 with links of rate B. Derived from the 2D full mesh of the UB-Mesh
-paper (arXiv 2503.20377); the paper does not state it. Bound of one ring: 2 (N - 1)/N D/B.</li>
-<li>Lanes and the shape of the rack: UB-Mesh, section 3. The paper gives no lane rate; 100 Gbit/s a lane is a
+paper (arXiv 2503.20377); the paper does not state it. Bound of one ring that keeps to its own
+links, as shortest paths do: 2 (N - 1)/N D/B; with idle links borrowed the first bound holds.</li>
+<li>Lanes and the shape of the rack: UB-Mesh. The paper gives no lane rate; 100 Gbit/s a lane is a
 stand-in that public simulators use.</li>
 <li>Every other figure was counted in this run, by the switches, the links, the NPUs and the controllers.</li>
 </ul>

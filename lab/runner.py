@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, final
 
@@ -13,21 +13,24 @@ from emulation.control_loop import ControlLoop
 from emulation.embedded import EmbeddedTestbed
 from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array, compare, make_data
+from emulation.traffic.wire import DATA_HEADER_BYTES
 from lab.boot import Booted, booted
 from lab.metrics import Subject
 from lab.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
 from lab.prepare import Prepared
+from lab.scenario import ELEMENT_BYTES
 
 __all__ = ["Progress", "Run", "observe", "run"]
 
 # A timeline of a run that keeps to its bound has about this many bins.
 BINS = 48
+MOST_BINS = 480
 
 
 class Progress(Protocol):
     """Told what is being done, for which variant, and how much of it (0 to 1)."""
 
-    def __call__(self, variant: str, stage: str, share: float) -> None: ...
+    def __call__(self, variant: str, stage: str, share: float, /) -> None: ...
 
 
 @final
@@ -95,7 +98,10 @@ def observe(
         faults = [FaultSeen(round(fault.at_us * 10**6), fault.link, fault.event) for fault in variant.faults]
         for fault in faults:
             testbed.at(fault.at_ps, lambda fault=fault: testbed.set_link(fault.link, fault.event == "up"))
-        _let_run(testbed, agents, bin_ps, lambda share: progress(variant.name, "running", share))
+        expected = _expected_bytes(ready)
+        progress(variant.name, "running", 0.0)
+        for delivered in _slices(testbed, bin_ps):
+            progress(variant.name, "running", min(1.0, delivered / expected))
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
         seen = _seen(ready, up, agents, inputs, tuple(faults), control, bin_ps)
@@ -118,20 +124,21 @@ def _attach(ready: Prepared, testbed: EmbeddedTestbed, inputs: Sequence[Array]) 
     return agents
 
 
-class _Share(Protocol):
-    def __call__(self, share: float, /) -> None: ...
+def _slices(testbed: EmbeddedTestbed, bin_ps: int) -> Iterator[int]:
+    """Let time pass until nothing is left to happen; now and then the bytes of data frames that have arrived.
 
-
-def _let_run(testbed: EmbeddedTestbed, agents: Sequence[Agent], bin_ps: int, share: _Share) -> None:
-    """Until nothing is left to happen, reporting on the way."""
-    reported = 0
+    The further the time, the longer the slices: a run may wait a thousand bins for a retransmission.
+    """
     until = bin_ps
     while not testbed.run(until):
-        until += bin_ps
-        finished = sum(agent.finished_ps is not None for agent in agents)
-        if finished != reported:
-            reported = finished
-            share(finished / len(agents))
+        until += max(bin_ps, until // 20)
+        yield sum(testbed.delivered_bins())
+
+
+def _expected_bytes(ready: Prepared) -> int:
+    """Of all data frames when each goes once and all are full."""
+    payload = sum(transfer.length for transfer in ready.sliced.schedule.transfers) * ELEMENT_BYTES
+    return payload + payload * DATA_HEADER_BYTES // (ready.sliced.slice_elements * ELEMENT_BYTES)
 
 
 def _seen(
@@ -157,13 +164,20 @@ def _seen(
         checksum=zlib.crc32(agents[0].result.tobytes()),
         table_entries=up.entries,
         traffic=_traffic(ready, up, agents),
-        timeline=Timeline(bin_ps, up.testbed.delivered_bins()),
+        timeline=_timeline(bin_ps, up.testbed.delivered_bins()),
         link_bytes={
             link: (there.bytes, back.bytes) for link, (there, back) in up.testbed.link_usage().items()
         },
         faults=faults,
         recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
     )
+
+
+def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:
+    """Of no more bins than can be seen."""
+    width = -(-len(delivered) // MOST_BINS) or 1
+    merged = tuple(sum(delivered[low : low + width]) for low in range(0, len(delivered), width))
+    return Timeline(bin_ps * width, merged)
 
 
 def _traffic(ready: Prepared, up: Booted, agents: Sequence[Agent]) -> Traffic:

@@ -6,10 +6,13 @@ import json
 import multiprocessing
 import signal
 from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import final
 
+from emulation.errors import EmulationError
 from lab.document import Document
 from lab.errors import ScenarioError
 from lab.loader import load
@@ -54,10 +57,17 @@ def plan_sweep(path: Path, variant: str | None, seed: int | None) -> tuple[Scena
 
 
 def cuts(sweep: Sweep, jobs: int) -> Generator[Cut, None, None]:
-    """The runs, in parallel processes, in the order of the links. Leaving early ends the processes."""
+    """The runs, in parallel processes, in the order of the links. Leaving early waits for those under way."""
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(jobs, len(sweep.links)), _enter, (sweep,)) as pool:
-        yield from pool.imap(_cut, sweep.links)
+    pool = ProcessPoolExecutor(min(jobs, len(sweep.links)), context, _enter, (sweep,))
+    try:
+        yield from pool.map(_cut, sweep.links)
+    except BrokenProcessPool:
+        raise EmulationError(
+            "a process of the sweep ended", remedy="use fewer --jobs if memory ran out"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: list[Cut]) -> str:

@@ -2,8 +2,8 @@
 """Ties the committed compiler output to its sources: `write` after a compilation, `check` at any time.
 
 There is output in p4/build and tests/programs/build. MANIFEST.json holds the SHA-256 of every source and
-of every output. `write` first takes the paths of the compiling machine out of p4c's JSON, so that the output is
-the same wherever it was made.
+output. `write` first takes the paths of the compiling machine out of p4c's JSON, so that the output is the
+same wherever it was made.
 """
 
 from __future__ import annotations

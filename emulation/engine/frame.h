@@ -2,7 +2,6 @@
 // A frame in flight: bytes with room in front, kept in pools so that forwarding allocates nothing.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,8 +13,8 @@ namespace railyard {
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
 
-    std::uint32_t start = 0, length = 0, capacity = 0;
-    std::uint8_t size_class = 0;
+    std::uint32_t start = 0, length = 0;
+    std::size_t size_class = 0;
     // Whose receive buffer this frame holds, until it has left the switch.
     std::int32_t held_channel = -1;
     std::uint32_t held_bytes = 0;
@@ -31,16 +30,15 @@ struct Frame {
 class FramePool {
    public:
     Frame* take(const void* bytes, std::size_t length) {
-        std::uint8_t size_class = 0;
-        while ((kSmallest << size_class) < length + Frame::kHeadroom) ++size_class;
+        const std::size_t size_class = (length + Frame::kHeadroom + kStep - 1) / kStep;
+        if (size_class >= free_.size()) free_.resize(size_class + 1);
         auto& free = free_[size_class];
         Frame* frame;
         if (free.empty()) {
             owned_.push_back(std::make_unique<Frame>());
             frame = owned_.back().get();
             frame->size_class = size_class;
-            frame->capacity = static_cast<std::uint32_t>(kSmallest << size_class);
-            frame->buffer = std::make_unique_for_overwrite<std::uint8_t[]>(frame->capacity);
+            frame->buffer = std::make_unique_for_overwrite<std::uint8_t[]>(size_class * kStep);
         } else {
             frame = free.back();
             free.pop_back();
@@ -55,8 +53,9 @@ class FramePool {
     void give(Frame* frame) { free_[frame->size_class].push_back(frame); }
 
    private:
-    static constexpr std::size_t kSmallest = 256;
-    std::array<std::vector<Frame*>, 40> free_;
+    // Buffers are multiples of this: fine enough to waste little, coarse enough that few sizes are in use.
+    static constexpr std::size_t kStep = 256;
+    std::vector<std::vector<Frame*>> free_;
     std::vector<std::unique_ptr<Frame>> owned_;
 };
 

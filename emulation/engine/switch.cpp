@@ -229,7 +229,6 @@ void Switch::deparse(Frame& frame, FramePool& pool) {
         std::memcpy(whole.data() + bytes, frame.data() + parsed_, frame.length - parsed_);
         Frame* larger = pool.take(whole.data(), whole.size());
         std::swap(frame.buffer, larger->buffer);
-        std::swap(frame.capacity, larger->capacity);
         std::swap(frame.size_class, larger->size_class);
         frame.start = Frame::kHeadroom;
         frame.length = static_cast<std::uint32_t>(whole.size());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing deadlock for real: one VL and any order on a lossless 4x4 mesh stops, two VLs with T2-G never do."""
+"""Routing deadlock for real: one VL and any order on a lossless 4x4 mesh stops, two VLs with T2-G do not."""
 
 import random
 from pathlib import Path

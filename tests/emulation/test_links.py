@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in virtual time against closed forms: serialisation, propagation, credits, priority, tail drop, cuts."""
+"""Links in virtual time against closed forms: serialisation, propagation, credits, priority, drops, cuts."""
 
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def test_credits_bound_the_rate_to_a_buffer_a_round_trip() -> None:
     for _ in range(count):
         net.send(source, frame(2, size), 0)
     assert net.run(FOREVER) == 0
-    # A buffer is free again when its frame has left: serialise, fly, serialise onwards, and the credit flies back.
+    # A buffer is free when its frame has left: serialise, fly, serialise onwards, and the credit flies back.
     trip = size + delay + size + delay
     times = [at for at, _ in sink.seen]
     assert len(times) == count

@@ -53,6 +53,15 @@ def test_a_ring_keeps_to_its_own_bound(write: Callable[[str], Path]):
     assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.15
 
 
+def test_a_ring_that_borrows_links_is_faster_and_held_against_all_of_them(write: Callable[[str], Path]):
+    ring = HEAD.replace("{elements", "{algorithm: ring, elements")
+    text = ring + "variants: [{name: alone, routing: {strategy: shortest}}, {name: borrowing}]\n"
+    found, _ = result(write(text), 1)
+    assert found.metrics["borrowing.completion_us"] < found.metrics["alone.completion_us"]
+    assert found.metrics["borrowing.bound_us"] == pytest.approx(found.metrics["alone.bound_us"] / 6)
+    assert found.metrics["borrowing.ratio_to_bound"] > 1.0
+
+
 @pytest.mark.parametrize("routing", ["{}", "{strategy: shortest, notification: flooding}"])
 def test_a_cut_link_costs_time_but_no_data(write: Callable[[str], Path], routing: str):
     text = f"{HEAD}routing: {routing}\nfaults: [{{at_us: 0.5, link: npu0-npu1}}]\n"
