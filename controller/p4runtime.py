@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
 
-A synchronous face on an event loop in a thread of its own. One channel serves every device of an address;
+A synchronous face on the event loop in the background. One channel serves every device of an address;
 BMv2, which has one device an address, takes one client a switch.
 """
 
@@ -9,14 +9,14 @@ import asyncio
 import queue
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar, final
+from typing import Any, Self, final
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
 from controller.diff import Update
 from controller.errors import InstallError
-from controller.event_loop import LoopThread
+from controller.event_loop import run, submit
 from controller.p4device import Device, PacketIn
 from controller.p4info import P4Info
 from controller.plan import Entry
@@ -31,7 +31,6 @@ _OPTIONS = [
     ("grpc.max_metadata_size", 4 << 20),
     ("grpc.absolute_max_metadata_size", 4 << 20),
 ]
-_T = TypeVar("_T")
 
 
 @final
@@ -54,7 +53,6 @@ class P4RuntimeClient:
     def __init__(self, address: str, *, timeout: float = 60.0) -> None:
         self._address = address
         self._timeout = timeout
-        self._thread = LoopThread("p4runtime-client")
         self._devices: dict[str, Device] = {}
         self._channel: grpc.aio.Channel | None = None
 
@@ -66,7 +64,7 @@ class P4RuntimeClient:
 
     def connect(self, devices: Mapping[str, int], election_id: int = 1) -> None:
         """Become the primary controller of `devices` (node to device id)."""
-        self._run(self._connect(devices, election_id))
+        run(self._connect(devices, election_id))
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
         await self._close()
@@ -86,7 +84,7 @@ class P4RuntimeClient:
                 info = P4Info.parse(files.p4info)
                 config = p4r.ForwardingPipelineConfig(p4info=info.message, p4_device_config=files.json)
                 parsed[files] = info, config
-        self._run(_all(self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items()))
+        run(_all(self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items()))
 
     def install(
         self, entries: Mapping[str, Sequence[Entry]], progress: Callable[[int, int], None] | None = None
@@ -94,7 +92,7 @@ class P4RuntimeClient:
         """Insert entries, all nodes at once; returns how many. `progress` gets (done, total)."""
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         writes = [self._device(node).install(own, reports.put) for node, own in entries.items()]
-        future = self._thread.submit(_all(writes))
+        future = submit(_all(writes))
         future.add_done_callback(lambda _: reports.put(None))
         done, total = 0, sum(map(len, entries.values()))
         while (count := reports.get()) is not None:
@@ -106,19 +104,19 @@ class P4RuntimeClient:
 
     def write(self, node: str, updates: Sequence[Update]) -> None:
         """Carry out updates in order. One that is refused does not stop the others."""
-        self._run(self._device(node).write(updates))
+        run(self._device(node).write(updates))
 
     def read(self, node: str, table: str | None = None) -> list[Entry]:
         """The entries of a table, or of all, without default entries."""
-        return self._run(self._device(node).read(table))
+        return run(self._device(node).read(table))
 
     def read_counter(self, node: str, counter: str) -> dict[int, tuple[int, int]]:
         """(packets, bytes) of every index of an indexed counter."""
-        return self._run(self._device(node).read_counter(counter))
+        return run(self._device(node).read_counter(counter))
 
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
         """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
-        self._run(self._device(node).packet_out(payload, metadata))
+        run(self._device(node).packet_out(payload, metadata))
 
     def barrier(self, node: str) -> None:
         """Wait until the switch has handled every packet-out sent before.
@@ -126,7 +124,7 @@ class P4RuntimeClient:
         It repeats the arbitration, whose answer comes after them on the same stream. BMv2 does not answer a
         repeated arbitration, so with it there is no barrier: this raises after the timeout.
         """
-        self._run(self._device(node).barrier())
+        run(self._device(node).barrier())
 
     def packet_in(self, node: str, timeout: float = 5.0) -> PacketIn:
         """The next packet-in of a node, in the order the switch sent them."""
@@ -145,9 +143,7 @@ class P4RuntimeClient:
 
     def close(self) -> None:
         """Leave every device. Calling it again does nothing."""
-        if self._thread.running:
-            self._run(self._close())
-            self._thread.close()
+        run(self._close())
 
     async def _close(self) -> None:
         devices, self._devices = self._devices, {}
@@ -161,9 +157,6 @@ class P4RuntimeClient:
         if device is None:
             raise InstallError(f"{node} is not connected", remedy="name it in connect()")
         return device
-
-    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return self._thread.run(coroutine)
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -290,14 +290,14 @@ void Network::set_channel(int index, bool up) {
         for (std::size_t v = 0; v < kVls; ++v) c.credits[v] = c.config.credit_bytes - c.held[v];
         return;
     }
-    for (const Flying& f : c.flying) pool_.give(f.frame);
+    for (std::size_t i = 0; i < c.flying.size(); ++i) pool_.give(c.flying[i].frame);
     c.stats.lost += c.flying.size() + c.waiting;
     c.flying.clear();
     c.busy_until = now_;
     waiting_frames_ -= c.waiting;
     c.waiting = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
-        for (Frame* f : c.queues[v]) discard(f);
+        for (std::size_t i = 0; i < c.queues[v].size(); ++i) discard(c.queues[v][i]);
         c.queues[v].clear();
         c.queued[v] = 0;
     }
@@ -327,7 +327,8 @@ std::vector<Network::Waiting> Network::deadlock() const {
     std::vector<std::vector<std::size_t>> waits(n);
     for (std::size_t c = 0; c < channels_.size(); ++c)
         for (std::size_t v = 0; v < kVls; ++v)
-            for (const Frame* f : channels_[c].queues[v]) {
+            for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
+                const Frame* f = channels_[c].queues[v][i];
                 if (f->held_channel < 0) continue;
                 auto& to = waits[static_cast<std::size_t>(f->held_channel) * kVls + f->held_vl];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);

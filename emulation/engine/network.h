@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frame.h"
+#include "ring.h"
 #include "switch.h"
 
 namespace railyard {
@@ -123,11 +124,11 @@ class Network {
         int from_switch = -1, from_port = 0;
         bool up = true;
         Time busy_until = 0, wake_at = -1;
-        std::array<std::deque<Frame*>, kVls> queues;
+        std::array<Ring<Frame*>, kVls> queues;
         std::array<std::int64_t, kVls> queued{}, credits{}, held{};  // held: in the receiver's buffer
         std::size_t waiting = 0;
         std::vector<Returning> returning;  // a heap
-        std::deque<Flying> flying;
+        Ring<Flying> flying;
         ChannelStats stats;
         std::string name;
     };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC side: every switch of a network behind one server, in a thread with an event loop of its own."""
+"""The gRPC side: every switch of a network behind one server, on the event loop in the background."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from typing import Any, final
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc, rpc_code, rpc_status
 
-from controller.event_loop import LoopThread
+from controller.event_loop import background_loop, run
 from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.p4runtime.device import Device
@@ -51,7 +51,6 @@ class P4RuntimeServer:
         on_packet_out: Callable[[], None] | None = None,
     ) -> None:
         self._address = address
-        self._thread = LoopThread("p4runtime-server")
         self._server: grpc.aio.Server | None = None
         self._service = _Service(network, switches, lock, on_packet_out)
 
@@ -59,9 +58,8 @@ class P4RuntimeServer:
         """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
         try:
             _try_address(self._address)
-            return self._thread.run(self._start())
+            return run(self._start())
         except (OSError, RuntimeError, ValueError) as error:
-            self._thread.close()
             reason = str(error.strerror if isinstance(error, OSError) else error).partition(" (while")[0]
             raise EmulationError(
                 f"cannot listen on {self._address}: {reason}",
@@ -80,14 +78,13 @@ class P4RuntimeServer:
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
         """Hand a frame from the CPU port, its packet_in header in front, to the primary. Does not wait."""
-        self._thread.loop.call_soon_threadsafe(self._service.packet_in, device_id, frame)
+        background_loop().call_soon_threadsafe(self._service.packet_in, device_id, frame)
 
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
         if self._server is not None:
-            self._thread.run(self._stop(self._server))
+            run(self._stop(self._server))
             self._server = None
-        self._thread.close()
 
     async def _stop(self, server: grpc.aio.Server) -> None:
         self._service.close_streams()
