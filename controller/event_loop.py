@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An asyncio event loop in a thread of its own, for code that is not asynchronous itself.
 
-There is one a process, and it is never closed: gRPC binds its poller to every loop that ever used it, and
-goes on to wake those that are closed.
+There is one a process, and neither it nor gRPC's poller is ever closed: gRPC goes on to wake loops that are
+closed, and reads from a poller that closed with the last channel.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
+
+import grpc
 
 __all__ = ["background_loop", "run", "submit"]
 
@@ -22,7 +24,12 @@ def background_loop() -> asyncio.AbstractEventLoop:
     """The loop; its thread starts with the first call and ends with the process."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="railyard-grpc", daemon=True).start()
+    asyncio.run_coroutine_threadsafe(_hold_poller(), loop).result()
     return loop
+
+
+async def _hold_poller() -> None:
+    grpc.aio.init_grpc_aio()  # pyright: ignore[reportAttributeAccessIssue]  (public, but not in the stubs)
 
 
 def submit(coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per frame.
 #include <algorithm>
-#include <unordered_set>
 
 #include "compiler.h"
 
@@ -318,7 +317,9 @@ class Loader {
         if (node.contains("direct_meters") && !node["direct_meters"].is_null()) throw ProgramError(where + ": meters are not supported yet");
         t.size = number(node, "max_size", where, 1u << 26);
         for (const Json& k : list(node, "key", where)) t.keys.push_back(key(k, where));
-        if (t.keys.size() > 32) throw ProgramError(where + ": more than 32 key fields");
+        unsigned key_limbs = 0;
+        for (const Key& k : t.keys) key_limbs += limbs(k.bits);
+        if (key_limbs > kMaxKeyLimbs) throw ProgramError(where + ": a key wider than the engine holds");
         if (std::count_if(t.keys.begin(), t.keys.end(), [](const Key& k) { return k.kind == MatchKind::Lpm; }) > 1)
             throw ProgramError(where + ": more than one lpm field");
         const Json &ids = list(node, "action_ids", where), &names = list(node, "actions", where), &next = member(node, "next_tables", where);

@@ -20,6 +20,7 @@ class ProgramError : public std::runtime_error {
 using Slot = std::uint16_t;
 constexpr std::uint32_t kDropPort = 511;
 constexpr int kNone = -1;
+constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
 
 constexpr std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }

@@ -11,7 +11,6 @@ namespace {
 
 // Keys of up to this many bits index an array instead of a hash.
 constexpr unsigned kDirectBits = 12;
-constexpr std::size_t kMaxKeyLimbs = 64;
 
 bool equal(const std::uint64_t* a, const std::uint64_t* b, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i)
