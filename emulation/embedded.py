@@ -22,7 +22,7 @@ PacketInHandler = Callable[[str], None]
 """Called with the node that sent a packet-in, once the P4Runtime server has it in its stream."""
 
 _FOREVER = (1 << 62) - 1
-_REACHED_UNTIL, _CONTROL, _DEADLOCK, _STOPPED = 1, 2, 3, 4
+_REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
 _DATA_VLS = 2
 
 
@@ -56,7 +56,6 @@ class EmbeddedTestbed:
         self._work = threading.Event()
         self._alarms: dict[int, Callable[[], None]] = {}
         self._next_alarm = 0
-        self._halted = False
         self._hosts: dict[str, int] = {}
         self._node_of = [node.name for node in fabric.nodes]
         self._switches = {name: index for index, name in enumerate(self._node_of)}
@@ -145,19 +144,13 @@ class EmbeddedTestbed:
         with self._lock:
             self.network.alarm(time_ps, token)
 
-    def halt(self) -> None:
-        """Let `run` return after the event at hand."""
-        self._halted = True
-        self.network.stop()
-
     def run(self, until_ps: int | None = None) -> bool:
-        """Let virtual time pass: True when nothing is left to happen, False at `until_ps` or after `halt`.
+        """Let virtual time pass: True when nothing is left to happen, False at `until_ps`.
 
         DeadlockedError when frames wait for credits that can never come back.
         """
         limit = _FOREVER if until_ps is None else until_ps
-        self._halted = False
-        while not self._halted:
+        while True:
             with self._lock:
                 end = self._engine(lambda: self.network.run(limit))
                 item = self.network.take_control() if end == _CONTROL else None
@@ -165,9 +158,8 @@ class EmbeddedTestbed:
                 self._dispatch(item)
             elif end == _DEADLOCK:
                 raise self._deadlock()
-            elif end != _STOPPED:
+            else:
                 return end != _REACHED_UNTIL
-        return False
 
     def serve(self, stopped: threading.Event) -> None:
         """Run whatever packet-outs start, until `stopped` is set."""
@@ -219,6 +211,11 @@ class EmbeddedTestbed:
             refused_frames=seen["refused_down"] + seen["refused_full"],
             max_queued_bytes=seen["max_queued_bytes"],
         )
+
+    @property
+    def frames_without_link(self) -> int:
+        """Frames that a program sent to a port that leads nowhere."""
+        return self.network.frames_without_link
 
     def delivered_bins(self) -> tuple[int, ...]:
         """Bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""

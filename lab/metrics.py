@@ -86,7 +86,9 @@ METRICS: Mapping[str, Metric] = {
         "frames", "acknowledgements sent", lambda s: s.seen.traffic.acknowledgements
     ),
     "lost_frames": Metric(
-        "frames", "frames that were on a failed link, or sent to it", lambda s: s.seen.traffic.lost_with_link
+        "frames",
+        "frames on a failed link, or sent to it or to no link",
+        lambda s: s.seen.traffic.lost_with_link,
     ),
     "dropped_frames": Metric(
         "frames",

@@ -189,7 +189,8 @@ def _traffic(ready: Prepared, up: Booted, agents: Sequence[Agent]) -> Traffic:
         received=sum(one.received for one in stats),
         duplicates=sum(one.duplicates for one in stats),
         acknowledgements=sum(one.acks_sent for one in stats),
-        lost_with_link=sum(way.lost_frames + way.refused_frames for way in usage),
+        lost_with_link=sum(way.lost_frames + way.refused_frames for way in usage)
+        + up.testbed.frames_without_link,
         dropped_by_switch=sum(_dropped(up.client, node.name) for node in ready.fabric.nodes),
     )
 

@@ -312,9 +312,7 @@ void bind_time(nb::class_<PyNetwork>& c) {
         .def("packet_out", [](PyNetwork& n, int sw, const nb::bytes& frame) { n.net.packet_out(sw, view(frame)); })
         .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.net.alarm(time, token); })
         .def("set_link", [](PyNetwork& n, int link, bool up) { n.net.set_link(link, up); })
-        .def("link_up", [](PyNetwork& n, int link) { return n.net.link_up(link); })
         .def("run", [](PyNetwork& n, Time until) { return static_cast<int>(n.net.run(until)); })
-        .def("stop", [](PyNetwork& n) { n.net.stop(); })
         .def("take_control", [](PyNetwork& n) -> nb::object {
             auto& queue = n.net.control();
             if (queue.empty()) return nb::none();

@@ -239,8 +239,7 @@ void Network::clear_timer(int host) { hosts_.at(static_cast<std::size_t>(host)).
 void Network::alarm(Time time, std::int64_t token) { push(std::max(time, now_), EventKind::Alarm, 0, token); }
 
 RunEnd Network::run(Time until) {
-    stopped_ = false;
-    while (!stopped_) {
+    for (;;) {
         if (!control_.empty()) return RunEnd::Control;
         // Nothing moves and frames wait for credits: only a frame that moves could return one.
         if (network_events_ == 0 && waiting_frames_ > 0) return RunEnd::Deadlock;
@@ -278,7 +277,6 @@ RunEnd Network::run(Time until) {
                 break;
         }
     }
-    return RunEnd::Stopped;
 }
 
 void Network::set_channel(int index, bool up) {
@@ -310,10 +308,6 @@ void Network::set_link(int link, bool up) {
         set_channel(index, up);
         control_.push_back({ControlItem::Kind::Port, now_, c.from_switch, c.from_port, up, {}});
     }
-}
-
-bool Network::link_up(int link) const {
-    return channels_[static_cast<std::size_t>(links_.at(static_cast<std::size_t>(link))[0])].up;
 }
 
 const ChannelStats& Network::stats(int link, int direction) const {

@@ -20,7 +20,7 @@ namespace railyard {
 using Time = std::int64_t;
 constexpr int kVls = 8;
 
-enum class RunEnd : int { Idle, Until, Control, Deadlock, Stopped };
+enum class RunEnd : int { Idle, Until, Control, Deadlock };
 
 // Something that the control plane must look at before virtual time goes on.
 struct ControlItem {
@@ -58,7 +58,6 @@ class Network {
     int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config);
     int attach_host(int switch_index, int port, const LinkConfig& config);
     void set_link(int link, bool up);
-    bool link_up(int link) const;
 
     void send(int host, std::string_view frame, int vl);
     void packet_out(int switch_index, std::string_view frame);
@@ -67,7 +66,6 @@ class Network {
     void alarm(Time time, std::int64_t token);
 
     RunEnd run(Time until);
-    void stop() { stopped_ = true; }
     Time now() const { return now_; }
     std::deque<ControlItem>& control() { return control_; }
 
@@ -154,7 +152,6 @@ class Network {
     std::vector<Event> events_;
     std::size_t network_events_ = 0;  // of kind Wake and Arrive
     std::size_t waiting_frames_ = 0;
-    bool stopped_ = false;
 
     FramePool pool_;
     std::vector<std::unique_ptr<Switch>> switches_;
