@@ -10,15 +10,19 @@
 
 namespace railyard {
 
+// The receive buffer that a frame occupies, until it has left the switch. channel -1: none.
+struct Held {
+    std::int32_t channel = -1;
+    std::uint32_t bytes = 0;
+    std::uint8_t vl = 0;
+};
+
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
 
     std::uint32_t start = 0, length = 0;
     std::size_t size_class = 0;
-    // Whose receive buffer this frame holds, until it has left the switch.
-    std::int32_t held_channel = -1;
-    std::uint32_t held_bytes = 0;
-    std::uint8_t held_vl = 0;
+    Held held;
     std::uint8_t vl = 0;
     std::unique_ptr<std::uint8_t[]> buffer;
 
@@ -45,7 +49,7 @@ class FramePool {
         }
         frame->start = Frame::kHeadroom;
         frame->length = static_cast<std::uint32_t>(length);
-        frame->held_channel = -1;
+        frame->held = {};
         frame->vl = 0;
         std::memcpy(frame->data(), bytes, length);
         return frame;

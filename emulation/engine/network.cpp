@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace railyard {
 
@@ -20,9 +21,8 @@ Time serialisation(std::uint64_t bytes, std::int64_t rate_bps) {
 }  // namespace
 
 int Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
-    switches_.push_back(std::make_unique<Switch>(name, cpu_port));
     out_channel_.emplace_back();
-    return static_cast<int>(switches_.size()) - 1;
+    return SwitchSet::add_switch(name, cpu_port);
 }
 
 int Network::new_channel(const LinkConfig& config, const std::string& name) {
@@ -150,26 +150,25 @@ void Network::transmit(int index, int vl) {
     c.stats.bytes += frame->length;
     c.stats.frames_by_vl[v] += 1;
     if (c.config.credit_bytes > 0) c.credits[v] -= frame->length;
-    release(frame, end);
+    release(std::exchange(frame->held, Held{}), end);
     c.flying.push_back({end + c.config.delay, frame});
     if (c.flying.size() == 1) push(c.flying.front().arrival, EventKind::Arrive, index);
 }
 
 // The buffer that the frame held at this switch is free from `when` on; its sender hears of it a link delay later.
-void Network::release(Frame* frame, Time when) {
-    if (frame->held_channel < 0) return;
-    const int index = frame->held_channel;
+void Network::release(Held held, Time when) {
+    if (held.channel < 0) return;
+    const int index = held.channel;
     Channel& c = channels_[static_cast<std::size_t>(index)];
-    frame->held_channel = -1;
-    c.held[frame->held_vl] -= frame->held_bytes;
+    c.held[held.vl] -= held.bytes;
     if (!c.up) return;  // credits start anew when the link does
-    c.returning.push_back({when + c.config.delay, frame->held_vl, frame->held_bytes});
+    c.returning.push_back({when + c.config.delay, held.vl, held.bytes});
     std::push_heap(c.returning.begin(), c.returning.end());
     if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
 }
 
 void Network::discard(Frame* frame) {
-    release(frame, now_);
+    release(std::exchange(frame->held, Held{}), now_);
     pool_.give(frame);
 }
 
@@ -180,14 +179,12 @@ void Network::arrive(int index) {
     c.flying.pop_front();
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
     if (c.config.credit_bytes > 0) {
-        frame->held_channel = index;
-        frame->held_bytes = frame->length;
-        frame->held_vl = frame->vl;
+        frame->held = {index, frame->length, frame->vl};
         c.held[frame->vl] += frame->length;
     }
     if (c.to_host < 0) return receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
     const int host = c.to_host;
-    release(frame, now_);
+    release(std::exchange(frame->held, Held{}), now_);
     if (bin_ > 0 && frame->vl < bin_vls_) {
         const auto bin = static_cast<std::size_t>(now_ / bin_);
         if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
@@ -202,8 +199,17 @@ void Network::arrive(int index) {
 void Network::receive(Frame* frame, int switch_index, std::uint32_t port) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     ++hops_;
-    const std::uint32_t out = sw.process(*frame, port, pool_);
-    if (out == kDropPort) return discard(frame);
+    // A frame that ends here gives its buffer back; the switch knows nothing of buffers.
+    const Held held = std::exchange(frame->held, Held{});
+    out_.clear();
+    sw.process(frame, port, now_, out_);
+    if (out_.empty()) return release(held, now_);
+    out_.front().frame->held = held;
+    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+}
+
+void Network::forward(Frame* frame, int switch_index, std::uint32_t out) {
+    const Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     if (out == sw.cpu_port()) {
         control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return discard(frame);
@@ -323,8 +329,8 @@ std::vector<Network::Waiting> Network::deadlock() const {
         for (std::size_t v = 0; v < kVls; ++v)
             for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
                 const Frame* f = channels_[c].queues[v][i];
-                if (f->held_channel < 0) continue;
-                auto& to = waits[static_cast<std::size_t>(f->held_channel) * kVls + f->held_vl];
+                if (f->held.channel < 0) continue;
+                auto& to = waits[static_cast<std::size_t>(f->held.channel) * kVls + f->held.vl];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);
             }
     std::vector<int> colour(n, 0);
@@ -355,10 +361,13 @@ std::vector<Network::Waiting> Network::deadlock() const {
 std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {
     Switch& sw = switch_at(switch_index);
     Frame* frame = pool_.take(bytes.data(), bytes.size());
-    const std::uint32_t out = sw.process(*frame, port, pool_);
+    Outputs out;
+    sw.process(frame, port, now_, out);
     std::vector<std::pair<std::uint32_t, std::string>> result;
-    if (out != kDropPort) result.emplace_back(out, std::string(frame->view()));
-    pool_.give(frame);
+    for (const Output& o : out) {
+        result.emplace_back(o.port, std::string(o.frame->view()));
+        pool_.give(o.frame);
+    }
     return result;
 }
 
@@ -373,8 +382,10 @@ double Network::bench(int switch_index, std::uint32_t port, std::string_view byt
     const double start = seconds();
     for (std::uint64_t i = 0; i < count; ++i) {
         Frame* frame = pool_.take(bytes.data(), bytes.size());
-        if (!copy_only) sw.process(*frame, port, pool_);
-        pool_.give(frame);
+        out_.clear();
+        if (copy_only) out_.push_back({0, frame});
+        else sw.process(frame, port, now_, out_);
+        for (const Output& o : out_) pool_.give(o.frame);
     }
     return seconds() - start;
 }

@@ -13,24 +13,13 @@
 
 #include "frame.h"
 #include "ring.h"
-#include "switch.h"
+#include "switch_set.h"
 
 namespace railyard {
 
-using Time = std::int64_t;
 constexpr int kVls = 8;
 
 enum class RunEnd : int { Idle, Until, Control, Deadlock };
-
-// Something that the control plane must look at before virtual time goes on.
-struct ControlItem {
-    enum class Kind : int { PacketIn, Port, Alarm } kind;
-    Time time = 0;
-    int switch_index = -1;
-    std::int64_t value = 0;  // port: its number; alarm: its token
-    bool up = false;
-    std::string frame;
-};
 
 struct ChannelStats {
     std::uint64_t frames = 0, bytes = 0;
@@ -49,25 +38,22 @@ struct LinkConfig {
     std::int64_t queue_bytes = 1 << 20;  // drop-tail limit a VL
 };
 
-class Network {
+class Network : public SwitchSet {
    public:
-    int add_switch(const std::string& name, std::uint32_t cpu_port);
-    Switch& switch_at(int at) { return *switches_.at(static_cast<std::size_t>(at)); }
-    std::size_t switch_count() const { return switches_.size(); }
+    int add_switch(const std::string& name, std::uint32_t cpu_port) override;
 
     int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config);
     int attach_host(int switch_index, int port, const LinkConfig& config);
     void set_link(int link, bool up);
 
     void send(int host, std::string_view frame, int vl);
-    void packet_out(int switch_index, std::string_view frame);
+    void packet_out(int switch_index, std::string_view frame) override;
     void set_timer(int host, Time deadline);  // replaces the host's earlier one
     void clear_timer(int host);
     void alarm(Time time, std::int64_t token);
 
     RunEnd run(Time until);
-    Time now() const { return now_; }
-    std::deque<ControlItem>& control() { return control_; }
+    Time now() const override { return now_; }
 
     // Out of time: one frame through one pipeline. Drop: no result.
     std::vector<std::pair<std::uint32_t, std::string>> process(int switch_index, std::uint32_t port, std::string_view frame);
@@ -143,7 +129,8 @@ class Network {
     void transmit(int index, int vl);
     void arrive(int index);
     void receive(Frame* frame, int switch_index, std::uint32_t port);
-    void release(Frame* frame, Time when);
+    void forward(Frame* frame, int switch_index, std::uint32_t port);
+    void release(Held held, Time when);
     void discard(Frame* frame);
     void set_channel(int index, bool up);
 
@@ -153,13 +140,11 @@ class Network {
     std::size_t network_events_ = 0;  // of kind Wake and Arrive
     std::size_t waiting_frames_ = 0;
 
-    FramePool pool_;
-    std::vector<std::unique_ptr<Switch>> switches_;
     std::vector<Channel> channels_;
     std::vector<std::array<int, 2>> links_;
     std::vector<Host> hosts_;
     std::vector<std::vector<int>> out_channel_;  // by switch, port
-    std::deque<ControlItem> control_;
+    Outputs out_;
     std::uint64_t without_link_ = 0, hops_ = 0;
     Time bin_ = 0;
     int bin_vls_ = kVls;

@@ -246,7 +246,13 @@ void Switch::deparse(Frame& frame, FramePool& pool) {
     }
 }
 
-std::uint32_t Switch::process(Frame& frame, std::uint32_t ingress_port, FramePool& pool) {
+void Switch::process(Frame* frame, std::uint32_t ingress_port, Time, Outputs& out) {
+    const std::uint32_t port = process_one(*frame, ingress_port, pool_);
+    if (port == kDropPort) pool_.give(frame);
+    else out.push_back({port, frame});
+}
+
+std::uint32_t Switch::process_one(Frame& frame, std::uint32_t ingress_port, FramePool& pool) {
     if (program_ == nullptr) return kDropPort;
     const Program& p = *program_;
     const StandardSlots& s = p.standard;
