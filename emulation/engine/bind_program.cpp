@@ -17,6 +17,8 @@ const char* kind_name(MatchKind kind) {
     }
 }
 
+nb::object handle_or_none(int handle) { return handle < 0 ? nb::object(nb::none()) : nb::object(nb::int_(handle)); }
+
 nb::list describe_tables(const Program& p) {
     nb::list out;
     for (std::size_t i = 0; i < p.tables.size(); ++i) {
@@ -39,7 +41,10 @@ nb::list describe_tables(const Program& p) {
         d["const_default"] = t.const_default;
         d["const_entries"] = t.const_entries;
         d["counted"] = t.counted;
-        d["default_action"] = t.default_action < 0 ? nb::object(nb::none()) : nb::object(nb::int_(t.default_action));
+        d["ageing"] = t.ageing;
+        d["profile"] = handle_or_none(t.profile);
+        d["meter"] = handle_or_none(t.meter);
+        d["default_action"] = handle_or_none(t.default_action);
         out.append(d);
     }
     return out;
@@ -67,7 +72,64 @@ nb::list describe_arrays(const std::vector<ArraySpec>& arrays) {
         d["handle"] = i;
         d["size"] = arrays[i].size;
         d["bits"] = arrays[i].bits;
-        d["table"] = arrays[i].table < 0 ? nb::object(nb::none()) : nb::object(nb::int_(arrays[i].table));
+        d["table"] = handle_or_none(arrays[i].table);
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_meters(const Program& p) {
+    nb::list out;
+    for (std::size_t i = 0; i < p.meters.size(); ++i) {
+        nb::dict d;
+        d["name"] = p.meters[i].name;
+        d["handle"] = i;
+        d["size"] = p.meters[i].size;
+        d["unit"] = p.meters[i].bytes ? "bytes" : "packets";
+        d["table"] = handle_or_none(p.meters[i].table);
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_profiles(const Program& p) {
+    nb::list out;
+    for (std::size_t i = 0; i < p.profiles.size(); ++i) {
+        nb::list actions;
+        for (const int a : p.profiles[i].actions) actions.append(a);
+        nb::dict d;
+        d["name"] = p.profiles[i].name;
+        d["handle"] = i;
+        d["size"] = p.profiles[i].size;
+        d["selector"] = p.profiles[i].selector != kNone;
+        d["actions"] = actions;
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_digests(const Program& p) {
+    nb::list out;
+    for (std::size_t i = 0; i < p.digests.size(); ++i) {
+        nb::list bits;
+        for (const Piece& f : p.digests[i].fields) bits.append(f.bits);
+        nb::dict d;
+        d["name"] = p.digests[i].name;
+        d["handle"] = i;
+        d["bits"] = bits;
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_value_sets(const Program& p) {
+    nb::list out;
+    for (std::size_t i = 0; i < p.value_sets.size(); ++i) {
+        nb::dict d;
+        d["name"] = p.value_sets[i].name;
+        d["handle"] = i;
+        d["bits"] = p.value_sets[i].bits;
+        d["fields"] = p.value_sets[i].fields;
         out.append(d);
     }
     return out;
@@ -100,6 +162,10 @@ void bind_program(nb::module_& m) {
         .def_prop_ro("actions", &describe_actions)
         .def_prop_ro("counters", [](const Program& p) { return describe_arrays(p.counters); })
         .def_prop_ro("registers", [](const Program& p) { return describe_arrays(p.registers); })
+        .def_prop_ro("meters", &describe_meters)
+        .def_prop_ro("profiles", &describe_profiles)
+        .def_prop_ro("digests", &describe_digests)
+        .def_prop_ro("value_sets", &describe_value_sets)
         .def_prop_ro("headers", &describe_headers);
 }
 

@@ -8,4 +8,5 @@ NB_MODULE(_engine, m) {
     railyard::bind_program(m);
     railyard::bind_switches(m);
     railyard::bind_network(m);
+    railyard::bind_wire(m);
 }

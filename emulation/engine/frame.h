@@ -10,11 +10,21 @@
 
 namespace railyard {
 
+using Time = std::int64_t;  // picoseconds
+
 // The receive buffer that a frame occupies, until it has left the switch. channel -1: none.
 struct Held {
     std::int32_t channel = -1;
     std::uint32_t bytes = 0;
     std::uint8_t vl = 0;
+};
+
+// What parser and ingress made of a frame, kept while it waits for its egress.
+struct Phv {
+    std::vector<std::uint64_t> slots;
+    std::uint32_t parsed = 0;
+    std::uint64_t ingress_length = 0, length = 0;
+    std::uint32_t truncate = 0;
 };
 
 struct Frame {
@@ -24,7 +34,9 @@ struct Frame {
     std::size_t size_class = 0;
     Held held;
     std::uint8_t vl = 0;
+    bool pending = false;  // its egress is still to run, on `phv`
     std::unique_ptr<std::uint8_t[]> buffer;
+    std::unique_ptr<Phv> phv;  // kept when the frame goes back to the pool
 
     std::uint8_t* data() { return buffer.get() + start; }
     const std::uint8_t* data() const { return buffer.get() + start; }
@@ -51,6 +63,7 @@ class FramePool {
         frame->length = static_cast<std::uint32_t>(length);
         frame->held = {};
         frame->vl = 0;
+        frame->pending = false;
         std::memcpy(frame->data(), bytes, length);
         return frame;
     }

@@ -1,279 +1,315 @@
 // SPDX-License-Identifier: Apache-2.0
+// The way of a frame: ingress, copies, egress, and round again.
 #include "switch.h"
 
 #include <algorithm>
-#include <bit>
+#include <stdexcept>
 
 namespace railyard {
 
 namespace {
 
-std::uint64_t load_word(const std::uint8_t* bytes, unsigned left) {
-    std::uint64_t word = 0;
-    if (left >= 8) {
-        std::memcpy(&word, bytes, 8);
-    } else {
-        std::memcpy(&word, bytes, left);
-    }
-    return __builtin_bswap64(word);
-}
+// Resubmitted and recirculated frames take no time here, so one that never leaves would stop everything.
+constexpr unsigned kMostPasses = 1000;
 
-std::uint64_t peek(const std::uint8_t* bytes, unsigned bit, unsigned bits) {
-    std::uint64_t value = 0;
-    for (unsigned i = bit; i < bit + bits; ++i) value = (value << 1) | ((bytes[i / 8] >> (7 - i % 8)) & 1u);
-    return value;
-}
+std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000'000); }
 
 }  // namespace
 
+Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool) : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool) {
+    // Every switch has its own sequence of random numbers, the same in every run.
+    random_ = 0xCBF29CE484222325ULL;
+    for (const char c : name_) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
+}
+
 void Switch::set_program(std::shared_ptr<const Program> program) {
     tables_.clear();
+    profiles_.clear();
     counters_.clear();
     registers_.clear();
+    meters_.clear();
+    value_sets_.clear();
+    multicast_.clear();
+    clones_.clear();
+    digests_.clear();
     program_ = std::move(program);
+    slots_.clear();
+    if (program_ == nullptr) return;
     slots_ = program_->image;
+    for (const ProfileSpec& p : program_->profiles) profiles_.push_back(std::make_unique<Profile>(*program_, p));
     tables_.reserve(program_->tables.size());
-    for (const TableSpec& t : program_->tables) tables_.emplace_back(*program_, t);
+    for (const TableSpec& t : program_->tables)
+        tables_.emplace_back(*program_, t, t.profile == kNone ? nullptr : profiles_[static_cast<std::size_t>(t.profile)].get());
     for (const ArraySpec& c : program_->counters)
         counters_.push_back({std::vector<std::uint64_t>(c.size, 0), std::vector<std::uint64_t>(c.size, 0)});
-    for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size, 0);
+    for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size * limbs(r.bits), 0);
+    for (const MeterSpec& m : program_->meters) meters_.emplace_back(m.size);
+    value_sets_.resize(program_->value_sets.size());
 }
 
-void Switch::extract(const Header& header, const std::uint8_t* bytes) {
-    std::uint64_t* v = slots_.data();
-    v[header.valid] = 1;
-    unsigned at = ~0u;
-    std::uint64_t word = 0;
-    for (const FieldPart& part : header.parts) {
-        if (part.word != at) {
-            at = part.word;
-            word = load_word(bytes + 8 * at, header.bytes - 8 * at);
-        }
-        const std::uint64_t bits = word & part.mask;
-        v[part.slot] |= part.shift >= 0 ? bits >> part.shift : bits << -part.shift;
+Time Switch::next_ageing() const {
+    Time soonest = -1;
+    for (const Table& t : tables_) {
+        const Time at = t.next_ageing();
+        if (at >= 0 && (soonest < 0 || at < soonest)) soonest = at;
     }
+    return soonest;
 }
 
-void Switch::emit(const Header& header, std::uint8_t* bytes) const {
-    const std::uint64_t* v = slots_.data();
-    const unsigned words = (header.bytes + 7) / 8;
-    const FieldPart* part = header.parts.data();
-    const FieldPart* end = part + header.parts.size();
-    for (unsigned at = 0; at < words; ++at) {
-        std::uint64_t word = 0;
-        for (; part != end && part->word == at; ++part)
-            word |= (part->shift >= 0 ? v[part->slot] << part->shift : v[part->slot] >> -part->shift) & part->mask;
-        word = __builtin_bswap64(word);
-        std::memcpy(bytes + 8 * at, &word, std::min(8u, header.bytes - 8 * at));
-    }
+void Switch::set_multicast(std::uint32_t group, std::vector<Replica> replicas) {
+    if (replicas.empty()) multicast_.erase(group);
+    else multicast_[group] = std::move(replicas);
 }
 
-int Switch::transition(const ParserState& state, const Frame& frame, bool& too_short) const {
-    std::uint64_t key = 0;
-    for (const TransitionKey& k : state.key) {
-        std::uint64_t value;
-        if (k.lookahead) {
-            if (8ULL * (frame.length - parsed_) < k.offset + k.bits) {
-                too_short = true;
-                return kNone;
-            }
-            value = peek(frame.data() + parsed_, k.offset, k.bits);
-        } else {
-            value = slots_[k.slot];
-        }
-        key = (key << (8 * ((k.bits + 7) / 8) % 64)) | value;
-    }
-    for (const Transition& t : state.transitions)
-        if ((key & t.mask) == t.value) return t.next;
-    return kNone;
+void Switch::set_clone(std::uint32_t session, std::vector<Replica> replicas, std::uint32_t truncate) {
+    if (replicas.empty()) clones_.erase(session);
+    else clones_[session] = {std::move(replicas), truncate};
 }
 
-void Switch::parse(const Frame& frame) {
-    parsed_ = 0;
-    std::uint64_t error = 0;
-    // A state that consumes nothing and returns to itself must not hang the switch.
-    std::size_t steps = 4 * program_->states.size() + frame.length + 16;
-    for (int at = program_->first_state; at != kNone && steps > 0; --steps) {
-        const ParserState& state = program_->states[static_cast<std::size_t>(at)];
-        for (const ParserOp& op : state.ops) {
-            if (op.kind == ParserOp::Kind::Set) {
-                execute(op.code);
-                continue;
-            }
-            const Header& header = program_->headers[static_cast<std::size_t>(op.header)];
-            if (frame.length - parsed_ < header.bytes) {
-                error = program_->error_too_short;
-                break;
-            }
-            // Fields are or-ed in, part by part: a header extracted twice starts from zero again.
-            if (slots_[header.valid] != 0)
-                for (const FieldPart& part : header.parts) slots_[part.slot] = 0;
-            extract(header, frame.data() + parsed_);
-            parsed_ += header.bytes;
-        }
-        if (error != 0) break;
-        bool too_short = false;
-        at = transition(state, frame, too_short);
-        if (too_short) error = program_->error_too_short;
-    }
-    if (program_->standard.parser_error != StandardSlots::kUnused) slots_[program_->standard.parser_error] = error;
+void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> values) { value_sets_.at(at) = std::move(values); }
+
+void Switch::save(Frame& frame) {
+    if (frame.phv == nullptr) frame.phv = std::make_unique<Phv>();
+    frame.phv->slots.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_->cleared_slots));
+    frame.phv->parsed = parsed_;
+    frame.phv->ingress_length = ingress_length_;
+    frame.phv->length = length_;
+    frame.phv->truncate = truncate_;
+    frame.pending = true;
 }
 
-bool Switch::execute(const Code& code) {
-    std::uint64_t* v = slots_.data();
-    const StandardSlots& std_slots = program_->standard;
-    for (const Instruction& i : code) {
-        switch (i.op) {
-            case Op::Add: v[i.dst] = (v[i.a] + v[i.b]) & i.mask; break;
-            case Op::Sub: v[i.dst] = (v[i.a] - v[i.b]) & i.mask; break;
-            case Op::Mul: v[i.dst] = (v[i.a] * v[i.b]) & i.mask; break;
-            case Op::Shl: v[i.dst] = (v[i.b] > 63 ? 0 : v[i.a] << v[i.b]) & i.mask; break;
-            case Op::Shr: v[i.dst] = (v[i.b] > 63 ? 0 : v[i.a] >> v[i.b]) & i.mask; break;
-            case Op::And: v[i.dst] = (v[i.a] & v[i.b]) & i.mask; break;
-            case Op::Or: v[i.dst] = (v[i.a] | v[i.b]) & i.mask; break;
-            case Op::Xor: v[i.dst] = (v[i.a] ^ v[i.b]) & i.mask; break;
-            case Op::Eq: v[i.dst] = (v[i.a] == v[i.b]) & i.mask; break;
-            case Op::Ne: v[i.dst] = (v[i.a] != v[i.b]) & i.mask; break;
-            case Op::Lt: v[i.dst] = (v[i.a] < v[i.b]) & i.mask; break;
-            case Op::Le: v[i.dst] = (v[i.a] <= v[i.b]) & i.mask; break;
-            case Op::Gt: v[i.dst] = (v[i.a] > v[i.b]) & i.mask; break;
-            case Op::Ge: v[i.dst] = (v[i.a] >= v[i.b]) & i.mask; break;
-            case Op::LogicalAnd: v[i.dst] = (v[i.a] != 0 && v[i.b] != 0) & i.mask; break;
-            case Op::LogicalOr: v[i.dst] = (v[i.a] != 0 || v[i.b] != 0) & i.mask; break;
-            case Op::Move: v[i.dst] = v[i.a] & i.mask; break;
-            case Op::Not: v[i.dst] = ~v[i.a] & i.mask; break;
-            case Op::LogicalNot: v[i.dst] = (v[i.a] == 0) & i.mask; break;
-            case Op::Select: v[i.dst] = v[i.a] != 0 ? v[i.b] : v[i.mask]; break;
-            case Op::MoveWide: std::copy_n(v + i.a, i.mask, v + i.dst); break;
-            case Op::EqWide: v[i.dst] = std::equal(v + i.a, v + i.a + i.mask, v + i.b); break;
-            case Op::NeWide: v[i.dst] = !std::equal(v + i.a, v + i.a + i.mask, v + i.b); break;
-            case Op::AddHeader: v[program_->headers[i.a].valid] = 1; break;
-            case Op::RemoveHeader: v[program_->headers[i.a].valid] = 0; break;
-            case Op::CopyHeader: {
-                const Header &to = program_->headers[i.dst], &from = program_->headers[i.a];
-                v[to.valid] = v[from.valid];
-                for (std::size_t f = 0; f < to.fields.size(); ++f)
-                    std::copy_n(v + from.fields[f].slot, limbs(to.fields[f].bits), v + to.fields[f].slot);
-                break;
-            }
-            case Op::MarkToDrop:
-                v[std_slots.egress_spec] = kDropPort;
-                if (std_slots.mcast_grp != StandardSlots::kUnused) v[std_slots.mcast_grp] = 0;
-                break;
-            case Op::Count: {
-                Counter& c = counters_[i.a];
-                if (v[i.b] < c.packets.size()) {
-                    c.packets[v[i.b]] += 1;
-                    c.bytes[v[i.b]] += length_;
-                }
-                break;
-            }
-            case Op::RegisterRead: {
-                const auto& r = registers_[i.a];
-                v[i.dst] = (v[i.b] < r.size() ? r[v[i.b]] : 0) & i.mask;
-                break;
-            }
-            case Op::RegisterWrite: {
-                auto& r = registers_[i.a];
-                if (v[i.b] < r.size()) r[v[i.b]] = v[i.mask] & low_mask(program_->registers[i.a].bits);
-                break;
-            }
-            case Op::Exit: return false;
-        }
-    }
-    return true;
+void Switch::load(const Frame& frame) {
+    std::copy(frame.phv->slots.begin(), frame.phv->slots.end(), slots_.begin());
+    parsed_ = frame.phv->parsed;
+    ingress_length_ = frame.phv->ingress_length;
+    length_ = frame.phv->length;
+    truncate_ = frame.phv->truncate;
 }
 
-bool Switch::run(const Pipeline& pipeline) {
-    for (int at = pipeline.first; at != kNone;) {
-        const Node& node = pipeline.nodes[static_cast<std::size_t>(at)];
-        if (node.table == kNone) {
-            execute(node.condition);
-            at = slots_[node.result] != 0 ? node.on_true : node.on_false;
-            continue;
-        }
-        Table& table = tables_[static_cast<std::size_t>(node.table)];
-        const TableSpec& spec = table.spec();
-        const LookupResult found = table.lookup(slots_.data());
-        table.count(found.entry, length_);
-        bool go_on = true;
-        at = spec.next_default;
-        if (found.action != kNone) {
-            const Action& action = program_->actions[static_cast<std::size_t>(found.action)];
-            if (action.parameter_limbs > 0)
-                std::copy_n(found.parameters, action.parameter_limbs, slots_.data() + action.parameters[0].slot);
-            go_on = execute(action.code);
-            if (!spec.by_hit && spec.actions.size() == 1) {
-                at = spec.next_by_action[0];
-            } else if (!spec.by_hit) {
-                for (std::size_t i = 0; i < spec.actions.size(); ++i)
-                    if (spec.actions[i] == found.action) at = spec.next_by_action[i];
-            }
-        }
-        if (spec.by_hit) at = found.entry != kNone ? spec.next_hit : spec.next_miss;
-        if (!go_on) return false;
-    }
-    return true;
+// The fields that a copy takes along.
+void Switch::keep(std::uint64_t list) {
+    kept_.clear();
+    const FieldList* fields = program_->field_list(program_->field_lists, static_cast<int>(list));
+    if (fields == nullptr) return;
+    for (const Piece& f : fields->fields)
+        if (f.kind == Piece::Kind::Field)
+            for (unsigned i = 0; i < limbs(f.bits); ++i) kept_.push_back(slots_[f.slot + i]);
 }
 
-void Switch::deparse(Frame& frame, FramePool& pool) {
-    unsigned bytes = 0;
-    for (const int h : program_->deparser) {
-        const Header& header = program_->headers[static_cast<std::size_t>(h)];
-        if (slots_[header.valid] != 0) bytes += header.bytes;
-    }
-    const std::uint32_t payload = frame.start + parsed_;
-    if (bytes > payload) {
-        // More headers than there is room in front: move to a frame of its own size.
-        std::vector<std::uint8_t> whole(bytes + (frame.length - parsed_));
-        std::memcpy(whole.data() + bytes, frame.data() + parsed_, frame.length - parsed_);
-        Frame* larger = pool.take(whole.data(), whole.size());
-        std::swap(frame.buffer, larger->buffer);
-        std::swap(frame.size_class, larger->size_class);
-        frame.start = Frame::kHeadroom;
-        frame.length = static_cast<std::uint32_t>(whole.size());
-        pool.give(larger);
-    } else {
-        frame.length = frame.length - parsed_ + bytes;
-        frame.start = payload - bytes;
-    }
-    std::uint8_t* at = frame.data();
-    for (const int h : program_->deparser) {
-        const Header& header = program_->headers[static_cast<std::size_t>(h)];
-        if (slots_[header.valid] == 0) continue;
-        emit(header, at);
-        at += header.bytes;
-    }
+void Switch::restore(std::uint64_t list) {
+    const FieldList* fields = program_->field_list(program_->field_lists, static_cast<int>(list));
+    if (fields == nullptr) return;
+    std::size_t at = 0;
+    for (const Piece& f : fields->fields)
+        if (f.kind == Piece::Kind::Field)
+            for (unsigned i = 0; i < limbs(f.bits); ++i) slots_[f.slot + i] = kept_[at++];
 }
 
-void Switch::process(Frame* frame, std::uint32_t ingress_port, Time, Outputs& out) {
-    const std::uint32_t port = process_one(*frame, ingress_port, pool_);
-    if (port == kDropPort) pool_.give(frame);
-    else out.push_back({port, frame});
-}
-
-std::uint32_t Switch::process_one(Frame& frame, std::uint32_t ingress_port, FramePool& pool) {
-    if (program_ == nullptr) return kDropPort;
-    const Program& p = *program_;
-    const StandardSlots& s = p.standard;
-    std::fill_n(slots_.begin(), p.cleared_slots, 0);
-    length_ = frame.length;
+void Switch::run(Frame* frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
+    if (program_ == nullptr) return pool_.give(frame);
+    const StandardSlots& s = program_->standard;
+    now_ = now;
+    passes_ = 0;
+    std::fill_n(slots_.begin(), program_->cleared_slots, 0);
+    ingress_length_ = length_ = frame->length;
+    truncate_ = 0;
     slots_[s.ingress_port] = ingress_port;
-    if (s.packet_length != StandardSlots::kUnused) slots_[s.packet_length] = frame.length;
+    slots_[s.packet_length] = frame->length;
+    try {
+        ingress_pass(frame, out, defer);
+        if (!later_.empty()) drain(out, defer);
+    } catch (...) {
+        lose();
+        throw;
+    }
+}
 
+void Switch::egress(Frame* frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out) {
+    if (program_ == nullptr || !frame->pending || frame->phv->slots.size() != program_->cleared_slots)
+        return pool_.give(frame);  // of a program that is gone
+    now_ = now;
+    passes_ = 0;
+    load(*frame);
+    frame->pending = false;
+    try {
+        egress_pass(frame, port, queue, out, true);
+        if (!later_.empty()) drain(out, true);
+    } catch (...) {
+        lose();
+        throw;
+    }
+}
+
+void Switch::lose() {
+    for (const Later& l : later_) pool_.give(l.frame);
+    later_.clear();
+}
+
+void Switch::drain(Outputs& out, bool defer) {
+    while (!later_.empty()) {
+        const Later next = later_.front();
+        later_.pop_front();
+        load(*next.frame);
+        next.frame->pending = false;
+        if (!next.to_ingress) {
+            egress_pass(next.frame, next.port, {now_, now_, 0, 0}, out, defer);
+        } else if (++passes_ > kMostPasses) {
+            pool_.give(next.frame);
+            throw std::runtime_error("switch " + name_ + ": a frame was resubmitted or recirculated " + std::to_string(kMostPasses) +
+                                     " times and still does not leave; program " + program_->name + " must end its rounds");
+        } else {
+            ingress_pass(next.frame, out, defer);
+        }
+    }
+}
+
+// A copy for each replica, to egress as the slots are now. The frame still has the bytes it came with.
+void Switch::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer) {
+    const StandardSlots& s = program_->standard;
+    for (const Replica& r : replicas) {
+        slots_[s.egress_rid] = r.rid;
+        Frame* copy = pool_.take(frame.data(), frame.length);
+        copy->vl = static_cast<std::uint8_t>(slots_[s.priority]);
+        save(*copy);
+        if (defer) out.push_back({r.port, copy});
+        else later_.push_back({copy, r.port, false});
+    }
+}
+
+void Switch::clone_ingress(const Frame& frame, const Clone& clone, Outputs& out, bool defer) {
+    const StandardSlots& s = program_->standard;
+    const std::vector<std::uint64_t> slots(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_->cleared_slots));
+    const auto parsed = parsed_;
+    const auto length = length_;
+    const auto port = slots_[s.ingress_port];
+    keep(asked_.clone_fields);
+    // The frame as it came: parsed again, with the metadata that the list names and no other.
+    std::fill_n(slots_.begin(), program_->cleared_slots, 0);
+    slots_[s.ingress_port] = port;
     parse(frame);
-    run(p.ingress);
-    const auto port = static_cast<std::uint32_t>(slots_[s.egress_spec]);
-    if (port == kDropPort) return kDropPort;
-    frame.vl = s.priority == StandardSlots::kUnused ? 0 : static_cast<std::uint8_t>(slots_[s.priority]);
+    std::fill_n(slots_.begin(), program_->metadata_slots, 0);
+    restore(asked_.clone_fields);
+    slots_[s.instance_type] = kIngressClone;
+    length_ = ingress_length_;
+    truncate_ = clone.truncate;
+    copy_out(frame, clone.replicas, out, defer);
+    std::copy(slots.begin(), slots.end(), slots_.begin());
+    parsed_ = parsed;
+    length_ = length;
+    truncate_ = 0;
+}
 
+void Switch::digest(std::uint64_t id) {
+    const FieldList* list = program_->field_list(program_->digests, static_cast<int>(id));
+    if (list == nullptr) return;
+    Digest d{static_cast<int>(list - program_->digests.data()), {}};
+    for (const Piece& f : list->fields)
+        for (unsigned byte = (f.bits + 7) / 8; byte-- > 0;) {
+            std::uint64_t limb = slots_[f.slot + byte / 8];
+            if (byte / 8 + 1 == limbs(f.bits)) limb &= low_mask(f.bits - 64 * (limbs(f.bits) - 1));
+            d.fields.push_back(static_cast<char>(limb >> (8 * (byte % 8))));
+        }
+    digests_.push_back(std::move(d));
+}
+
+// The frame, with the metadata that the list names and no other, through the parser once more.
+void Switch::again(Frame* frame, std::uint64_t list, Instance instance, std::uint64_t length) {
+    const StandardSlots& s = program_->standard;
+    keep(list);
+    std::fill_n(slots_.begin(), program_->cleared_slots, 0);
+    restore(list);
+    slots_[s.instance_type] = instance;
+    slots_[s.packet_length] = length;
+    ingress_length_ = length_ = length;
+    parsed_ = truncate_ = 0;
+    save(*frame);
+    later_.push_back({frame, 0, true});
+}
+
+// What an ingress may ask for besides a port. True: the frame itself goes round again.
+bool Switch::ingress_requests(Frame* frame, Outputs& out, bool defer) {
+    if (asked_.cloned) {
+        const auto clone = clones_.find(static_cast<std::uint32_t>(asked_.clone));
+        if (clone != clones_.end()) clone_ingress(*frame, clone->second, out, defer);
+    }
+    if (asked_.digest != 0) digest(asked_.digest);
+    if (asked_.resubmit == 0) return false;
+    again(frame, asked_.resubmit, kResubmitted, ingress_length_);
+    return true;
+}
+
+void Switch::ingress_pass(Frame* frame, Outputs& out, bool defer) {
+    const StandardSlots& s = program_->standard;
+    frame_ = frame;
+    slots_[s.ingress_time] = microseconds(now_) & low_mask(48);
+    asked_ = {};
+    try {
+        parse(*frame);
+        if (program_->verifies) verify_checksums();
+        execute(program_->ingress);
+    } catch (...) {
+        pool_.give(frame);
+        throw;
+    }
+    if (asked_.any && ingress_requests(frame, out, defer)) return;
+    if (const std::uint64_t group = slots_[s.mcast_grp]; group != 0) {
+        slots_[s.instance_type] = kReplicated;
+        const auto at = multicast_.find(static_cast<std::uint32_t>(group));
+        if (at != multicast_.end()) copy_out(*frame, at->second, out, defer);
+        return pool_.give(frame);
+    }
+    const auto port = static_cast<std::uint32_t>(slots_[s.egress_spec]);
+    if (port == kDropPort) return pool_.give(frame);
+    slots_[s.instance_type] = kNormal;
+    frame->vl = static_cast<std::uint8_t>(slots_[s.priority]);
+    if (!defer) return egress_pass(frame, port, {now_, now_, 0, 0}, out, false);
+    save(*frame);
+    out.push_back({port, frame});
+}
+
+void Switch::egress_pass(Frame* frame, std::uint32_t port, const QueueRecord& queue, Outputs& out, bool defer) {
+    const StandardSlots& s = program_->standard;
+    frame_ = frame;
+    slots_[s.egress_time] = microseconds(now_) & low_mask(48);
+    if (program_->reads_queue) {
+        slots_[s.enq_timestamp] = microseconds(queue.enqueued) & low_mask(32);
+        slots_[s.enq_qdepth] = queue.enqueue_depth & low_mask(19);
+        slots_[s.deq_timedelta] = (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
+        slots_[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
+    }
+    slots_[s.qid] = frame->vl;
     // v1model: egress_spec starts anew, so that only egress itself can drop from here on.
     slots_[s.egress_port] = port;
     slots_[s.egress_spec] = 0;
-    run(p.egress);
-    if (slots_[s.egress_spec] == kDropPort) return kDropPort;
-    deparse(frame, pool);
-    return port;
+    slots_[s.packet_length] = length_;
+    asked_ = {};
+    try {
+        execute(program_->egress);
+    } catch (...) {
+        pool_.give(frame);
+        throw;
+    }
+    if (asked_.cloned) {
+        const auto clone = clones_.find(static_cast<std::uint32_t>(asked_.clone));
+        if (clone != clones_.end()) {
+            // Headers as egress left them, metadata as the list says.
+            const std::vector<std::uint64_t> metadata(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_->metadata_slots));
+            const auto truncate = truncate_;
+            keep(asked_.clone_fields);
+            std::fill_n(slots_.begin(), program_->metadata_slots, 0);
+            restore(asked_.clone_fields);
+            slots_[s.instance_type] = kEgressClone;
+            truncate_ = clone->second.truncate;
+            copy_out(*frame, clone->second.replicas, out, defer);
+            truncate_ = truncate;
+            std::copy(metadata.begin(), metadata.end(), slots_.begin());
+        }
+    }
+    if (slots_[s.egress_spec] == kDropPort) return pool_.give(frame);
+    deparse(*frame);
+    if (truncate_ != 0) frame->length = std::min(frame->length, truncate_);
+    if (asked_.recirculate != 0) return again(frame, asked_.recirculate, kRecirculated, frame->length);
+    out.push_back({port, frame});
 }
 
 }  // namespace railyard

@@ -16,12 +16,12 @@ namespace railyard {
 
 // Something that the control plane must look at.
 struct ControlItem {
-    enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle } kind;
+    enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle, Log } kind;
     Time time = 0;
     int switch_index = -1;
     std::int64_t value = 0;  // port: its number; alarm: its token; digest: its list; idle: the table
     bool up = false;
-    std::string frame;       // packet-in: the frame; digest: its fields
+    std::string frame;       // packet-in: the frame; digest: its fields; log: the line
 };
 
 class SwitchSet {

@@ -12,12 +12,6 @@ namespace {
 // Keys of up to this many bits index an array instead of a hash.
 constexpr unsigned kDirectBits = 12;
 
-bool equal(const std::uint64_t* a, const std::uint64_t* b, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i)
-        if (a[i] != b[i]) return false;
-    return true;
-}
-
 std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
     std::vector<std::uint64_t> mask(limbs(bits), 0);
     for (unsigned bit = bits - static_cast<unsigned>(prefix); bit < bits; ++bit) mask[bit / 64] |= 1ULL << (bit % 64);
@@ -26,59 +20,8 @@ std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
 
 }  // namespace
 
-std::size_t KeyIndex::hash(const std::uint64_t* key) const {
-    std::uint64_t h = 0x9E3779B97F4A7C15ULL;
-    for (std::size_t i = 0; i < limbs_; ++i) {
-        h = (h ^ key[i]) * 0xBF58476D1CE4E5B9ULL;
-        h ^= h >> 29;
-    }
-    return static_cast<std::size_t>(h ^ (h >> 32));
-}
-
-int KeyIndex::find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const {
-    if (cells_.empty()) return kNone;
-    const std::size_t mask = cells_.size() - 1;
-    for (std::size_t at = hash(key) & mask;; at = (at + 1) & mask) {
-        const std::int32_t entry = cells_[at];
-        if (entry < 0) return kNone;
-        if (equal(key, &keys[static_cast<std::size_t>(entry) * limbs_], limbs_)) return entry;
-    }
-}
-
-void KeyIndex::grow(const std::vector<std::uint64_t>& keys) {
-    std::vector<std::int32_t> old(cells_.empty() ? 16 : cells_.size() * 2, -1);
-    old.swap(cells_);
-    used_ = 0;
-    for (const std::int32_t entry : old)
-        if (entry >= 0) insert(entry, keys);
-}
-
-void KeyIndex::insert(int entry, const std::vector<std::uint64_t>& keys) {
-    if ((used_ + 1) * 2 > cells_.size()) grow(keys);
-    const std::size_t mask = cells_.size() - 1;
-    std::size_t at = hash(&keys[static_cast<std::size_t>(entry) * limbs_]) & mask;
-    while (cells_[at] >= 0) at = (at + 1) & mask;
-    cells_[at] = entry;
-    ++used_;
-}
-
-void KeyIndex::erase(int entry, const std::vector<std::uint64_t>& keys) {
-    const std::size_t mask = cells_.size() - 1;
-    std::size_t at = hash(&keys[static_cast<std::size_t>(entry) * limbs_]) & mask;
-    while (cells_[at] != entry) at = (at + 1) & mask;
-    // Close the gap, so that probing never needs tombstones.
-    for (std::size_t next = (at + 1) & mask; cells_[next] >= 0; next = (next + 1) & mask) {
-        const std::size_t home = hash(&keys[static_cast<std::size_t>(cells_[next]) * limbs_]) & mask;
-        if (((next - home) & mask) >= ((next - at) & mask)) {
-            cells_[at] = cells_[next];
-            at = next;
-        }
-    }
-    cells_[at] = -1;
-    --used_;
-}
-
-Table::Table(const Program& program, const TableSpec& spec) : program_(program), spec_(spec), exact_(0) {
+Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
+    : program_(program), spec_(spec), profile_(profile), exact_(0) {
     unsigned bits = 0;
     bool tcam = false;
     for (std::size_t i = 0; i < spec.keys.size(); ++i) {
@@ -89,9 +32,12 @@ Table::Table(const Program& program, const TableSpec& spec) : program_(program),
         } else if (key.kind != MatchKind::Exact) {
             tcam = true;
         }
+        masked_ = masked_ || !key.mask.empty();
         bits += key.bits;
         key_limbs_ += limbs(key.bits);
     }
+    single_ = key_limbs_ == 1 && !masked_;
+    attended_ = profile != nullptr || spec.counted || spec.ageing || spec.meter != kNone;
     exact_ = KeyIndex(key_limbs_);
     if (spec.keys.empty()) {
         shape_ = Shape::Keyless;
@@ -112,7 +58,7 @@ Table::Table(const Program& program, const TableSpec& spec) : program_(program),
 void Table::gather(const std::uint64_t* slots, std::uint64_t* key) const {
     std::size_t at = 0;
     for (const Key& k : spec_.keys)
-        for (unsigned i = 0; i < limbs(k.bits); ++i) key[at++] = slots[k.slot + i];
+        for (unsigned i = 0; i < limbs(k.bits); ++i) key[at++] = slots[k.slot + i] & (k.mask.empty() ? ~0ULL : k.mask[i]);
 }
 
 std::size_t Table::direct_index(const std::uint64_t* key) const {
@@ -150,19 +96,21 @@ int Table::match_tcam(const std::uint64_t* key) const {
 
 LookupResult Table::lookup(const std::uint64_t* slots) const {
     int entry = kNone;
-    if (shape_ != Shape::Keyless && live_ > 0) {
-        std::array<std::uint64_t, kMaxKeyLimbs> key;
-        gather(slots, key.data());
+    if (live_ > 0) {
+        std::array<std::uint64_t, kMaxKeyLimbs> gathered;
+        const std::uint64_t* key = gathered.data();
+        if (single_) key = slots + spec_.keys[0].slot;
+        else gather(slots, gathered.data());
         switch (shape_) {
-            case Shape::Direct: entry = direct_[direct_index(key.data())]; break;
-            case Shape::Exact: entry = exact_.find(key.data(), keys_); break;
-            case Shape::Tcam: entry = match_tcam(key.data()); break;
+            case Shape::Direct: entry = direct_[direct_index(key)]; break;
+            case Shape::Exact: entry = exact_.find(key, keys_); break;
+            case Shape::Tcam: entry = match_tcam(key); break;
             case Shape::Lpm: {
-                std::array<std::uint64_t, kMaxKeyLimbs> masked = key;
+                std::array<std::uint64_t, kMaxKeyLimbs> prefix;
+                std::copy_n(key, key_limbs_, prefix.begin());
                 for (const PrefixLevel& level : levels_) {
-                    for (std::size_t i = 0; i < level.mask.size(); ++i)
-                        masked[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
-                    entry = level.index.find(masked.data(), keys_);
+                    for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
+                    entry = level.index.find(prefix.data(), keys_);
                     if (entry != kNone) break;
                 }
                 break;
@@ -170,12 +118,26 @@ LookupResult Table::lookup(const std::uint64_t* slots) const {
             case Shape::Keyless: break;
         }
     }
-    if (entry == kNone) return {default_action_, default_params_.data(), kNone};
+    if (entry == kNone) return {default_goes_.first, default_goes_.second, default_params_.data(), static_cast<unsigned>(default_params_.size()), kNone};
     const auto at = static_cast<std::size_t>(entry);
-    return {actions_[at], params_.data() + at * spec_.parameter_limbs, entry};
+    return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs, spec_.parameter_limbs, entry};
+}
+
+Place Table::next(int action, bool hit) const {
+    if (spec_.by_hit) return hit ? spec_.next_hit : spec_.next_miss;
+    for (std::size_t i = 0; i < spec_.actions.size(); ++i)
+        if (spec_.actions[i] == action) return spec_.next_by_action[i];
+    return spec_.next_default;
+}
+
+void Table::point(int entry, int by) {
+    if (profile_ != nullptr) profile_->use(actions_[static_cast<std::size_t>(entry)], static_cast<std::int64_t>(params_[static_cast<std::size_t>(entry)]), by);
 }
 
 bool Table::valid(const EntrySpec& entry) const {
+    if (profile_ != nullptr)
+        return (entry.action == kMember || (entry.action == kGroup && profile_->spec().selector != kNone)) && entry.parameters.size() == 1 &&
+               profile_->exists(entry.action, static_cast<std::int64_t>(entry.parameters[0]));
     if (std::find(spec_.actions.begin(), spec_.actions.end(), entry.action) == spec_.actions.end()) return false;
     return entry.parameters.size() == program_.actions[static_cast<std::size_t>(entry.action)].parameter_limbs;
 }
@@ -220,8 +182,8 @@ int Table::find(const std::vector<MatchValue>& match, int priority) const {
     }
     for (const std::int32_t entry : tcam_) {
         const auto at = static_cast<std::size_t>(entry) * key_limbs_;
-        if (priorities_[static_cast<std::size_t>(entry)] == priority && equal(&keys_[at], key.data(), key_limbs_) &&
-            equal(&extras_[at], extra.data(), key_limbs_))
+        if (priorities_[static_cast<std::size_t>(entry)] == priority && std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_), keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+            std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_), extras_.begin() + static_cast<std::ptrdiff_t>(at)))
             return entry;
     }
     return kNone;
@@ -272,6 +234,8 @@ void Table::unlink(int entry) {
 void Table::store(int entry, const EntrySpec& spec) {
     const auto e = static_cast<std::size_t>(entry);
     actions_[e] = spec.action;
+    goes_[e] = profile_ != nullptr ? std::pair{kNowhere, next(kNone, true)}
+                                   : std::pair{program_.actions[static_cast<std::size_t>(spec.action)].code, next(spec.action, true)};
     std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
     std::fill(params, params + spec_.parameter_limbs, 0);
     std::copy(spec.parameters.begin(), spec.parameters.end(), params);
@@ -294,6 +258,9 @@ Status Table::insert(const EntrySpec& entry) {
         prefixes_.push_back(0);
         priorities_.push_back(0);
         actions_.push_back(0);
+        goes_.emplace_back();
+        if (spec_.meter != kNone) meters_.emplace_back();
+        if (spec_.ageing) ages_.emplace_back();
         packets_.push_back(0);
         bytes_.push_back(0);
     }
@@ -304,7 +271,10 @@ Status Table::insert(const EntrySpec& entry) {
     prefixes_[e] = lpm_key_ == kNone ? 0 : entry.match[static_cast<std::size_t>(lpm_key_)].prefix;
     priorities_[e] = entry.priority;
     packets_[e] = bytes_[e] = 0;
+    if (!meters_.empty()) meters_[e] = {};
+    if (!ages_.empty()) ages_[e] = {};
     store(at, entry);
+    point(at, 1);
     link(at);
     ++live_;
     return Status::Ok;
@@ -314,7 +284,9 @@ Status Table::modify(const EntrySpec& entry) {
     if (!valid(entry)) return Status::Invalid;
     const int at = find(entry.match, entry.priority);
     if (at == kNone) return Status::NotFound;
+    point(at, -1);
     store(at, entry);
+    point(at, 1);
     return Status::Ok;
 }
 
@@ -322,6 +294,7 @@ Status Table::erase(const std::vector<MatchValue>& match, int priority) {
     const int at = find(match, priority);
     if (at == kNone) return Status::NotFound;
     unlink(at);
+    point(at, -1);
     actions_[static_cast<std::size_t>(at)] = kNone;
     free_.push_back(at);
     --live_;
@@ -332,64 +305,18 @@ Status Table::set_default(int action, const std::vector<std::uint64_t>& paramete
     EntrySpec entry;
     entry.action = action;
     entry.parameters = parameters;
-    if (!valid(entry)) return Status::Invalid;
+    if (profile_ != nullptr || !valid(entry)) return Status::Invalid;
     if (spec_.const_default) return Status::Constant;
     default_action_ = action;
     default_params_ = parameters;
+    default_goes_ = {program_.actions[static_cast<std::size_t>(action)].code, next(action, false)};
     return Status::Ok;
 }
 
 void Table::reset_default() {
     default_action_ = spec_.default_action;
     default_params_ = spec_.default_parameters;
-}
-
-EntrySpec Table::default_entry() const {
-    EntrySpec entry;
-    entry.action = default_action_;
-    entry.parameters = default_params_;
-    return entry;
-}
-
-EntrySpec Table::read(int entry) const {
-    const auto e = static_cast<std::size_t>(entry);
-    EntrySpec spec;
-    spec.priority = priorities_[e];
-    spec.action = actions_[e];
-    const std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
-    spec.parameters.assign(params, params + program_.actions[static_cast<std::size_t>(spec.action)].parameter_limbs);
-    std::size_t at = e * key_limbs_;
-    for (const Key& k : spec_.keys) {
-        MatchValue m;
-        const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
-        m.value.assign(keys_.begin() + static_cast<std::ptrdiff_t>(at), keys_.begin() + static_cast<std::ptrdiff_t>(at) + n);
-        if (shape_ == Shape::Tcam)
-            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(at), extras_.begin() + static_cast<std::ptrdiff_t>(at) + n);
-        if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
-        if (k.kind == MatchKind::Optional) m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
-        at += static_cast<std::size_t>(n);
-        spec.match.push_back(std::move(m));
-    }
-    return spec;
-}
-
-std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, int priority) const {
-    const int at = find(match, priority);
-    return at == kNone ? std::nullopt : std::optional(read(at));
-}
-
-std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match, int priority) const {
-    const int at = find(match, priority);
-    if (at == kNone) return {0, 0};
-    return {packets_[static_cast<std::size_t>(at)], bytes_[static_cast<std::size_t>(at)]};
-}
-
-std::vector<EntrySpec> Table::entries() const {
-    std::vector<EntrySpec> all;
-    all.reserve(live_);
-    for (std::size_t e = 0; e < actions_.size(); ++e)
-        if (actions_[e] != kNone) all.push_back(read(static_cast<int>(e)));
-    return all;
+    default_goes_ = {default_action_ == kNone ? kNowhere : program_.actions[static_cast<std::size_t>(default_action_)].code, next(default_action_, false)};
 }
 
 }  // namespace railyard

@@ -6,39 +6,46 @@
 #include <optional>
 #include <vector>
 
+#include "key_index.h"
+#include "meter.h"
+#include "profile.h"
 #include "program.h"
+#include "status.h"
 
 namespace railyard {
 
-enum class Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
+using Time = std::int64_t;  // picoseconds
 
-// Open addressing over keys that the owner stores; holds entry numbers only.
-class KeyIndex {
-   public:
-    explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
-    int find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const;
-    void insert(int entry, const std::vector<std::uint64_t>& keys);
-    void erase(int entry, const std::vector<std::uint64_t>& keys);
-    std::size_t size() const { return used_; }
-
-   private:
-    std::size_t hash(const std::uint64_t* key) const;
-    void grow(const std::vector<std::uint64_t>& keys);
-    std::size_t limbs_, used_ = 0;
-    std::vector<std::int32_t> cells_;  // -1: free
-};
-
+// What an entry, or the default, leads to. code kNowhere: no action.
 struct LookupResult {
-    int action;
+    Place code, next;
     const std::uint64_t* parameters;
-    int entry;  // kNone on a miss
+    unsigned limbs;  // of parameters
+    int entry;       // kNone on a miss
 };
 
 class Table {
    public:
-    Table(const Program& program, const TableSpec& spec);
+    // profile: where its entries' members are; null for a table with actions of its own.
+    Table(const Program& program, const TableSpec& spec, Profile* profile);
 
     LookupResult lookup(const std::uint64_t* slots) const;
+    // Of a table with a profile: what the entry found points to. hash: computed when a group must choose.
+    template <typename Hash>
+    void resolve(LookupResult& found, const Hash& hash) const {
+        if (found.entry == kNone) return;  // the default has an action of its own
+        const auto kind = actions_[static_cast<std::size_t>(found.entry)];
+        const auto id = static_cast<std::int64_t>(*found.parameters);
+        const Profile::Member* m = kind == kMember ? profile_->member(id) : profile_->choose(id, hash());
+        if (m == nullptr) {
+            found.code = kNowhere;
+            return;
+        }
+        found.code = program_.actions[static_cast<std::size_t>(m->action)].code;
+        found.parameters = m->parameters.data();
+        found.limbs = static_cast<unsigned>(m->parameters.size());
+        found.next = next(m->action, true);
+    }
 
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
@@ -52,13 +59,31 @@ class Table {
     std::size_t size() const { return live_; }
     const TableSpec& spec() const { return spec_; }
 
-    void count(int entry, std::uint64_t bytes) {
-        if (entry >= 0 && spec_.counted) {
-            packets_[static_cast<std::size_t>(entry)] += 1;
-            bytes_[static_cast<std::size_t>(entry)] += bytes;
-        }
+    // Is there more to a hit than its action: something kept beside the entry, or a profile?
+    bool attended() const { return attended_; }
+    // True when the entry had aged: it may do so anew.
+    bool count(int entry, std::uint64_t bytes, Time now) {
+        const auto at = static_cast<std::size_t>(entry);
+        packets_[at] += 1;
+        bytes_[at] += bytes;
+        if (!spec_.ageing) return false;
+        const Time aged = ages_[at].hit + ages_[at].ttl;
+        ages_[at].hit = now;
+        ages_[at].reported = false;
+        return ages_[at].ttl > 0 && aged <= now;
     }
+    Meter* meter(int entry) { return meters_.empty() ? nullptr : &meters_[static_cast<std::size_t>(entry)]; }
     std::pair<std::uint64_t, std::uint64_t> counters(const std::vector<MatchValue>& match, int priority) const;
+    Status set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes);
+    Status set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now);
+    std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match, int priority) const;
+
+    // Ageing. ttl 0: never.
+    Status set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now);
+    Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;
+    Time next_ageing() const;           // the soonest moment an entry may be due; -1: none
+    bool due(Time now) const;
+    std::vector<EntrySpec> aged(Time now);  // due and not told of since their last hit
 
    private:
     // What the kinds of its keys make of a table.
@@ -72,6 +97,8 @@ class Table {
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
     int find(const std::vector<MatchValue>& match, int priority) const;
+    Place next(int action, bool hit) const;
+    void point(int entry, int by);
     int match_tcam(const std::uint64_t* key) const;
     void gather(const std::uint64_t* slots, std::uint64_t* key) const;
     std::size_t direct_index(const std::uint64_t* key) const;
@@ -81,8 +108,15 @@ class Table {
     EntrySpec read(int entry) const;
     PrefixLevel& level(int prefix);
 
+    struct Age {
+        Time ttl = 0, hit = 0;
+        bool reported = false;
+    };
+
     const Program& program_;
     const TableSpec& spec_;
+    Profile* profile_;
+    bool masked_ = false, single_ = false, attended_ = false;
     Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;
     int lpm_key_ = kNone;
@@ -91,6 +125,9 @@ class Table {
     std::size_t live_ = 0;
     std::vector<std::uint64_t> keys_, extras_, params_, packets_, bytes_;
     std::vector<std::int32_t> prefixes_, priorities_, actions_;
+    std::vector<std::pair<Place, Place>> goes_;  // code and what comes after it
+    std::vector<Meter> meters_;
+    std::vector<Age> ages_;
     std::vector<std::int32_t> free_;
 
     std::vector<std::int32_t> direct_;
@@ -99,6 +136,7 @@ class Table {
     std::vector<std::int32_t> tcam_;   // highest priority first
 
     int default_action_ = kNone;
+    std::pair<Place, Place> default_goes_{kNowhere, 0};
     std::vector<std::uint64_t> default_params_;
 };
 

@@ -288,5 +288,5 @@ def test_unknown_primitives_are_named() -> None:
     program = json.loads(SOURCE)
     action = next(a for a in program["actions"] if a["primitives"])
     action["primitives"][0]["op"] = "teleport"
-    with pytest.raises(ProgramError, match="'teleport' is not supported yet"):
+    with pytest.raises(ProgramError, match="'teleport' is not supported"):
         Program(json.dumps(program).encode())

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two-rate three-colour meters, as RFC 2698 and BMv2 have them: a bucket a rate, the smaller rate asked first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace railyard {
+
+// Rates in units a second, bursts in units; a unit is a byte or a frame.
+struct MeterConfig {
+    std::int64_t committed_rate = 0, committed_burst = 0, peak_rate = 0, peak_burst = 0;
+};
+
+class Meter {
+   public:
+    const std::optional<MeterConfig>& config() const { return config_; }
+    void configure(const std::optional<MeterConfig>& config, std::int64_t now) {
+        config_ = config;
+        if (!config) return;
+        buckets_[0] = {config->committed_burst, 0, now};
+        buckets_[1] = {config->peak_burst, 0, now};
+    }
+
+    // 0 green, 1 yellow, 2 red. Always green without a configuration. now: picoseconds.
+    std::uint64_t execute(std::int64_t units, std::int64_t now) {
+        if (!config_) return 0;
+        const std::int64_t rates[2] = {config_->committed_rate, config_->peak_rate};
+        const std::int64_t bursts[2] = {config_->committed_burst, config_->peak_burst};
+        for (std::uint64_t i = 0; i < 2; ++i) {
+            Bucket& b = buckets_[i];
+            b.fill(rates[i], bursts[i], now);
+            if (b.tokens < units) return i + 1;
+            b.tokens -= units;
+        }
+        return 0;
+    }
+
+   private:
+    // Tokens in whole units; what does not make up a whole one yet is kept, so that no rate is ever lost to rounding.
+    struct Bucket {
+        std::int64_t tokens = 0, rest = 0;  // rest: of a unit, in 10^-12
+        std::int64_t filled = 0;
+        void fill(std::int64_t rate, std::int64_t burst, std::int64_t now) {
+            constexpr std::int64_t kSecond = 1'000'000'000'000;
+            const __int128 gained = static_cast<__int128>(now - filled) * rate + rest;
+            filled = now;
+            const __int128 whole = tokens + gained / kSecond;
+            tokens = static_cast<std::int64_t>(std::min<__int128>(whole, burst));
+            rest = whole >= burst ? 0 : static_cast<std::int64_t>(gained % kSecond);
+        }
+    };
+    std::optional<MeterConfig> config_;
+    Bucket buckets_[2];
+};
+
+}  // namespace railyard

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire.h"
+
+#include <net/if.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;                // frames received, or sent, before anything else gets its turn
+constexpr std::uint32_t kMostPort = 65535;
+constexpr std::size_t kRingBytes = 2 << 20;       // of a port, unless there are many:
+constexpr std::size_t kAllRingBytes = 256 << 20;  // kernel memory that cannot be swapped
+constexpr std::size_t kLeastRingBytes = 256 << 10;
+constexpr std::size_t kMostControl = 10'000;      // packet-ins beyond these are dropped: nobody reads them
+constexpr std::size_t kMostMessages = 10'000;
+constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
+constexpr Time kNever = std::numeric_limits<Time>::max();
+constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
+
+std::int64_t clock_nanoseconds() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+void require(bool done, const std::string& what) {
+    if (!done) throw std::system_error(errno, std::generic_category(), what);
+}
+
+void signal_event(int fd) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);  // full means signalled already
+}
+
+void clear_event(int fd) {
+    std::uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
+}
+
+unsigned mtu_of(const std::string& interface) {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    require(fd >= 0, "a socket");
+    ifreq request{};
+    interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    const int result = ioctl(fd, SIOCGIFMTU, &request);
+    close(fd);
+    require(result == 0, "the MTU of interface " + interface);
+    return static_cast<unsigned>(request.ifr_mtu);
+}
+
+}  // namespace
+
+Wire::Wire() : zero_(clock_nanoseconds()) {
+    events_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
+}
+
+Wire::~Wire() {
+    stop();
+    for (const int fd : {events_, wake_, epoll_}) close(fd);
+}
+
+Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
+
+int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
+    port_of_.emplace_back();
+    const int index = SwitchSet::add_switch(name, cpu_port);
+    if (log_programs_) switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
+    return index;
+}
+
+void Wire::add_port(int switch_index, std::uint32_t port, const std::string& interface) {
+    const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
+    auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
+    if (port > kMostPort) throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
+    if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
+    if (port < numbers.size() && numbers[port] >= 0) throw std::invalid_argument(what + ": the port is taken");
+    for (const auto& other : ports_)
+        if (other->interface == interface) throw std::invalid_argument(what + ": the interface is a port already");
+    if (if_nametoindex(interface.c_str()) == 0) throw std::invalid_argument(what + ": there is no such interface");
+    if (port >= numbers.size()) numbers.resize(port + 1, -1);
+    numbers[port] = static_cast<int>(ports_.size());
+    auto made = std::make_unique<Port>();
+    made->switch_index = switch_index;
+    made->number = port;
+    made->interface = interface;
+    ports_.push_back(std::move(made));
+}
+
+void Wire::start() {
+    if (thread_.joinable()) throw std::logic_error("the wire runs already");
+    const std::size_t share = kAllRingBytes / std::max<std::size_t>(1, ports_.size());
+    ring_bytes_ = std::clamp(share, kLeastRingBytes, kRingBytes);
+    for (const auto& port : ports_) {
+        if (!pcap_directory_.empty()) {
+            port->in = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_in.pcap");
+            port->out = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_out.pcap");
+        }
+        attach(*port, static_cast<int>(if_nametoindex(port->interface.c_str())), mtu_of(port->interface));
+    }
+    links_.open();
+    on_links();
+    for (const auto& port : ports_)
+        if (!port->up) say("warning", "port " + std::to_string(port->number) + " (" + port->interface + ") is down");
+    control_.clear();  // how things stand at the start is no news
+    for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken)}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = token;
+        require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
+    }
+    stopping_ = false;
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "frames");
+}
+
+void Wire::stop() {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    signal_event(wake_);
+    thread_.join();
+    for (const auto& port : ports_) {
+        detach(*port);
+        port->in.reset();
+        port->out.reset();
+    }
+}
+
+// -- interfaces
+
+void Wire::attach(Port& port, int ifindex, unsigned mtu) {
+    try {
+        port.socket.open(ifindex, mtu, ring_bytes_);
+    } catch (const std::system_error& error) {
+        throw std::system_error(error.code(), "port " + std::to_string(port.number) + " (" + port.interface + ")");
+    }
+    port.ifindex = ifindex;
+    port.mtu = mtu;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
+    require(epoll_ctl(epoll_, EPOLL_CTL_ADD, port.socket.fd(), &event) == 0, "epoll");
+}
+
+void Wire::detach(Port& port) {
+    port.stats.missed += port.socket.take_missed();
+    port.socket.close();  // epoll forgets it
+    port.ifindex = -1;
+    port.blocked = false;
+    clear(port);
+}
+
+void Wire::set_up(Port& port, bool up) {
+    if (port.up == up) return;
+    port.up = up;
+    if (!up) clear(port);
+    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number, up, {}});
+}
+
+void Wire::on_links() {
+    for (const LinkChange& change : links_.read())
+        for (const auto& port : ports_) {
+            const bool same = port->ifindex == change.ifindex;
+            if (same && change.gone) {
+                set_up(*port, false);
+                detach(*port);
+            } else if (same || (port->ifindex < 0 && !change.gone && port->interface == change.name)) {
+                try {
+                    if (same && change.mtu > port->mtu) detach(*port);  // its ring has no room for the longer frames
+                    if (port->ifindex < 0) attach(*port, change.ifindex, change.mtu);
+                    set_up(*port, change.up);
+                } catch (const std::system_error& error) {  // gone again, for one
+                    say("warning", error.what());
+                    detach(*port);
+                    set_up(*port, false);
+                }
+            }
+        }
+}
+
+// -- frames
+
+void Wire::run() {
+    epoll_event ready[64];
+    int timeout = -1;
+    while (!stopping_) {
+        const int count = epoll_wait(epoll_, ready, static_cast<int>(std::size(ready)), timeout);
+        const std::lock_guard hold(mutex_);
+        now_ = now();
+        for (int i = 0; i < count; ++i) {
+            const std::uint64_t token = ready[i].data.u64;
+            if (token >= kFirstPortToken) on_port(token - kFirstPortToken, ready[i].events);
+            else if (token == kLinksToken) on_links();
+            else clear_event(wake_);
+        }
+        if (now_ >= next_ageing_) look_for_aged();
+        end_burst();
+        constexpr Time kMillisecond = 1'000'000'000;
+        timeout = next_ageing_ == kNever ? -1 : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
+    }
+}
+
+void Wire::on_port(std::size_t at, std::uint32_t events) {
+    Port& port = *ports_[at];
+    if (!port.socket.is_open()) return;
+    if ((events & EPOLLERR) != 0) port.socket.take_error();  // the interface went down; netlink tells the rest
+    if ((events & EPOLLOUT) != 0) {
+        block(port, false);
+        if (!port.dirty) dirty_.push_back(&port);
+        port.dirty = true;
+    }
+    if ((events & EPOLLIN) != 0) receive(port);
+}
+
+void Wire::receive(Port& port) {
+    PacketSocket::Received received{};
+    for (std::size_t i = 0; i < kBatch && port.socket.peek(received); ++i) {
+        if (received.length > received.frame.size()) {
+            too_long(port, received.length);
+            port.socket.release();
+            continue;
+        }
+        port.stats.received += 1;
+        port.stats.received_bytes += received.length;
+        if (port.in) port.in->write(received.frame);
+        if (dump_bytes_ > 0) dump_frame("in", port, received.frame);
+        Frame* frame = pool_.take(received.frame.data(), received.frame.size());
+        port.socket.release();
+        run_frame(frame, port.switch_index, port.number);
+    }
+}
+
+void Wire::run_frame(Frame* frame, int switch_index, std::uint32_t port) {
+    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+    const bool queued = sw.reads_queue();
+    out_.clear();
+    try {
+        if (queued) sw.ingress(frame, port, now_, out_);
+        else sw.process(frame, port, now_, out_);
+    } catch (const std::exception& error) {  // a failed assert of the program; the switch goes on
+        say("error", sw.name() + ": " + error.what());
+    }
+    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+    if (!sw.digests().empty()) collect(switch_index);
+    if (queued) flush_all();  // or the queue would look as long as the burst
+}
+
+void Wire::collect(int switch_index) {
+    std::vector<Digest>& digests = switches_[static_cast<std::size_t>(switch_index)]->digests();
+    for (Digest& digest : digests)
+        if (control_.size() < kMostControl)
+            control_.push_back({ControlItem::Kind::Digest, now_, switch_index, digest.list, false, std::move(digest.fields)});
+    digests.clear();
+}
+
+void Wire::forward(Frame* frame, int switch_index, std::uint32_t number) {
+    if (number == switches_[static_cast<std::size_t>(switch_index)]->cpu_port()) {
+        if (control_.size() < kMostControl)
+            control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+        return pool_.give(frame);
+    }
+    const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
+    if (number >= numbers.size() || numbers[number] < 0) return pool_.give(frame);
+    Port& port = *ports_[static_cast<std::size_t>(numbers[number])];
+    if (!port.up) {
+        port.stats.refused_down += 1;
+        return pool_.give(frame);
+    }
+    enqueue(port, frame);
+}
+
+void Wire::enqueue(Port& port, Frame* frame) {
+    if (frame->vl >= queues_) {
+        port.stats.refused_odd += 1;
+        return pool_.give(frame);
+    }
+    auto& queue = port.queues[frame->vl];
+    if (queue.size() >= kQueueFrames && !flushing_) flush_all();
+    if (queue.size() >= kQueueFrames) {
+        port.stats.refused_full += 1;
+        return pool_.give(frame);
+    }
+    frame->enqueued = now_;
+    frame->enqueue_depth = static_cast<std::uint32_t>(queue.size());
+    queue.push_back(frame);
+    if (!port.dirty) dirty_.push_back(&port);
+    port.dirty = true;
+}
+
+// Makes up to `most` frames ready, the highest priority first. One whose egress is still to run goes alone: what its
+// program reads of the queue is then true when it is sent.
+void Wire::dequeue(Port& port, std::size_t most) {
+    for (std::size_t q = kQueues; q-- > 0;) {
+        auto& queue = port.queues[q];
+        while (!queue.empty() && port.ready.size() < most) {
+            Frame* frame = queue.front();
+            if (frame->pending && !port.ready.empty()) return;
+            queue.pop_front();
+            if (frame->pending) egress(port, frame, static_cast<std::uint32_t>(queue.size()));
+            else port.ready.push_back(frame);
+        }
+    }
+}
+
+void Wire::egress(Port& port, Frame* frame, std::uint32_t depth) {
+    Switch& sw = *switches_[static_cast<std::size_t>(port.switch_index)];
+    egress_out_.clear();
+    try {
+        sw.egress(frame, port.number, {frame->enqueued, now_, frame->enqueue_depth, depth}, now_, egress_out_);
+    } catch (const std::exception& error) {
+        say("error", sw.name() + ": " + error.what());
+    }
+    for (const Output& o : egress_out_) {
+        if (o.port == port.number && !o.frame->pending) port.ready.push_back(o.frame);
+        else forward(o.frame, port.switch_index, o.port);
+    }
+    if (!sw.digests().empty()) collect(port.switch_index);
+}
+
+void Wire::flush_all() {
+    flushing_ = true;
+    while (!dirty_.empty()) {
+        Port& port = *dirty_.back();
+        dirty_.pop_back();
+        port.dirty = false;
+        flush(port);
+    }
+    flushing_ = false;
+}
+
+void Wire::flush(Port& port) {
+    mmsghdr messages[kBatch];
+    iovec pieces[kBatch];
+    while (!port.blocked) {
+        if (port.ready.empty()) dequeue(port, kBatch);
+        const std::size_t count = std::min(port.ready.size(), kBatch);
+        if (count == 0) return;
+        for (std::size_t i = 0; i < count; ++i) {
+            Frame* frame = port.ready[i];
+            pieces[i] = {frame->data(), frame->length};
+            messages[i] = {};
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+        const int done = sendmmsg(port.socket.fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (done > 0) {
+            sent(port, static_cast<std::size_t>(done));
+            continue;
+        }
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN) return block(port, true);
+        // The error is the first frame's.
+        Frame* frame = port.ready.front();
+        port.ready.pop_front();
+        if (errno == EMSGSIZE) too_long(port, frame->length);
+        else if (errno == ENOBUFS) port.stats.refused_full += 1;
+        else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
+        else port.stats.refused_odd += 1;
+        pool_.give(frame);
+    }
+}
+
+void Wire::sent(Port& port, std::size_t count) {
+    port.stats.sent += count;
+    for (std::size_t i = 0; i < count; ++i) {
+        Frame* frame = port.ready.front();
+        port.ready.pop_front();
+        port.stats.sent_bytes += frame->length;
+        if (port.out) port.out->write(frame->view());
+        if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
+        pool_.give(frame);
+    }
+}
+
+void Wire::block(Port& port, bool blocked) {
+    if (port.blocked == blocked) return;
+    port.blocked = blocked;
+    epoll_event event{};
+    event.events = blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
+    epoll_ctl(epoll_, EPOLL_CTL_MOD, port.socket.fd(), &event);
+}
+
+void Wire::clear(Port& port) {
+    const auto drop = [&](Ring<Frame*>& frames) {
+        port.stats.refused_down += frames.size();
+        for (; !frames.empty(); frames.pop_front()) pool_.give(frames.front());
+    };
+    drop(port.ready);
+    for (auto& queue : port.queues) drop(queue);
+}
+
+void Wire::end_burst() {
+    flush_all();
+    if (!pcap_directory_.empty())
+        for (const auto& port : ports_) {
+            if (port->in) port->in->flush();
+            if (port->out) port->out->flush();
+        }
+    if (!control_.empty() || !messages_.empty()) signal_event(events_);
+}
+
+void Wire::packet_out(int switch_index, std::string_view bytes) {
+    const std::lock_guard hold(mutex_);
+    const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
+    if (cpu_port == kNoPort) return say("warning", switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
+    now_ = now();
+    run_frame(pool_.take(bytes.data(), bytes.size()), switch_index, cpu_port);
+    end_burst();
+}
+
+// -- ageing
+
+void Wire::watch_ageing(int switch_index) {
+    const std::lock_guard hold(mutex_);
+    if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end()) ageing_.push_back(switch_index);
+    next_ageing_ = 0;
+    signal_event(wake_);
+}
+
+// Tells of tables with an entry that is due, and finds out when to look again. Entries stay due until the control plane
+// has read them, so it is told at most once a period.
+void Wire::look_for_aged() {
+    next_ageing_ = kNever;
+    for (const int index : ageing_) {
+        Switch& sw = switch_at(index);
+        for (std::size_t t = 0; t < sw.table_count(); ++t)
+            if (sw.table_due(t, now_)) control_.push_back({ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
+        const Time soonest = sw.next_ageing();
+        if (soonest >= 0) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
+    }
+}
+
+// -- what people and programs ask
+
+Wire::Port& Wire::port_at(int switch_index, std::uint32_t port) {
+    const auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
+    if (port >= numbers.size() || numbers[port] < 0) throw std::invalid_argument("there is no port " + std::to_string(port));
+    return *ports_[static_cast<std::size_t>(numbers[port])];
+}
+
+bool Wire::up(int switch_index, std::uint32_t port) {
+    const std::lock_guard hold(mutex_);
+    return port_at(switch_index, port).up;
+}
+
+WireStats Wire::stats(int switch_index, std::uint32_t number) {
+    const std::lock_guard hold(mutex_);
+    Port& port = port_at(switch_index, number);
+    port.stats.missed += port.socket.take_missed();
+    return port.stats;
+}
+
+std::vector<std::pair<std::string, std::string>> Wire::take_messages() {
+    const std::lock_guard hold(mutex_);
+    return std::exchange(messages_, {});
+}
+
+void Wire::say(const char* level, std::string text) {
+    if (messages_.size() < kMostMessages) messages_.emplace_back(level, std::move(text));
+}
+
+void Wire::too_long(Port& port, std::size_t bytes) {
+    port.stats.too_long += 1;
+    if (std::exchange(port.told_too_long, true)) return;
+    say("warning", "port " + std::to_string(port.number) + " (" + port.interface + "): a frame of " + std::to_string(bytes) +
+                       " bytes does not fit the MTU of " + std::to_string(port.mtu) +
+                       " and is dropped, as all like it will be; raise the MTU, or turn off segmentation offload where it"
+                       " comes from (ethtool -K INTERFACE tso off gso off)");
+}
+
+void Wire::dump_frame(const char* what, const Port& port, std::string_view frame) {
+    static const char* const kDigits = "0123456789abcdef";
+    std::string text = switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": " + what + " port " +
+                       std::to_string(port.number) + " (" + port.interface + "), " + std::to_string(frame.size()) + " bytes:";
+    for (const char c : frame.substr(0, dump_bytes_)) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    say("info", std::move(text));
+}
+
+}  // namespace railyard
