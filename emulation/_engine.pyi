@@ -38,8 +38,8 @@ MeterConfig = tuple[int, int, int, int]
 class SwitchSet:
     """Switches of one control plane.
 
-    Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid, 5 constant. Handles are
-    the ones in the program's lists; times are picoseconds.
+    Operations that return a number: 0 OK, 1 exists, 2 not found, 3 exhausted, 4 invalid, 5 constant. Handles
+    are the ones in the program's lists; times are picoseconds.
     """
 
     @property
@@ -140,14 +140,35 @@ class Network(SwitchSet):
         delay_ps: int,
         credit_bytes: int,
         queue_bytes: int = ...,
+        *,
+        scheduler: Literal["strict", "round-robin", "deficit"] = ...,
+        quanta: Sequence[int] | None = None,
+    ) -> int:
+        """Either way the same. `queue_bytes` bounds a VL where there are no credits; `quanta` are bytes of each
+        VL in a round of "deficit". docs/links.md says what all of it does."""
+        ...
+
+    def attach_host(
+        self,
+        switch: int,
+        port: int,
+        rate_bps: int,
+        delay_ps: int,
+        credit_bytes: int,
+        queue_bytes: int = ...,
+        *,
+        scheduler: Literal["strict", "round-robin", "deficit"] = ...,
+        quanta: Sequence[int] | None = None,
     ) -> int: ...
-    def attach_host(self, switch: int, port: int, rate_bps: int, delay_ps: int, credit_bytes: int) -> int: ...
     def set_handler(self, host: int, handler: Any) -> None: ...
     def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
     def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
     def alarm(self, time_ps: int, token: int, /) -> None: ...
     def set_link(self, link: int, up: bool, /) -> None: ...
-    def run(self, until_ps: int, /) -> int: ...
+    def run(self, until_ps: int | None = None) -> int:
+        """0: nothing is left to happen, 1: at `until_ps`, 2: see take_control(), 3: deadlock, see deadlock()."""
+        ...
+
     def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
     def deadlock(self) -> list[tuple[int, int, int]]: ...
     def set_bin(self, width_ps: int, vls: int = 8) -> None: ...

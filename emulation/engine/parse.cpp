@@ -71,7 +71,8 @@ std::uint64_t Switch::extract(int number, const ParserOp& op, const Frame& frame
     if (header.variable) {
         execute(op.code);
         bits = slots_[op.value];
-        if (bits % 8 != 0) return p.error_argument;
+        // What no signed number of 32 bits holds, such as a length below zero, BMv2 takes for an odd one.
+        if (bits % 8 != 0 || bits > 0x7FFFFFFF) return p.error_argument;
         if (bits / 8 > frame.length) return p.error_too_short;
         bytes += bits / 8;
     }

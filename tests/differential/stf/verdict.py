@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether what came out of a switch is what an STF file expects."""
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from tests.differential.stf.language import CheckCounter, Expect, Packet, Statement
+
+__all__ = ["Outputs", "counter_agrees", "expected_count", "ports", "verdict"]
+
+Outputs = dict[int, list[bytes]]
+"""The packets that left by each port, in order."""
+
+_RELATIONS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def ports(statements: Iterable[Statement]) -> list[int]:
+    """Those the file names, in order: packets that leave by another are seen by nobody."""
+    return sorted({one.port for one in statements if isinstance(one, Packet | Expect)})
+
+
+def expected_count(statements: Iterable[Statement]) -> int:
+    return sum(isinstance(one, Expect) for one in statements)
+
+
+def verdict(statements: Sequence[Statement], outputs: Outputs) -> list[str]:
+    """What differs, port by port; empty when the test has passed."""
+    differences: list[str] = []
+    for port in ports(statements):
+        expected = [one for one in statements if isinstance(one, Expect) and one.port == port]
+        came = outputs.get(port, [])
+        for number, (wanted, packet) in enumerate(zip(expected, came, strict=False), 1):
+            if not _fits(wanted, packet):
+                wish = f"{wanted.digits}{'$' if wanted.exact else ''} of line {wanted.line}"
+                differences.append(f"port {port}, packet {number}: {packet.hex().upper()} for {wish}")
+        for wanted in expected[len(came) :]:
+            wish = wanted.digits or "any packet"
+            differences.append(f"port {port}: nothing for line {wanted.line}, {wish}")
+        for packet in came[len(expected) :]:
+            differences.append(f"port {port}: nobody expects {packet.hex().upper()}")
+    return differences
+
+
+def counter_agrees(statement: CheckCounter, packets: int, octets: int) -> str:
+    """What is wrong with the counter's value, or nothing."""
+    value = octets if statement.what == "bytes" else packets
+    if statement.what is None or _RELATIONS[statement.relation](value, statement.value):
+        return ""
+    where = f"line {statement.line}: {statement.counter}({statement.index})"
+    return f"{where}: {value} {statement.what}, not {statement.relation} {statement.value}"
+
+
+def _fits(wanted: Expect, packet: bytes) -> bool:
+    if wanted.digits is None:
+        return True
+    digits = packet.hex().upper()
+    if len(digits) < len(wanted.digits) or (wanted.exact and len(digits) > len(wanted.digits)):
+        return False
+    return all(want in ("*", got) for want, got in zip(wanted.digits, digits, strict=False))

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BMv2 made of seeded frames through our own programs, the engine makes too."""
+
+import pytest
+
+from tests.differential.goldens import FOLDER, PROGRAMS
+from tests.differential.stf.run import Case, differences
+
+CASES = [Case(stf, PROGRAMS / f"{stf.stem}.json") for stf in sorted(FOLDER.glob("*.stf"))]
+
+
+def test_there_are_goldens() -> None:
+    assert {case.name for case in CASES} >= {"arithmetic", "copies", "externs", "parsing"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_engine(case: Case) -> None:
+    assert differences(case, "engine") == []
+
+
+@pytest.mark.bmv2
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bmv2(case: Case) -> None:
+    assert differences(case, "BMv2") == []
