@@ -19,9 +19,17 @@ __all__ = ["background_loop", "run", "submit"]
 _T = TypeVar("_T")
 
 
-@cache
+_starting = threading.Lock()
+
+
 def background_loop() -> asyncio.AbstractEventLoop:
     """The loop; its thread starts with the first call and ends with the process."""
+    with _starting:  # `cache` alone would let two first callers have a loop each
+        return _started()
+
+
+@cache
+def _started() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="railyard-grpc", daemon=True).start()
     asyncio.run_coroutine_threadsafe(_hold_poller(), loop).result()

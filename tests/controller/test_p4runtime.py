@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime client against the built-in server: round trips, batches, errors that name what failed."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -318,3 +320,16 @@ class TestPackets:
         client.connect(DEVICES)
         client.close()
         client.close()
+
+
+def test_first_callers_share_one_event_loop() -> None:
+    """In a process of its own, since the loop is one a process."""
+    program = (
+        "import sys, threading; from concurrent.futures import ThreadPoolExecutor; sys.setswitchinterval(1e-6)\n"
+        "from controller.event_loop import background_loop\n"
+        "barrier = threading.Barrier(8)\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    loops = list(pool.map(lambda _: (barrier.wait(), background_loop())[1], range(8)))\n"
+        "assert len(set(map(id, loops))) == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
