@@ -1,73 +1,154 @@
-"""Runs all measurements, engine and BMv2 in turn so that a noisy machine is noisy for both."""
+"""Runs all measurements, the built-in switch and BMv2 in turn so that a noisy machine is noisy for both.
+
+Writes build/bench.json and, where BMv2 was measured too, the table and the plot of docs/performance.md.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
+from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench import bmv2, engine
-from bench.rack import rack_figures
+from rich.console import Console
+from rich.progress import track
+
+from bench import bmv2, engine, veth
+from bench.boot import SWITCHES, boot_figures
+from bench.figures import Comparison, Series
+from bench.report import GUIDE, Result, write_guide, write_json
 from bench.subject import rack_plan, transit
 from emulation.embedded import EmbeddedTestbed
 from lab.boot import booted
 
-Figures = dict[str, float | str]
+HOP_PAYLOAD_BYTES = 1024
+SMALL_FRAME_BYTES = 100
+TARGETS = {"hops": 50.0, "veth": 4.0, "boot": 5.0, "memory": 10.0}
 
-PAYLOAD_BYTES = 1024
+_Values = defaultdict[str, list[float]]
 
 
-def measure(rounds: int, payload_bytes: int) -> Figures:
+def _hops(rounds: int, compared: bool, console: Console) -> tuple[_Values, list[Series], Series, int]:
+    """In process; and beside it BMv2 on veth links, by the processor time of its process."""
+    values: _Values = defaultdict(list)
+    parts: list[list[float]] = []
+    floor: list[float] = []
     plan = rack_plan()
-    ours: list[float] = []
-    copies: list[float] = []
-    theirs: list[float] = []
     with ExitStack() as stack:
         up = stack.enter_context(booted(EmbeddedTestbed(plan.fabric), plan))
-        chosen = transit(up.testbed, plan, payload_bytes)
-        absent = bmv2.missing()
+        chosen = transit(up.testbed, plan, HOP_PAYLOAD_BYTES)
+        small = transit(up.testbed, plan, SMALL_FRAME_BYTES - len(transit(up.testbed, plan, 0).frame))
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        other = None if absent else stack.enter_context(bmv2.Bmv2Bench(plan, chosen, folder))
-        for number in range(rounds):
-            print(f"round {number + 1} of {rounds}", file=sys.stderr)
-            ours.append(engine.packet_hops_per_core_second(up.testbed, chosen))
-            copies.append(engine.packet_hops_per_core_second(up.testbed, chosen, copy_only=True))
+        other = stack.enter_context(bmv2.Bmv2Bench(plan, chosen, folder)) if compared else None
+        for _ in track(range(rounds), "packet-hops", console=console):
+            values["ours"].append(engine.packet_hops_per_core_second(up.testbed, chosen))
+            parts.append(engine.hop_parts_ns(up.testbed, small))
+            floor.append(engine.only_copies_ns(small.frame))
             if other is not None:
-                theirs.append(other.packet_hops_per_core_second())
-    figures: Figures = {
-        "packet_hops_per_core_second": round(median(ours)),
-        "packet_hops_per_core_second_least": round(min(ours)),
-        "copies_per_core_second": round(median(copies)),
-        "frame_bytes": len(chosen.frame),
-        "rounds": rounds,
-        **rack_figures(),
+                values["bmv2"].append(other.packet_hops_per_core_second())
+    return values, [Series(one) for one in zip(*parts, strict=True)], Series(floor), len(chosen.frame)
+
+
+def _veth(rounds: int, compared: bool, console: Console) -> dict[tuple[str, int, str], list[float]]:
+    found: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    for _ in track(range(rounds), "veth", console=console):
+        for size in veth.FRAME_BYTES:
+            for which in ("switchd", *(("bmv2",) if compared else ())):
+                for name, value in veth.veth_rate(which, size).items():
+                    found[which, size, name].append(value)
+    return found
+
+
+def _boot(rounds: int, compared: bool, console: Console) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _ in track(range(rounds), "boot", console=console):
+        for which in ("engine", *(("bmv2",) if compared else ())):
+            for name, value in boot_figures(which).items():
+                found[which, name].append(value)
+    return found
+
+
+def measure(rounds: int, console: Console) -> Result:
+    absent = bmv2.missing()
+    if absent:
+        console.print(f"BMv2 is not measured: {absent}")
+    compared = not absent
+    hops, parts, floor, hop_bytes = _hops(rounds, compared, console)
+    rates = _veth(rounds, compared, console) if compared else {}
+    boots = _boot(rounds, compared, console)
+
+    def beside(values: list[float] | None) -> Series | None:
+        return Series(values) if values else None
+
+    comparisons = [
+        Comparison(
+            f"in process, {hop_bytes}-byte frames",
+            "packet-hops a core-second",
+            Series(hops["ours"]),
+            beside(hops.get("bmv2")),
+            True,
+            TARGETS["hops"],
+        )
+    ]
+    for size in veth.FRAME_BYTES if rates else ():
+        series = {which: Series(rates[which, size, "frames_a_second"]) for which in veth.SWITCHES}
+        comparisons.append(
+            Comparison(
+                f"veth, {size}-byte frames",
+                "frames a second",
+                series["switchd"],
+                series["bmv2"],
+                True,
+                TARGETS["veth"],
+            )
+        )
+        cost = {which: Series(rates[which, size, "switch_cpu_ns_a_frame"]) for which in veth.SWITCHES}
+        comparisons.append(
+            Comparison(
+                f"veth, {size}-byte frames, processor", "ns a frame", cost["switchd"], cost["bmv2"], False
+            )
+        )
+    for name, title, unit, target in (
+        ("boot_seconds", f"boot of {SWITCHES} switches", "seconds", TARGETS["boot"]),
+        ("filled_seconds", f"boot and all entries of {SWITCHES} switches", "seconds", None),
+        ("mib_per_switch", f"memory of {SWITCHES} switches with entries", "MiB a switch", TARGETS["memory"]),
+    ):
+        comparisons.append(
+            Comparison(
+                title, unit, Series(boots["engine", name]), beside(boots.get(("bmv2", name))), False, target
+            )
+        )
+    entries = boots["engine", "table_entries"][0]
+    lost = {key: sum(values) for key, values in rates.items() if key[2] == "lost" and sum(values)}
+    notes = {
+        "entries": f"The {SWITCHES} switches hold {entries:,.0f} entries together.",
+        "lost": "Frames lost on the veth links: "
+        + (
+            ", ".join(f"{which} at {size} bytes {count:.0f}" for (which, size, _), count in lost.items())
+            or "none"
+        )
+        + ".",
     }
-    if theirs:
-        figures["bmv2_version"] = bmv2.version()
-        figures["bmv2_packet_hops_per_core_second"] = round(median(theirs))
-        figures["bmv2_packet_hops_per_core_second_most"] = round(max(theirs))
-        figures["ratio_to_bmv2"] = round(median(ours) / median(theirs), 1)
-    else:
-        print(f"BMv2 is not measured: {absent}", file=sys.stderr)
-    return figures
+    return Result(rounds, bmv2.version() if compared else "", comparisons, parts, floor, notes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").strip())
     parser.add_argument("--out", type=Path, default=Path("build/bench.json"))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--payload-bytes", type=int, default=PAYLOAD_BYTES)
     arguments = parser.parse_args()
-    figures = measure(arguments.rounds, arguments.payload_bytes)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
-    for name, figure in sorted(figures.items()):
-        print(f"{name:40} {figure:>14,}" if isinstance(figure, int | float) else f"{name:40} {figure:>14}")
+    console = Console(stderr=True)
+    result = measure(arguments.rounds, console)
+    write_json(result, arguments.out)
+    for one in result.comparisons:
+        print(one.row().strip("| ").replace(" | ", "   "))
     print(f"written: {arguments.out}")
+    if result.bmv2_version:
+        write_guide(result)
+        print(f"written: {GUIDE}")
+    else:
+        print(f"left as it is, for want of BMv2: {GUIDE}")
 
 
 if __name__ == "__main__":

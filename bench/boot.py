@@ -1,7 +1,7 @@
-"""Boot and memory of 83 switches, which is a UB-Mesh rack with its spare and its switches: ours, and as many BMv2.
+"""Boot and memory of 83 switches, which is a UB-Mesh rack with its spare and its switches: ours, and BMv2's.
 
-All run the NPU program with an NPU's tables. As a program it measures one of the two and prints JSON: memory needs a
-fresh process, and BMv2's ports a network namespace, which is gone with it.
+All run the NPU program with an NPU's tables. As a program it measures one of the two and prints JSON: memory
+needs a fresh process, and BMv2's ports a network namespace, which is gone with it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ def _bmv2(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[st
         folder = Path(stack.enter_context(TemporaryDirectory()))
         began = time.perf_counter()
         processes = stack.enter_context(_processes(folder))
-        clients = [P4RuntimeClient(f"unix:{folder / str(number)}", timeout=60.0) for number in range(SWITCHES)]
+        clients = [
+            P4RuntimeClient(f"unix:{folder / str(number)}", timeout=60.0) for number in range(SWITCHES)
+        ]
         for client in clients:
             stack.enter_context(client)
         # As many at a time as there are processors to answer, and a few to keep them busy.
@@ -129,7 +131,9 @@ def main() -> None:
     plan = rack_plan()
     files = programs_of(plan.fabric)[TRANSIT]
     names = [node.name for node in plan.fabric.nodes]
-    entries = {f"switch{number}": tuple(plan.entries[names[number % len(names)]]) for number in range(SWITCHES)}
+    entries = {
+        f"switch{number}": tuple(plan.entries[names[number % len(names)]]) for number in range(SWITCHES)
+    }
     figures = (_engine if sys.argv[1] == "engine" else _bmv2)(files, entries)
     figures["table_entries"] = sum(map(len, entries.values()))
     print(json.dumps(figures))
