@@ -1,6 +1,6 @@
 """railyard-switchd beside simple_switch_grpc on two veth links: frames a second through a switch's process.
 
-A sender keeps a window of frames under way, so that a switch is asked for as much as it gives. As a program it
+A sender keeps a window of frames under way, so that a switch is asked for all that it gives. As a program it
 measures one switch at one size of frame and prints JSON; the network namespace that it makes is gone with it.
 """
 
