@@ -1,6 +1,7 @@
 """The built-in v1model switch and the links between switches, in virtual time (C++, emulation/engine)."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 Key = tuple[bytes, bytes, int]
 """(value, mask or high end, prefix length); an optional field: prefix 1 when it is asked for, 0 when not."""
@@ -50,6 +51,8 @@ class SwitchSet:
     def set_program(self, switch: int, program: Program | None) -> None: ...
     def reset(self, switch: int, /) -> None: ...
     def packet_out(self, switch: int, frame: bytes, /) -> None: ...
+    def profile(self, switch: int, port: int, frame: bytes, count: int, /) -> list[float]:
+        """Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse."""
     def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None:
         """(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log."""
     def table_insert(
@@ -72,6 +75,8 @@ class SwitchSet:
     def table_get(
         self, switch: int, table: int, keys: list[Key], priority: int, /
     ) -> tuple[list[Key], int, int, list[bytes], int, int] | None: ...
+    def table_set_constant(self, switch: int, table: int, constant: bool, /) -> None:
+        """Whether entries are refused any change: at first, that of every table whose program has some."""
     def table_len(self, switch: int, table: int, /) -> int: ...
     def table_point(
         self, switch: int, table: int, keys: list[Key], priority: int, group: bool, id: int, insert: bool, /
@@ -141,13 +146,11 @@ class Network(SwitchSet):
         credit_bytes: int,
         queue_bytes: int = ...,
         *,
-        scheduler: Literal["strict", "round-robin", "deficit"] = ...,
+        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
     ) -> int:
-        """Either way the same. `queue_bytes` bounds a VL where there are no credits; `quanta` are bytes of each
-        VL in a round of "deficit". docs/links.md says what all of it does."""
-        ...
-
+        """The number of the link. `queue_bytes` bounds a VL without credits, `quanta` are bytes of each
+        VL in a round of "deficit", 4096 when left out: docs/links.md."""
     def attach_host(
         self,
         switch: int,
@@ -157,7 +160,7 @@ class Network(SwitchSet):
         credit_bytes: int,
         queue_bytes: int = ...,
         *,
-        scheduler: Literal["strict", "round-robin", "deficit"] = ...,
+        scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
     ) -> int: ...
     def set_handler(self, host: int, handler: Any) -> None: ...
@@ -166,12 +169,36 @@ class Network(SwitchSet):
     def alarm(self, time_ps: int, token: int, /) -> None: ...
     def set_link(self, link: int, up: bool, /) -> None: ...
     def run(self, until_ps: int | None = None) -> int:
-        """0: nothing is left to happen, 1: at `until_ps`, 2: see take_control(), 3: deadlock, see deadlock()."""
-        ...
-
+        """0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock()."""
     def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
     def deadlock(self) -> list[tuple[int, int, int]]: ...
     def set_bin(self, width_ps: int, vls: int = 8) -> None: ...
     def delivered_bins(self) -> list[int]: ...
     def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
     def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
+
+class Wire(SwitchSet):
+    """Switches on Linux interfaces, in real time: one thread carries their frames."""
+
+    def __init__(self) -> None: ...
+    def add_port(self, switch: int, port: int, interface: str) -> None:
+        """Before start(). ValueError: no such interface, or port or interface are taken."""
+    def record(self, directory: str) -> None:
+        """Before start(): every frame goes to INTERFACE_in.pcap and INTERFACE_out.pcap there."""
+    def dump(self, bytes: int) -> None:
+        """Before start(): so much of every frame becomes a message."""
+    def log_programs(self) -> None:
+        """Before add_switch(): what programs log become messages."""
+    def set_queues(self, queues: int) -> None:
+        """Before start(): frames whose priority is not below `queues`, 8 at first, are dropped."""
+    def start(self) -> None:
+        """OSError when an interface cannot be opened; nothing runs then."""
+    def stop(self) -> None: ...
+    @property
+    def event_fd(self) -> int:
+        """An eventfd that is readable when take_control() or take_messages() has something."""
+    def up(self, switch: int, port: int) -> bool: ...
+    def stats(self, switch: int, port: int) -> dict[str, int]:
+        """Frames and bytes received and sent, and frames missed, too_long, refused_down, _full, _odd."""
+    def take_messages(self) -> list[tuple[str, str]]:
+        """What a person should know since the last call: "info", "warning" or "error", and the text."""

@@ -8,7 +8,7 @@ and the same scenario and seed give the same run.
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Self, final
+from typing import Literal, Self, final
 
 from emulation._engine import Network
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
@@ -21,7 +21,6 @@ __all__ = ["EmbeddedTestbed", "PacketInHandler"]
 PacketInHandler = Callable[[str], None]
 """Called with the node that sent a packet-in, once the P4Runtime server has it in its stream."""
 
-_FOREVER = (1 << 62) - 1
 _REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
 _DATA_VLS = 2
 
@@ -32,6 +31,7 @@ class EmbeddedTestbed:
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and a frame waits for credits.
     0 makes them drop-tail. The port of a node's own side has as many buffers as the node has neighbours.
+    `scheduler` says which VL an output serves next: docs/links.md.
     `bin_ps` > 0 records the bytes that reach hosts, by bins of that width.
     """
 
@@ -43,6 +43,7 @@ class EmbeddedTestbed:
         *,
         grpc_address: str = "127.0.0.1:0",
         credit_bytes: int = 65536,
+        scheduler: Literal["strict", "round-robin"] = "strict",
         bin_ps: int = 0,
     ) -> None:
         self.fabric = fabric
@@ -50,6 +51,7 @@ class EmbeddedTestbed:
         self.on_packet_in: PacketInHandler | None = None
         self.network = Network()
         self._credit_bytes = credit_bytes
+        self._scheduler: Literal["strict", "round-robin"] = scheduler
         self._grpc_address = grpc_address
         self._address: str | None = None
         self._lock = threading.RLock()
@@ -81,7 +83,12 @@ class EmbeddedTestbed:
             raise TestbedError(f"fabric {self.fabric.name}: {error}", remedy="correct the fabric") from error
         devices = {self.device_ids[name]: index for name, index in self._switches.items()}
         server = P4RuntimeServer(
-            self.network, devices, self._grpc_address, lock=self._lock, on_packet_out=self._work.set
+            self.network,
+            devices,
+            self._grpc_address,
+            lock=self._lock,
+            on_packet_out=self._work.set,
+            at=self.at,
         )
         self._address = server.start()
         self._server = server
@@ -99,12 +106,18 @@ class EmbeddedTestbed:
                 link.rate_bps,
                 link.delay_ps,
                 self._credit_bytes,
+                scheduler=self._scheduler,
             )
         for node in fabric.nodes:
             if any(port.number == HOST_PORT and port.dimension is None for port in node.ports):
                 rate = fabric.host_lanes * fabric.lane_rate_bps
                 self._hosts[node.name] = network.attach_host(
-                    self._switches[node.name], HOST_PORT, rate, fabric.host_delay_ps, self._host_credit(node)
+                    self._switches[node.name],
+                    HOST_PORT,
+                    rate,
+                    fabric.host_delay_ps,
+                    self._host_credit(node),
+                    scheduler=self._scheduler,
                 )
 
     def _host_credit(self, node: Node) -> int:
@@ -147,12 +160,12 @@ class EmbeddedTestbed:
     def run(self, until_ps: int | None = None) -> bool:
         """Let virtual time pass: True when nothing is left to happen, False at `until_ps`.
 
+        Table entries age while time passes, but without `until_ps` it does not pass for that alone.
         DeadlockedError when frames wait for credits that can never come back.
         """
-        limit = _FOREVER if until_ps is None else until_ps
         while True:
             with self._lock:
-                end = self._engine(lambda: self.network.run(limit))
+                end = self._engine(lambda: self.network.run(until_ps))
                 item = self.network.take_control() if end == _CONTROL else None
             if item is not None:
                 self._dispatch(item)
@@ -175,16 +188,16 @@ class EmbeddedTestbed:
             raise EmulationError(str(error)) from error
 
     def _dispatch(self, item: tuple[str, int, int, int, bool, bytes]) -> None:
-        kind, _, switch, value, up, frame = item
+        kind, _, switch, value, up, _ = item
         if kind == "alarm":
             self._alarms.pop(value)()
-        elif kind == "port" and self.on_port is not None:
+            return
+        if self._server is not None:
+            self._server.deliver(item)
+        if kind == "port" and self.on_port is not None:
             self.on_port(self._node_of[switch], value, up)
-        elif kind == "packet_in" and self._server is not None:
-            node = self._node_of[switch]
-            self._server.packet_in(self.device_ids[node], frame)
-            if self.on_packet_in is not None:
-                self.on_packet_in(node)
+        elif kind == "packet_in" and self.on_packet_in is not None:
+            self.on_packet_in(self._node_of[switch])
 
     def _deadlock(self) -> DeadlockedError:
         cycle = []

@@ -77,7 +77,10 @@ def observe(
     watch = watch or _Stopwatch()
     variant = ready.variant
     bin_ps = max(1, ready.bound_ps // BINS)
-    testbed = EmbeddedTestbed(ready.fabric, credit_bytes=variant.link.credit_bytes, bin_ps=bin_ps)
+    link = variant.link
+    testbed = EmbeddedTestbed(
+        ready.fabric, credit_bytes=link.credit_bytes, scheduler=link.scheduler, bin_ps=bin_ps
+    )
 
     def installing(done: int, total: int) -> None:
         progress(variant.name, "filling tables", done / total)
@@ -90,7 +93,7 @@ def observe(
             up.client,
             ready.plan,
             mode=variant.routing.notification,
-            detect_ps=round(variant.link.detect_us * 10**6),
+            detect_ps=round(link.detect_us * 10**6),
             processing_ps=round(variant.control.processing_us * 10**6),
         )
         inputs = [_data(ready, rank, seed) for rank in range(len(ready.fabric.nodes))]

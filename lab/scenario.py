@@ -87,6 +87,7 @@ class Routing(Model):
 @final
 class LinkSettings(Model):
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
+    scheduler: Literal["strict", "round-robin"] = "strict"
     detect_us: NotNegative = 10.0
 
 

@@ -18,10 +18,25 @@ namespace railyard {
 
 namespace nb = nanobind;
 
+// A set's mutex, waited for without the interpreter: whoever holds the mutex may need the interpreter to let go of it.
+class SetLock {
+   public:
+    explicit SetLock(SwitchSet& set) : mutex_(set.mutex()) {
+        if (mutex_.try_lock()) return;
+        const nb::gil_scoped_release free;
+        mutex_.lock();
+    }
+    ~SetLock() { mutex_.unlock(); }
+    SetLock(const SetLock&) = delete;
+
+   private:
+    std::recursive_mutex& mutex_;
+};
+
 // A switch, with its set's lock held.
 class LockedSwitch {
    public:
-    LockedSwitch(SwitchSet& set, int at) : lock_(set.mutex()), switch_(set.switch_at(at)) {}
+    LockedSwitch(SwitchSet& set, int at) : lock_(set), switch_(set.switch_at(at)) {}
     Switch* operator->() const { return &switch_; }
     Switch& operator*() const { return switch_; }
     const Program& program() const {
@@ -30,7 +45,7 @@ class LockedSwitch {
     }
 
    private:
-    std::lock_guard<std::recursive_mutex> lock_;
+    SetLock lock_;
     Switch& switch_;
 };
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network in virtual time, and the Python objects that stand behind its hosts.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
 #include "bind.h"
 #include "network.h"
 
@@ -22,9 +27,10 @@ class PyNetwork : public Network {
         };
     }
 
-    int attach_host(int sw, int port, std::int64_t rate, Time delay, std::int64_t credit) {
+    int attach_host(int sw, int port, const LinkConfig& config) {
+        const int host = Network::attach_host(sw, port, config);
         handlers_.push_back(nb::none());
-        return Network::attach_host(sw, port, {rate, delay, credit});
+        return host;
     }
     void set_handler(int host, nb::object handler) { handlers_.at(static_cast<std::size_t>(host)) = std::move(handler); }
 
@@ -43,6 +49,20 @@ class PyNetwork : public Network {
     std::vector<nb::object> handlers_;
 };
 
+LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue, const std::string& scheduler,
+                       const std::optional<std::vector<std::int64_t>>& quanta) {
+    static const char* const kNames[] = {"strict", "round-robin", "deficit"};
+    LinkConfig config{rate, delay, credit, queue};
+    const auto* name = std::find(std::begin(kNames), std::end(kNames), scheduler);
+    if (name == std::end(kNames)) throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
+    config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
+    config.quanta.fill(4096);
+    if (quanta && quanta->size() != kVls)
+        throw std::invalid_argument(std::to_string(quanta->size()) + " quanta; there must be one for each of the " + std::to_string(kVls) + " VLs");
+    if (quanta) std::copy(quanta->begin(), quanta->end(), config.quanta.begin());
+    return config;
+}
+
 nb::dict stats_of(const ChannelStats& s) {
     nb::dict d;
     d["frames"] = s.frames;
@@ -59,18 +79,23 @@ nb::dict stats_of(const ChannelStats& s) {
 void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
     c.def_prop_ro("hops", [](PyNetwork& n) { return n.hops(); })
         .def_prop_ro("frames_without_link", [](PyNetwork& n) { return n.frames_without_link(); })
-        .def("connect", [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue) {
-            return n.connect(a, pa, b, pb, {rate, delay, credit, queue});
+        .def("connect", [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
+                           const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
+            return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta));
         }, nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"), nb::arg("delay_ps"),
-           nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20)
-        .def("attach_host", &PyNetwork::attach_host, nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
-             nb::arg("credit_bytes"))
+           nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
+        .def("attach_host", [](PyNetwork& n, int sw, int port, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
+                               const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
+            return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
+        }, nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"), nb::arg("credit_bytes"),
+           nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
         .def("set_handler", &PyNetwork::set_handler, nb::arg("host"), nb::arg("handler").none())
         .def("act", &PyNetwork::act)
         .def("send", [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
         .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.alarm(time, token); })
         .def("set_link", [](PyNetwork& n, int link, bool up) { n.set_link(link, up); })
-        .def("run", [](PyNetwork& n, Time until) { return static_cast<int>(n.run(until)); })
+        .def("run", [](PyNetwork& n, std::optional<Time> until) { return static_cast<int>(n.run(until.value_or(kForever))); },
+             nb::arg("until_ps") = nb::none())
         .def("link_stats", [](PyNetwork& n, int link, int direction) { return stats_of(n.stats(link, direction)); })
         .def("deadlock", [](PyNetwork& n) {
             nb::list out;

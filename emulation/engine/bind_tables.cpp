@@ -68,7 +68,7 @@ int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, c
 }
 
 int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int priority, int action, const nb::list& params, bool insert) {
-    if (s->table(table).spec().const_entries) return static_cast<int>(Status::Constant);
+    if (s->table(table).constant()) return static_cast<int>(Status::Constant);
     EntrySpec entry;
     entry.priority = priority;
     entry.action = action;
@@ -113,7 +113,7 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 void bind_profiles(nb::class_<SwitchSet>& c) {
     c.def("table_point", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, bool group, std::int64_t id, bool insert) {
          const LockedSwitch s(n, sw);
-         if (s->table(t).spec().const_entries) return static_cast<int>(Status::Constant);
+         if (s->table(t).constant()) return static_cast<int>(Status::Constant);
          return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
              EntrySpec entry{std::move(match), priority, group ? kGroup : kMember, {static_cast<std::uint64_t>(id)}};
              return insert ? table.insert(entry) : table.modify(entry);
@@ -173,7 +173,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
         })
         .def("table_delete", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
             const LockedSwitch s(n, sw);
-            if (s->table(t).spec().const_entries) return static_cast<int>(Status::Constant);
+            if (s->table(t).constant()) return static_cast<int>(Status::Constant);
             return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) { return table.erase(match, priority); });
         })
         .def("table_set_default", [](SwitchSet& n, int sw, std::size_t t, int action, const nb::list& params) { return set_default(LockedSwitch(n, sw), t, action, params); })
@@ -199,6 +199,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
             const auto entry = s->table(t).get(match, priority);
             return entry ? nb::object(entry_of(s.program(), s->table(t), *entry)) : nb::object(nb::none());
         })
+        .def("table_set_constant", [](SwitchSet& n, int sw, std::size_t t, bool constant) { LockedSwitch(n, sw)->table(t).set_constant(constant); })
         .def("table_len", [](SwitchSet& n, int sw, std::size_t t) { return LockedSwitch(n, sw)->table(t).size(); });
     bind_profiles(c);
     bind_ageing(c);

@@ -65,6 +65,12 @@ void Compiler::index() {
 
 int Compiler::header(const Json& name, const std::string& where) const { return find(headers_, name, "header", where); }
 int Compiler::stack(const Json& name, const std::string& where) const { return find(stacks_, name, "header stack", where); }
+int Compiler::stack_of_headers(const Json& name, const std::string& where) const {
+    const int s = stack(name, where);
+    if (p_.stacks[static_cast<std::size_t>(s)].of_unions) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
+    return s;
+}
+
 int Compiler::header_union(const Json& name, const std::string& where) const { return find(unions_, name, "header union", where); }
 
 int Compiler::field(int header, const Json& name, const std::string& where) const {
@@ -80,6 +86,13 @@ const Field& Compiler::field(const Json& reference, const std::string& where) co
         return validity;
     }
     return h.fields[static_cast<std::size_t>(field(static_cast<int>(&h - p_.headers.data()), reference[1], where))];
+}
+
+Field Compiler::target_field(const Json& reference, const std::string& where) {
+    const Field f = field(reference, where);
+    if (f.name == "$valid$" || f.variable) throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
+    written(header(reference[0], where), f.name);
+    return f;
 }
 
 void Compiler::written(int header, const std::string& name) {
@@ -130,7 +143,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
     if (type == "stack_field") {
         const Json& value = member(*node, "value", where);
         if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const int s = stack(value[0], where);
+        const int s = stack_of_headers(value[0], where);
         const Slot last = temporary();
         const int layout = p_.stacks[static_cast<std::size_t>(s)].elements[0], index = field(layout, value[1], where);
         const Field& f = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(index)];
@@ -141,10 +154,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         return;
     }
     if (type != "field") throw ProgramError(where + ": assignment to something that is no field");
-    const Json& reference = member(*node, "value", where);
-    const Field f = field(reference, where);
-    if (f.name == "$valid$" || f.variable) throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
-    written(header(reference[0], where), f.name);
+    const Field f = target_field(member(*node, "value", where), where);
     store(f, expression(source, action, code, where, f.bits), code);
 }
 

@@ -43,9 +43,12 @@ class Compiler {
     void index();
     int header(const Json& name, const std::string& where) const;
     int stack(const Json& name, const std::string& where) const;
+    int stack_of_headers(const Json& name, const std::string& where) const;
     int header_union(const Json& name, const std::string& where) const;
     int field(int header, const Json& name, const std::string& where) const;
     const Field& field(const Json& reference, const std::string& where) const;
+
+    Field target_field(const Json& reference, const std::string& where);  // something is to be put there
 
     // `action` gives meaning to runtime data; null outside an action. demand: the low bits that will be looked at; 0: all.
     Operand expression(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand = 0);

@@ -69,7 +69,7 @@ void Switch::emit(const Header& header, const std::uint8_t* from, std::uint8_t* 
         std::vector<std::uint8_t> bytes;
         BitWriter out(bytes);
         for (const Field& f : header.fields) out.put_field(slots_.data(), f.slot, f.bits, f.variable);
-        std::memcpy(to, bytes.data(), bytes.size());
+        std::copy(bytes.begin(), bytes.end(), to);
         return;
     }
     const std::uint64_t base = slots_[header.base()];

@@ -84,7 +84,7 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
     }
     if (type == "stack_field") {
         if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const int s = stack(value[0], where);
+        const int s = stack_of_headers(value[0], where);
         const HeaderRef last{true, temporary(), p_.stacks[static_cast<std::size_t>(s)].elements[0]};
         code.push_back({Op::Last, 0, last.slot, static_cast<Slot>(s)});
         return load(last, field(last.layout, value[1], where), code);

@@ -16,12 +16,14 @@ using Time = std::int64_t;  // picoseconds
 struct Held {
     std::int32_t channel = -1;
     std::uint32_t bytes = 0;
+    std::int32_t share = -1;  // the count of the copies that hold it together; -1: this frame alone does
     std::uint8_t vl = 0;
 };
 
 // What parser and ingress made of a frame, kept while it waits for its egress.
 struct Phv {
     std::vector<std::uint64_t> slots;
+    std::uint64_t epoch = 0;  // of the switch: the slots are its program's of that time
     std::uint32_t parsed = 0;
     std::uint64_t ingress_length = 0, length = 0;
     std::uint32_t truncate = 0;
@@ -35,6 +37,9 @@ struct Frame {
     Held held;
     std::uint8_t vl = 0;
     bool pending = false;  // its egress is still to run, on `phv`
+    std::uint16_t generation = 0;     // passes of egress behind it
+    std::uint32_t enqueue_depth = 0;  // while it is pending: frames that stood before it, and since when
+    Time enqueued = 0;
     std::unique_ptr<std::uint8_t[]> buffer;
     std::unique_ptr<Phv> phv;  // kept when the frame goes back to the pool
 
@@ -64,7 +69,8 @@ class FramePool {
         frame->held = {};
         frame->vl = 0;
         frame->pending = false;
-        std::memcpy(frame->data(), bytes, length);
+        frame->generation = 0;
+        if (length > 0) std::memcpy(frame->data(), bytes, length);  // of nothing, the address may be null
         return frame;
     }
     void give(Frame* frame) { free_[frame->size_class].push_back(frame); }

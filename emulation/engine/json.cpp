@@ -5,6 +5,27 @@
 
 namespace railyard {
 
+namespace {
+
+// Brackets within brackets. p4c's own tests stay below 80.
+constexpr int kMostDepth = 512;
+
+}  // namespace
+
+Json parse_json(const std::string& text) {
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') quoted = !quoted;
+        else if (quoted) i += c == '\\';
+        else if (c == '[' || c == '{') ++depth;
+        else if (c == ']' || c == '}') --depth;
+        if (depth > kMostDepth) throw ProgramError("program: nested deeper than the " + std::to_string(kMostDepth) + " levels that the engine reads");
+    }
+    return Json::parse(text);
+}
+
 const Json& member(const Json& object, const char* key, const std::string& where) {
     if (!object.is_object()) throw ProgramError(where + ": an object was expected");
     const auto at = object.find(key);
@@ -54,11 +75,14 @@ std::vector<std::uint64_t> hex_limbs(const Json& value, unsigned bits, const std
         throw ProgramError(where + ": '" + s + "' is no hexadecimal number");
     std::vector<std::uint64_t> out(limbs(bits), 0);
     unsigned nibble = 0;
+    bool wider = false;
     for (std::size_t i = s.size(); i-- > 2; ++nibble) {
         const auto digit = static_cast<std::uint64_t>(std::stoi(s.substr(i, 1), nullptr, 16));
         if (nibble / 16 < out.size()) out[nibble / 16] |= digit << (4 * (nibble % 16));
-        else if (digit != 0) throw ProgramError(where + ": " + s + " does not fit " + std::to_string(bits) + " bits");
+        else wider = wider || digit != 0;
     }
+    if (wider || (bits % 64 != 0 && out.back() >> (bits % 64) != 0))
+        throw ProgramError(where + ": " + s + " does not fit " + std::to_string(bits) + " bits");
     return out;
 }
 

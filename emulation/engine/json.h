@@ -11,6 +11,9 @@ namespace railyard {
 
 using Json = nlohmann::json;
 
+// Json::exception where it is no JSON, ProgramError where it is nested so deep that readers would run out of stack.
+Json parse_json(const std::string& text);
+
 const Json& member(const Json& object, const char* key, const std::string& where);
 std::string text(const Json& object, const char* key, const std::string& where);
 std::string text(const Json& value, const std::string& where);

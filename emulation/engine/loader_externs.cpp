@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "loader.h"
+#include "meter.h"
 
 namespace railyard {
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1ULL << 30;
+
+}  // namespace
 
 void Loader::arrays() {
     const auto common = [](const Json& node, ArraySpec& a, const char* kind) {
@@ -26,13 +33,17 @@ void Loader::arrays() {
         m.bytes = type == "bytes";
         if (number(node, "rate_count", "meter " + m.name) != 2) throw ProgramError("meter " + m.name + ": two rates are supported");
         if (flag(node, "is_direct") && node.contains("result_target") && !node["result_target"].is_null()) {
-            const Json& target = node["result_target"];
-            const Field f = compile_.field(target, "meter " + m.name);
-            compile_.written(compile_.header(target[0], "meter " + m.name), f.name);
+            const Field f = compile_.target_field(node["result_target"], "meter " + m.name);
             m.target = f.slot;
             m.target_bits = f.bits;
         }
     }
+    std::uint64_t bytes = 0;
+    for (const ArraySpec& a : p_.counters) bytes += 2 * sizeof(std::uint64_t) * a.size;
+    for (const ArraySpec& a : p_.registers) bytes += sizeof(std::uint64_t) * limbs(a.bits) * a.size;
+    for (const MeterSpec& m : p_.meters) bytes += sizeof(Meter) * m.size;
+    if (bytes > kMostBytes)
+        throw ProgramError("program: its counters, registers and meters would take " + std::to_string(bytes) + " bytes of every switch; the engine gives " + std::to_string(kMostBytes));
 }
 
 void Loader::bind_direct() {
@@ -115,7 +126,7 @@ void Loader::checksums() {
         const std::string where = "checksum " + text(node, "name", "checksums"), wanted = text(node, "calculation", where);
         const Json& target = member(node, "target", where);
         const Field f = compile_.field(target, where);
-        if (f.bits > 64 || f.variable) throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
+        if (f.bits > 64 || f.variable || f.name == "$valid$") throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
         const int h = compile_.header(target[0], where);
         c.header_valid = p_.headers[static_cast<std::size_t>(h)].metadata ? kNoSlot : p_.headers[static_cast<std::size_t>(h)].valid;
         c.target = f.slot;

@@ -9,6 +9,7 @@ namespace railyard {
 namespace {
 
 constexpr unsigned kMostFieldBits = 2048;
+constexpr unsigned kMostHeaderBytes = 2032;  // a field of variable length is moved by one instruction, which counts up to 255 limbs
 
 }  // namespace
 
@@ -52,7 +53,7 @@ void Loader::type(Header& h, const Json& node, const std::string& where) {
         if (f[1] == "*") {
             if (h.variable) throw ProgramError(where + ": two fields of variable length");
             h.variable = field.variable = true;
-            h.max_bytes = number(node, "max_length", where, 4096);
+            h.max_bytes = number(node, "max_length", where, kMostHeaderBytes);
         } else if (f[1].is_number_unsigned() && f[1] > 0 && f[1] <= kMostFieldBits) {
             field.bits = f[1];
             field.is_signed = f.size() > 2 && f[2].is_boolean() && f[2].get<bool>();
@@ -64,6 +65,8 @@ void Loader::type(Header& h, const Json& node, const std::string& where) {
     }
     if (!h.metadata && bits % 8 != 0) throw ProgramError(where + ": " + std::to_string(bits) + " bits are no whole bytes");
     h.bytes = bits / 8;
+    if (!h.metadata && h.bytes > kMostHeaderBytes)
+        throw ProgramError(where + ": " + std::to_string(h.bytes) + " bytes; the engine's headers have up to " + std::to_string(kMostHeaderBytes));
     if (!h.variable) {
         h.max_bytes = h.bytes;
         return;
@@ -76,10 +79,12 @@ void Loader::type(Header& h, const Json& node, const std::string& where) {
 void Loader::headers() {
     std::unordered_map<std::string, const Json*> types;
     for (const Json& node : list(json_, "header_types", "program")) types[text(node, "name", "header_types")] = &node;
+    std::unordered_set<std::string> names;
     for (const Json& node : list(json_, "headers", "program")) {
         Header h;
         h.name = text(node, "name", "headers");
         const std::string where = "header " + h.name;
+        if (!names.insert(h.name).second) throw ProgramError(where + ": a second one of that name");
         const auto found = types.find(text(node, "header_type", where));
         if (found == types.end()) throw ProgramError(where + ": unknown header_type");
         h.metadata = flag(node, "metadata");
@@ -107,6 +112,7 @@ void Loader::groups() {
         HeaderUnion u{text(node, "name", "header_unions"), {}};
         u.headers = members(node, "header_ids", header_by_id_, "union " + u.name);
         for (const int h : u.headers) {
+            if (p_.headers[static_cast<std::size_t>(h)].metadata) throw ProgramError("union " + u.name + ": metadata as a member");
             p_.headers[static_cast<std::size_t>(h)].header_union = static_cast<int>(p_.unions.size());
             whole_.insert(p_.headers[static_cast<std::size_t>(h)].name);
         }
@@ -117,8 +123,9 @@ void Loader::groups() {
         Stack s{text(node, "name", "header_stacks"), {}, 0, false};
         s.elements = members(node, "header_ids", header_by_id_, "stack " + s.name);
         for (const int h : s.elements) {
-            Header &element = p_.headers[static_cast<std::size_t>(h)], &first = p_.headers[static_cast<std::size_t>(s.elements[0])];
-            if (element.fields.size() != first.fields.size() || element.bytes != first.bytes) throw ProgramError("stack " + s.name + ": elements of different types");
+            const Header &element = p_.headers[static_cast<std::size_t>(h)], &first = p_.headers[static_cast<std::size_t>(s.elements[0])];
+            if (element.metadata) throw ProgramError("stack " + s.name + ": metadata as an element");
+            if (!same_type(element, first)) throw ProgramError("stack " + s.name + ": elements of different types");
             whole_.insert(element.name);
         }
         p_.stacks.push_back(std::move(s));
@@ -126,8 +133,10 @@ void Loader::groups() {
     for (const Json& node : list_or_none(json_, "header_union_stacks", "program")) {
         Stack s{text(node, "name", "header_union_stacks"), {}, 0, true};
         s.elements = members(node, "header_union_ids", union_by_id_, "stack " + s.name);
+        const auto members_of = [&](int u) -> const std::vector<int>& { return p_.unions[static_cast<std::size_t>(u)].headers; };
+        const auto same = [&](int a, int b) { return same_type(p_.headers[static_cast<std::size_t>(a)], p_.headers[static_cast<std::size_t>(b)]); };
         for (const int u : s.elements)
-            if (p_.unions[static_cast<std::size_t>(u)].headers.size() != p_.unions[static_cast<std::size_t>(s.elements[0])].headers.size())
+            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.elements[0]).begin(), members_of(s.elements[0]).end(), same))
                 throw ProgramError("stack " + s.name + ": elements of different types");
         p_.stacks.push_back(std::move(s));
     }
@@ -168,22 +177,31 @@ void Loader::slots() {
 
 void Loader::standard() {
     StandardSlots& s = p_.standard;
-    const std::pair<const char*, Slot*> wanted[] = {
-        {"ingress_port", &s.ingress_port}, {"egress_spec", &s.egress_spec}, {"egress_port", &s.egress_port},
-        {"packet_length", &s.packet_length}, {"parser_error", &s.parser_error}, {"priority", &s.priority},
-        {"mcast_grp", &s.mcast_grp}, {"egress_rid", &s.egress_rid}, {"instance_type", &s.instance_type},
-        {"checksum_error", &s.checksum_error}, {"ingress_global_timestamp", &s.ingress_time},
-        {"egress_global_timestamp", &s.egress_time}, {"enq_timestamp", &s.enq_timestamp}, {"enq_qdepth", &s.enq_qdepth},
-        {"deq_timedelta", &s.deq_timedelta}, {"deq_qdepth", &s.deq_qdepth}, {"qid", &s.qid}};
+    struct Wanted {
+        const char* name;
+        Slot* slot;
+        unsigned bits;  // of what the switch writes there
+    };
+    const Wanted wanted[] = {
+        {"ingress_port", &s.ingress_port, kPortBits}, {"egress_spec", &s.egress_spec, kPortBits}, {"egress_port", &s.egress_port, kPortBits},
+        {"packet_length", &s.packet_length, 32}, {"parser_error", &s.parser_error, 32}, {"priority", &s.priority, 3},
+        {"mcast_grp", &s.mcast_grp, 16}, {"egress_rid", &s.egress_rid, 16}, {"instance_type", &s.instance_type, 32},
+        {"checksum_error", &s.checksum_error, 1}, {"ingress_global_timestamp", &s.ingress_time, 48},
+        {"egress_global_timestamp", &s.egress_time, 48}, {"enq_timestamp", &s.enq_timestamp, 32}, {"enq_qdepth", &s.enq_qdepth, 19},
+        {"deq_timedelta", &s.deq_timedelta, 32}, {"deq_qdepth", &s.deq_qdepth, 19}, {"qid", &s.qid, 5}};
     for (const Header& h : p_.headers)
-        if (h.name == "standard_metadata")
+        if (h.name == "standard_metadata" && h.metadata)
             for (const Field& f : h.fields)
-                for (const auto& [name, slot] : wanted)
-                    if (f.name == name) *slot = f.slot;
+                for (const auto& [name, slot, bits] : wanted) {
+                    if (f.name != name) continue;
+                    if (f.bits < bits || f.bits > 64 || f.is_signed || f.variable)
+                        throw ProgramError("header standard_metadata: field " + f.name + " is not v1model's bit<" + std::to_string(bits) + ">");
+                    *slot = f.slot;
+                }
     if (s.egress_spec == kNoSlot || s.egress_port == kNoSlot || s.ingress_port == kNoSlot)
         throw ProgramError("program: no v1model standard_metadata");
     // The switch writes them all; what the program lacks goes nowhere.
-    for (const auto& [_, slot] : wanted)
+    for (const auto& [name, slot, bits] : wanted)
         if (*slot == kNoSlot) *slot = compile_.new_slots(1);
     for (const char* name : {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"})
         p_.reads_queue = p_.reads_queue || used("standard_metadata", name);

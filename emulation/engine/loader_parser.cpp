@@ -39,9 +39,8 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
             layout = out.header = compile_.header(value, where);
         } else if (type == "stack") {
             out.kind = ParserOp::Kind::ExtractStack;
-            out.header = compile_.stack(value, where);
+            out.header = compile_.stack_of_headers(value, where);
             layout = p_.stacks[static_cast<std::size_t>(out.header)].elements[0];
-            if (p_.stacks[static_cast<std::size_t>(out.header)].of_unions) throw ProgramError(where + ": a union extracted");
         } else if (type == "union_stack" && value.is_array() && value.size() == 2) {
             out.kind = ParserOp::Kind::ExtractUnionStack;
             out.header = compile_.stack(value[0], where);
@@ -100,9 +99,7 @@ void Loader::parser_set(const Json& arguments, ParserState& state, const std::st
         look.offset = value[0];
         look.bits = value[1];
         look.value = compile_.new_slots(limbs(look.bits));
-        const Json& reference = member(arguments[0], "value", where);
-        const Field f = compile_.field(reference, where);
-        compile_.written(compile_.header(reference[0], where), f.name);
+        const Field f = compile_.target_field(member(arguments[0], "value", where), where);
         compile_.store(f, {look.value, look.bits, limbs(look.bits)}, code);
         state.ops.push_back(look);
     } else if (arguments[0].value("type", "") == "field" && compile_.field(member(arguments[0], "value", where), where).variable) {
@@ -130,9 +127,8 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
         key.bits = value[1];
     } else if (type == "stack_field" && value.is_array() && value.size() == 2) {
         key.kind = TransitionKey::Kind::Last;
-        key.stack = compile_.stack(value[0], where);
+        key.stack = compile_.stack_of_headers(value[0], where);
         const int layout = p_.stacks[static_cast<std::size_t>(key.stack)].elements[0];
-        if (p_.stacks[static_cast<std::size_t>(key.stack)].of_unions) throw ProgramError(where + ": " + value.dump() + " names no field");
         key.field = compile_.field(layout, value[1], where);
         key.bits = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(key.field)].bits;
     } else if (type == "union_stack_field" && value.is_array() && value.size() == 3) {
@@ -217,7 +213,11 @@ void Loader::deparser() {
     const Json& calls = list_or_none(deparsers[0], "primitives", "deparser");
     if (calls.empty()) return;
     Json plain = Json::array();  // wrapped as the parser's are
-    for (const Json& c : calls) plain.push_back(c.value("op", "") == "primitive" ? list(c, "parameters", "deparser")[0] : c);
+    for (const Json& c : calls) {
+        const bool wrapped = c.value("op", "") == "primitive";
+        if (wrapped && list(c, "parameters", "deparser").size() != 1) throw ProgramError("deparser: 'primitive' takes 1 parameter");
+        plain.push_back(wrapped ? c["parameters"][0] : c);
+    }
     p_.deparser_code = compile_.append(compile_.sequence(plain, Action{}, "deparser"), Op::End);
 }
 

@@ -6,6 +6,12 @@
 
 namespace railyard {
 
+namespace {
+
+constexpr std::size_t kMostNodes = 4096;  // of a pipeline: they are visited by recursion
+
+}  // namespace
+
 void Loader::actions() {
     const Json& nodes = list(json_, "actions", "program");
     unsigned most = 0;
@@ -76,9 +82,14 @@ void Loader::pipeline(const Json& node, Place& start) {
     const Json &tables = list(node, "tables", "pipeline"), &conditionals = list(node, "conditionals", "pipeline");
     if (!list_or_none(node, "action_calls", "pipeline").empty()) throw ProgramError("pipeline: action_calls are not supported");
     std::unordered_map<std::string, const Json*> nodes;
+    if (tables.size() + conditionals.size() > kMostNodes)
+        throw ProgramError("pipeline: " + std::to_string(tables.size() + conditionals.size()) + " tables and conditionals; the engine takes " + std::to_string(kMostNodes));
     for (const Json* among : {&tables, &conditionals})
-        for (const Json& n : *among)
-            if (!nodes.emplace(text(n, "name", "pipeline"), &n).second) throw ProgramError("pipeline: two nodes named '" + text(n, "name", "pipeline") + "'");
+        for (const Json& n : *among) {
+            const std::string name = text(n, "name", "pipeline");
+            if (!nodes.emplace(name, &n).second) throw ProgramError("pipeline: two nodes named '" + name + "'");
+            if (n.contains("expression") != (among == &conditionals)) throw ProgramError("node " + name + ": a conditional has an expression, and no table has");
+        }
 
     enum class State { New, Open, Done };
     std::unordered_map<std::string, State> state;

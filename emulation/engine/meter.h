@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-rate three-colour meters, as RFC 2698 and BMv2 have them: a bucket a rate, the smaller rate asked first.
+// Two-rate three-colour meters, colour-blind, as RFC 2698 and BMv2 have them: a bucket a rate, the peak asked first.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Meter {
         if (!config_) return 0;
         const std::int64_t rates[2] = {config_->committed_rate, config_->peak_rate};
         const std::int64_t bursts[2] = {config_->committed_burst, config_->peak_burst};
-        for (std::uint64_t i = 0; i < 2; ++i) {
+        for (std::uint64_t i = 2; i-- > 0;) {
             Bucket& b = buckets_[i];
             b.fill(rates[i], bursts[i], now);
             if (b.tokens < units) return i + 1;

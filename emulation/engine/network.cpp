@@ -9,31 +9,14 @@
 
 namespace railyard {
 
-namespace {
-
-// Rounded up, so that no link is ever faster than it says.
-Time serialisation(std::uint64_t bytes, std::int64_t rate_bps) {
-    const unsigned __int128 bits = static_cast<unsigned __int128>(bytes) * 8 * 1'000'000'000'000ULL;
-    const auto rate = static_cast<unsigned __int128>(rate_bps);
-    return static_cast<Time>((bits + rate - 1) / rate);
-}
-
-}  // namespace
-
 int Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
     out_channel_.emplace_back();
+    age_at_.push_back(-1);
     return SwitchSet::add_switch(name, cpu_port);
 }
 
 int Network::new_channel(const LinkConfig& config, const std::string& name) {
-    if (config.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) + " bit/s; it must be positive");
-    if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
-    if (config.credit_bytes < 0 || config.queue_bytes < 0) throw std::invalid_argument("link " + name + ": a negative buffer");
-    Channel c;
-    c.config = config;
-    c.name = name;
-    c.credits.fill(config.credit_bytes);
-    channels_.push_back(std::move(c));
+    channels_.emplace_back(config, name);
     return static_cast<int>(channels_.size()) - 1;
 }
 
@@ -78,9 +61,8 @@ int Network::attach_host(int switch_index, int port, const LinkConfig& config) {
     return host;
 }
 
-void Network::push(Time time, EventKind kind, int index, std::int64_t token) {
-    events_.push_back({time, sequence_++, kind, index, token});
-    std::push_heap(events_.begin(), events_.end());
+void Network::push(Time time, EventKind kind, int index) {
+    events_.push(time, kind, index);
     if (kind == EventKind::Wake || kind == EventKind::Arrive) ++network_events_;
 }
 
@@ -90,81 +72,54 @@ void Network::wake(Channel& c, int index, Time time) {
     push(time, EventKind::Wake, index);
 }
 
-void Network::enqueue(int index, Frame* frame) {
+// With `at_once` the frame may leave before this returns; else an event of its own lets it.
+void Network::enqueue(int index, Frame* frame, bool at_once) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
-    const std::size_t vl = frame->vl;
-    if (!c.up) {
-        ++c.stats.refused_down;
-        return discard(frame);
+    if (frame->pending) {
+        frame->enqueued = now_;
+        frame->enqueue_depth = static_cast<std::uint32_t>(c.queues[frame->vl].size());
     }
-    if (c.config.credit_bytes > 0) {
-        if (frame->length > c.config.credit_bytes)
-            throw std::runtime_error("link " + c.name + ": a frame of " + std::to_string(frame->length) + " bytes never fits its receive buffer of " +
-                                     std::to_string(c.config.credit_bytes) + " bytes; raise credit_bytes or lower the payload");
-    } else if (c.queued[vl] + frame->length > c.config.queue_bytes) {
-        ++c.stats.refused_full;
-        return discard(frame);
-    }
-    c.queues[vl].push_back(frame);
-    c.queued[vl] += frame->length;
-    c.stats.max_queued_bytes = std::max<std::uint64_t>(c.stats.max_queued_bytes, static_cast<std::uint64_t>(c.queued[vl]));
-    ++c.waiting;
+    if (!c.put(frame)) return discard(frame);
     ++waiting_frames_;
-    if (now_ >= c.busy_until) try_send(index);
-    else wake(c, index, c.busy_until);
+    if (at_once && now_ >= c.busy_until) try_send(index);
+    else wake(c, index, std::max(now_, c.busy_until));
 }
 
 void Network::try_send(int index) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (!c.up || c.waiting == 0) return;
     if (now_ < c.busy_until) return wake(c, index, c.busy_until);
-    const bool lossless = c.config.credit_bytes > 0;
-    while (!c.returning.empty() && c.returning.front().time <= now_) {
-        c.credits[static_cast<std::size_t>(c.returning.front().vl)] += c.returning.front().bytes;
-        std::pop_heap(c.returning.begin(), c.returning.end());
-        c.returning.pop_back();
-    }
-    // The highest VL first: standard_metadata.priority as BMv2's strict priority queues read it.
-    for (int vl = kVls - 1; vl >= 0; --vl) {
-        const auto v = static_cast<std::size_t>(vl);
-        if (c.queues[v].empty() || (lossless && c.credits[v] < c.queues[v].front()->length)) continue;
+    c.collect(now_);
+    for (int vl; (vl = c.next()) >= 0;) {
+        if (c.queues[static_cast<std::size_t>(vl)].front()->pending && !dequeue(index, vl)) continue;
         transmit(index, vl);
         if (c.waiting > 0) wake(c, index, c.busy_until);
         return;
     }
-    if (!c.returning.empty()) wake(c, index, c.returning.front().time);
+    if (c.waiting > 0 && !c.returning.empty()) wake(c, index, c.returning.front().time);
 }
 
 void Network::transmit(int index, int vl) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
-    const auto v = static_cast<std::size_t>(vl);
-    Frame* frame = c.queues[v].front();
-    c.queues[v].pop_front();
-    c.queued[v] -= frame->length;
-    --c.waiting;
+    Frame* frame = c.take(vl);
     --waiting_frames_;
-    const Time end = now_ + serialisation(frame->length, c.config.rate_bps);
-    c.stats.busy += end - now_;
-    c.busy_until = end;
-    c.stats.frames += 1;
-    c.stats.bytes += frame->length;
-    c.stats.frames_by_vl[v] += 1;
-    if (c.config.credit_bytes > 0) c.credits[v] -= frame->length;
+    const Time end = c.send(frame, vl, now_);
     release(std::exchange(frame->held, Held{}), end);
-    c.flying.push_back({end + c.config.delay, frame});
     if (c.flying.size() == 1) push(c.flying.front().arrival, EventKind::Arrive, index);
 }
 
-// The buffer that the frame held at this switch is free from `when` on; its sender hears of it a link delay later.
-void Network::release(Held held, Time when) {
+// The buffer that the frame held at this switch is free from `when` on, unless copies of it are still to leave.
+void Network::release(const Held& held, Time when) {
     if (held.channel < 0) return;
-    const int index = held.channel;
-    Channel& c = channels_[static_cast<std::size_t>(index)];
-    c.held[held.vl] -= held.bytes;
-    if (!c.up) return;  // credits start anew when the link does
-    c.returning.push_back({when + c.config.delay, held.vl, held.bytes});
-    std::push_heap(c.returning.begin(), c.returning.end());
-    if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
+    if (held.share >= 0) {
+        Share& share = shares_[static_cast<std::size_t>(held.share)];
+        share.until = when = std::max(share.until, when);
+        if (--share.copies > 0) return;
+        free_shares_.push_back(held.share);
+    }
+    Channel& c = channels_[static_cast<std::size_t>(held.channel)];
+    c.give_back(held, when);
+    if (c.waiting > 0) wake(c, held.channel, std::max(c.returning.front().time, c.busy_until));
 }
 
 void Network::discard(Frame* frame) {
@@ -178,12 +133,15 @@ void Network::arrive(int index) {
     Frame* frame = c.flying.front().frame;
     c.flying.pop_front();
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
-    if (c.config.credit_bytes > 0) {
-        frame->held = {index, frame->length, frame->vl};
+    if (c.lossless()) {
+        frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
         c.held[frame->vl] += frame->length;
     }
-    if (c.to_host < 0) return receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
-    const int host = c.to_host;
+    if (c.to_host >= 0) deliver(frame, c.to_host);
+    else receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
+}
+
+void Network::deliver(Frame* frame, int host) {
     release(std::exchange(frame->held, Held{}), now_);
     if (bin_ > 0 && frame->vl < bin_vls_) {
         const auto bin = static_cast<std::size_t>(now_ / bin_);
@@ -202,31 +160,39 @@ void Network::receive(Frame* frame, int switch_index, std::uint32_t port) {
     // A frame that ends here gives its buffer back; the switch knows nothing of buffers.
     const Held held = std::exchange(frame->held, Held{});
     out_.clear();
-    sw.process(frame, port, now_, out_);
+    if (sw.reads_queue()) sw.ingress(frame, port, now_, out_);
+    else sw.process(frame, port, now_, out_);
+    after_pass(sw, switch_index);
     if (out_.empty()) return release(held, now_);
-    out_.front().frame->held = held;
+    hold(held, out_);
     for (const Output& o : out_) forward(o.frame, switch_index, o.port);
 }
 
-void Network::forward(Frame* frame, int switch_index, std::uint32_t out) {
-    const Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
-    if (out == sw.cpu_port()) {
-        control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
-        return discard(frame);
-    }
+void Network::forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once) {
+    const bool to_cpu = port == switches_[static_cast<std::size_t>(switch_index)]->cpu_port();
     const auto& ports = out_channel_[static_cast<std::size_t>(switch_index)];
-    if (out >= ports.size() || ports[out] < 0 || frame->vl >= kVls) {
-        ++without_link_;
-        return discard(frame);
+    if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kVls) return enqueue(ports[port], frame, at_once);
+    // No queue to wait in.
+    if (frame->pending && !egress(frame, switch_index, port, {now_, now_, 0, 0})) return;
+    if (to_cpu) control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+    else ++without_link_;
+    discard(frame);
+}
+
+// What a frame may have left behind for the control plane.
+void Network::after_pass(Switch& sw, int index) {
+    if (auto& digests = sw.digests(); !digests.empty()) {
+        for (Digest& d : digests) control_.push_back({ControlItem::Kind::Digest, now_, index, d.list, false, std::move(d.fields)});
+        digests.clear();
     }
-    enqueue(ports[out], frame);
+    if (sw.take_revived()) watch_ageing(index);
 }
 
 void Network::send(int host, std::string_view bytes, int vl) {
     if (vl < 0 || vl >= kVls) throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and 7");
     Frame* frame = pool_.take(bytes.data(), bytes.size());
     frame->vl = static_cast<std::uint8_t>(vl);
-    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, frame);
+    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, frame, true);
 }
 
 void Network::packet_out(int switch_index, std::string_view bytes) {
@@ -235,71 +201,84 @@ void Network::packet_out(int switch_index, std::string_view bytes) {
 
 void Network::set_timer(int host, Time deadline) {
     Host& h = hosts_.at(static_cast<std::size_t>(host));
+    deadline = std::max(deadline, now_);
     if (h.deadline == deadline) return;
     h.deadline = deadline;
-    push(std::max(deadline, now_), EventKind::Timer, host, deadline);
+    push(deadline, EventKind::Timer, host);
 }
 
 void Network::clear_timer(int host) { hosts_.at(static_cast<std::size_t>(host)).deadline = -1; }
 
-void Network::alarm(Time time, std::int64_t token) { push(std::max(time, now_), EventKind::Alarm, 0, token); }
+void Network::alarm(Time time, std::int64_t token) {
+    if (free_alarms_.empty()) {
+        free_alarms_.push_back(static_cast<int>(alarms_.size()));
+        alarms_.push_back(0);
+    }
+    const int index = free_alarms_.back();
+    free_alarms_.pop_back();
+    alarms_[static_cast<std::size_t>(index)] = token;
+    push(std::max(time, now_), EventKind::Alarm, index);
+}
 
 RunEnd Network::run(Time until) {
+    look_again();
     for (;;) {
         if (!control_.empty()) return RunEnd::Control;
         // Nothing moves and frames wait for credits: only a frame that moves could return one.
         if (network_events_ == 0 && waiting_frames_ > 0) return RunEnd::Deadlock;
-        if (events_.empty()) return RunEnd::Idle;
-        if (events_.front().time > until) {
+        if (events_.size() == ageing_events_ && (ageing_events_ == 0 || until >= kForever || events_.next_time() > until))
+            return RunEnd::Idle;
+        if (events_.next_time() > until) {
             now_ = std::max(now_, until);
             return RunEnd::Until;
         }
-        const Event event = events_.front();
-        std::pop_heap(events_.begin(), events_.end());
-        events_.pop_back();
+        const Event event = events_.pop();
         now_ = event.time;
-        switch (event.kind) {
-            case EventKind::Wake: {
-                --network_events_;
-                Channel& c = channels_[static_cast<std::size_t>(event.index)];
-                if (c.wake_at != event.time) break;  // an earlier one took its place
-                c.wake_at = -1;
-                try_send(event.index);
-                break;
-            }
-            case EventKind::Arrive:
-                --network_events_;
-                arrive(event.index);
-                break;
-            case EventKind::Timer: {
-                Host& h = hosts_[static_cast<std::size_t>(event.index)];
-                if (h.deadline != event.token) break;
-                h.deadline = -1;
-                if (on_timer) on_timer(event.index);
-                break;
-            }
-            case EventKind::Alarm:
-                control_.push_back({ControlItem::Kind::Alarm, now_, -1, event.token, false, {}});
-                break;
+        happen(event);
+    }
+}
+
+void Network::happen(const Event& event) {
+    switch (event.kind) {
+        case EventKind::Wake: {
+            --network_events_;
+            Channel& c = channels_[static_cast<std::size_t>(event.index)];
+            if (c.wake_at != event.time) return;  // an earlier one took its place
+            c.wake_at = -1;
+            return try_send(event.index);
         }
+        case EventKind::Arrive:
+            --network_events_;
+            return arrive(event.index);
+        case EventKind::Timer: {
+            Host& h = hosts_[static_cast<std::size_t>(event.index)];
+            if (h.deadline != event.time) return;  // set anew or cleared
+            h.deadline = -1;
+            if (on_timer) on_timer(event.index);
+            return;
+        }
+        case EventKind::Alarm:
+            free_alarms_.push_back(event.index);
+            control_.push_back({ControlItem::Kind::Alarm, now_, -1, alarms_[static_cast<std::size_t>(event.index)], false, {}});
+            return;
+        case EventKind::Age:
+            --ageing_events_;
+            return age(event.index);
     }
 }
 
 void Network::set_channel(int index, bool up) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (c.up == up) return;
-    c.up = up;
-    if (up) {
-        c.returning.clear();
-        for (std::size_t v = 0; v < kVls; ++v) c.credits[v] = c.config.credit_bytes - c.held[v];
-        return;
-    }
+    if (up) return c.bring_up();
+    c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) pool_.give(c.flying[i].frame);
     c.stats.lost += c.flying.size() + c.waiting;
     c.flying.clear();
     c.busy_until = now_;
     waiting_frames_ -= c.waiting;
     c.waiting = 0;
+    c.ready = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
         for (std::size_t i = 0; i < c.queues[v].size(); ++i) discard(c.queues[v][i]);
         c.queues[v].clear();
@@ -318,44 +297,6 @@ void Network::set_link(int link, bool up) {
 
 const ChannelStats& Network::stats(int link, int direction) const {
     return channels_[static_cast<std::size_t>(links_.at(static_cast<std::size_t>(link)).at(static_cast<std::size_t>(direction)))].stats;
-}
-
-// Follows who waits for whom: a queue waits for the receive buffer of its channel, which frames hold that wait in
-// queues of the next switch. A way that comes back to itself is the deadlock.
-std::vector<Network::Waiting> Network::deadlock() const {
-    const auto n = channels_.size() * kVls;
-    std::vector<std::vector<std::size_t>> waits(n);
-    for (std::size_t c = 0; c < channels_.size(); ++c)
-        for (std::size_t v = 0; v < kVls; ++v)
-            for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
-                const Frame* f = channels_[c].queues[v][i];
-                if (f->held.channel < 0) continue;
-                auto& to = waits[static_cast<std::size_t>(f->held.channel) * kVls + f->held.vl];
-                if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);
-            }
-    std::vector<int> colour(n, 0);
-    std::vector<std::size_t> way;
-    std::vector<Waiting> cycle;
-    const auto visit = [&](const auto& self, std::size_t at) -> bool {
-        colour[at] = 1;
-        way.push_back(at);
-        for (const std::size_t next : waits[at]) {
-            if (colour[next] == 1) {
-                for (auto it = std::find(way.begin(), way.end(), next); it != way.end(); ++it) {
-                    const Channel& c = channels_[*it / kVls];
-                    cycle.push_back({c.link, c.direction, static_cast<int>(*it % kVls)});
-                }
-                return true;
-            }
-            if (colour[next] == 0 && self(self, next)) return true;
-        }
-        colour[at] = 2;
-        way.pop_back();
-        return false;
-    };
-    for (std::size_t at = 0; at < n; ++at)
-        if (colour[at] == 0 && visit(visit, at)) break;
-    return cycle;
 }
 
 std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {

@@ -4,39 +4,21 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "frame.h"
-#include "ring.h"
+#include "channel.h"
+#include "events.h"
 #include "switch_set.h"
 
 namespace railyard {
 
-constexpr int kVls = 8;
+constexpr Time kForever = (Time{1} << 62) - 1;
 
 enum class RunEnd : int { Idle, Until, Control, Deadlock };
-
-struct ChannelStats {
-    std::uint64_t frames = 0, bytes = 0;
-    Time busy = 0;
-    std::uint64_t lost = 0;          // on the wire or in the queue when the link went down
-    std::uint64_t refused_down = 0;  // sent to a link that was down
-    std::uint64_t refused_full = 0;  // drop-tail queue full
-    std::uint64_t max_queued_bytes = 0;
-    std::array<std::uint64_t, kVls> frames_by_vl{};
-};
-
-struct LinkConfig {
-    std::int64_t rate_bps = 0;
-    Time delay = 0;
-    std::int64_t credit_bytes = 0;       // receive buffer a VL; 0: no flow control, drop-tail
-    std::int64_t queue_bytes = 1 << 20;  // drop-tail limit a VL
-};
 
 class Network : public SwitchSet {
    public:
@@ -52,8 +34,10 @@ class Network : public SwitchSet {
     void clear_timer(int host);
     void alarm(Time time, std::int64_t token);
 
+    // Idle: nothing is left to happen. Ageing alone does not make time pass without a bound: then it is Idle, too.
     RunEnd run(Time until);
     Time now() const override { return now_; }
+    void watch_ageing(int switch_index) override;
 
     // Out of time: one frame through one pipeline. Drop: no result.
     std::vector<std::pair<std::uint32_t, std::string>> process(int switch_index, std::uint32_t port, std::string_view frame);
@@ -79,72 +63,59 @@ class Network : public SwitchSet {
     std::function<void(int host)> on_timer;
 
    private:
-    enum class EventKind : std::uint32_t { Wake, Arrive, Timer, Alarm };
-    struct Event {
-        Time time;
-        std::uint64_t sequence;
-        EventKind kind;
-        int index;
-        std::int64_t token;
-        bool operator<(const Event& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
-    };
-    struct Returning {
-        Time time;
-        int vl;
-        std::int64_t bytes;
-        bool operator<(const Returning& o) const { return time > o.time; }
-    };
-    struct Flying {
-        Time arrival;
-        Frame* frame;
-    };
-    // One direction of a link.
-    struct Channel {
-        LinkConfig config;
-        int link = -1, direction = 0;      // host links: -1, host number
-        int to_switch = -1, to_port = 0;   // or
-        int to_host = -1;
-        int from_switch = -1, from_port = 0;
-        bool up = true;
-        Time busy_until = 0, wake_at = -1;
-        std::array<Ring<Frame*>, kVls> queues;
-        std::array<std::int64_t, kVls> queued{}, credits{}, held{};  // held: in the receiver's buffer
-        std::size_t waiting = 0;
-        std::vector<Returning> returning;  // a heap
-        Ring<Flying> flying;
-        ChannelStats stats;
-        std::string name;
-    };
     struct Host {
         int out = -1;
         Time deadline = -1;
     };
 
-    void push(Time time, EventKind kind, int index, std::int64_t token = 0);
+    void push(Time time, EventKind kind, int index);
+    void happen(const Event& event);
     int new_channel(const LinkConfig& config, const std::string& name);
     void wire(int channel, int switch_index, int port);
-    void enqueue(int channel, Frame* frame);
+    void enqueue(int channel, Frame* frame, bool at_once);
     void wake(Channel& c, int index, Time time);
     void try_send(int index);
     void transmit(int index, int vl);
     void arrive(int index);
+    void deliver(Frame* frame, int host);
     void receive(Frame* frame, int switch_index, std::uint32_t port);
-    void forward(Frame* frame, int switch_index, std::uint32_t port);
-    void release(Held held, Time when);
+    void forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once = true);
+    void after_pass(Switch& sw, int index);
+    void release(const Held& held, Time when);
     void discard(Frame* frame);
     void set_channel(int index, bool up);
 
+    // departures.cpp: egress of programs that look at the queue, and what leaves in several copies.
+    void hold(const Held& held, const Outputs& copies);
+    bool dequeue(int channel, int vl);
+    bool egress(Frame* frame, int switch_index, std::uint32_t port, const QueueRecord& record);
+
+    // ageing.cpp
+    void age(int switch_index);
+    void look_again();
+
     Time now_ = 0;
-    std::uint64_t sequence_ = 0;
-    std::vector<Event> events_;
+    EventQueue events_;
     std::size_t network_events_ = 0;  // of kind Wake and Arrive
+    std::size_t ageing_events_ = 0;
     std::size_t waiting_frames_ = 0;
 
     std::vector<Channel> channels_;
     std::vector<std::array<int, 2>> links_;
     std::vector<Host> hosts_;
     std::vector<std::vector<int>> out_channel_;  // by switch, port
-    Outputs out_;
+    std::vector<std::int64_t> alarms_;           // tokens, by the event's index
+    std::vector<int> free_alarms_;
+    std::vector<Time> age_at_;    // by switch: when it is looked at next; -1: never
+    std::vector<int> unread_;     // switches of aged entries that the control plane has been told of and not read
+    Outputs out_, egress_out_;
+    // Copies of one frame hold its receive buffer together, until the last one has left.
+    struct Share {
+        std::uint32_t copies;
+        Time until;
+    };
+    std::vector<Share> shares_;
+    std::vector<std::int32_t> free_shares_;
     std::uint64_t without_link_ = 0, hops_ = 0;
     Time bin_ = 0;
     int bin_vls_ = kVls;

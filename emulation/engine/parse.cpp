@@ -193,7 +193,7 @@ void Switch::parse(const Frame& frame) {
             if ((error = parse_op(op, frame)) != 0) break;
         if (error == 0) at = transition(state, frame, error);
     }
-    slots_[program_->standard.parser_error] = error;
+    slots_[program_->standard.parser_error] = error & low_mask(32);
 }
 
 }  // namespace railyard

@@ -32,9 +32,8 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
         return {false, 0, header(member(at, "value", where), where)};
     }
     if (op == "dereference_header_stack" || op == "dereference_stack") {
-        const int s = stack(member(member(at, "left", where), "value", where), where);
+        const int s = stack_of_headers(member(member(at, "left", where), "value", where), where);
         const Stack& st = p_.stacks[static_cast<std::size_t>(s)];
-        if (st.of_unions) throw ProgramError(where + ": " + st.name + " is a stack of unions");
         const Operand index = expression(member(at, "right", where), action, code, where, 64);
         if (index.constant && index.value < st.elements.size()) return {false, 0, st.elements[index.value]};
         const HeaderRef out{true, temporary(), st.elements[0]};
@@ -115,7 +114,7 @@ void Compiler::assign_variable(const Json& target, const Json& source, Code& cod
 bool Compiler::header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where) {
     const auto copy = [&](const HeaderRef& to, const HeaderRef& from) {
         const Header &a = p_.headers[static_cast<std::size_t>(to.layout)], &b = p_.headers[static_cast<std::size_t>(from.layout)];
-        if (a.fields.size() != b.fields.size() || a.bytes != b.bytes || a.slots != b.slots) throw ProgramError(where + ": headers of different types assigned");
+        if (!same_type(a, b) || a.slots != b.slots) throw ProgramError(where + ": headers of different types assigned");
         code.push_back({Op::CopyHeader, static_cast<std::uint8_t>((to.dynamic ? 1 : 0) | (from.dynamic ? 2 : 0)),
                         to.dynamic ? to.slot : static_cast<Slot>(to.layout), from.dynamic ? from.slot : static_cast<Slot>(from.layout)});
     };
@@ -175,8 +174,7 @@ bool Compiler::extern_primitive(const std::string& op, const Json& arguments, co
     const auto out = [&](std::size_t i, Instruction instruction, unsigned n) {
         const Json& node = unwrap(arguments[i], where);
         if (node.value("type", "") != "field") throw ProgramError(where + ": the result of '" + op + "' needs a field");
-        const Field f = field(member(node, "value", where), where);
-        written(header(node["value"][0], where), f.name);
+        const Field f = target_field(member(node, "value", where), where);
         instruction.dst = temporary(n);
         code.push_back(instruction);
         store(f, {instruction.dst, 64 * n, n}, code);

@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-constexpr int kMostWeight = 1 << 16;
+constexpr std::int64_t kMostWeight = 1 << 16;  // of a group: it is a list of its choices
 
 }  // namespace
 
@@ -48,8 +48,9 @@ Status Profile::erase(std::int64_t id) {
 Status Profile::set_group(std::int64_t id, const GroupMembers& members) {
     if (spec_.selector == kNone) return Status::Invalid;
     Group group;
+    std::int64_t total = 0;
     for (const auto& [member, weight] : members) {
-        if (weight < 1 || weight > kMostWeight) return Status::Invalid;
+        if (weight < 1 || (total += weight) > kMostWeight) return Status::Invalid;
         const auto at = members_.find(member);
         if (at == members_.end()) return Status::NotFound;
         group.choices.insert(group.choices.end(), static_cast<std::size_t>(weight), &at->second);

@@ -2,6 +2,7 @@
 // A v1model program, resolved at load: every field is a slot, all code one run of instructions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@ class ProgramError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+constexpr unsigned kPortBits = 9;  // v1model's
 constexpr std::uint32_t kDropPort = 511;
 constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
 
@@ -32,6 +34,8 @@ struct Field {
     Slot slot = kNoSlot;
     bool is_signed = false, variable = false;
 };
+
+inline bool same_type(const Field& a, const Field& b) { return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable; }
 
 // One move between a 64-bit word of a header's bytes and a slot. shift > 0: the field lies that far left in the word.
 struct FieldPart {
@@ -55,6 +59,12 @@ struct Header {
     std::vector<int> signed_fields;
     Slot base() const { return static_cast<Slot>(valid + 1); }
 };
+
+// Can one take the other's place?
+inline bool same_type(const Header& a, const Header& b) {
+    return a.metadata == b.metadata && a.max_bytes == b.max_bytes &&
+           std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), b.fields.end(), [](const Field& x, const Field& y) { return same_type(x, y); });
+}
 
 struct Stack {
     std::string name;

@@ -19,6 +19,12 @@ class Ring {
         if (size_ == cells_.size()) grow();
         cells_[(first_ + size_++) & (cells_.size() - 1)] = value;
     }
+    void push_front(T value) {
+        if (size_ == cells_.size()) grow();
+        first_ = (first_ - 1) & (cells_.size() - 1);
+        cells_[first_] = value;
+        ++size_;
+    }
     void pop_front() {
         first_ = (first_ + 1) & (cells_.size() - 1);
         --size_;

@@ -33,6 +33,7 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     clones_.clear();
     digests_.clear();
     program_ = std::move(program);
+    ++epoch_;
     slots_.clear();
     if (program_ == nullptr) return;
     slots_ = program_->image;
@@ -71,6 +72,7 @@ void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> 
 void Switch::save(Frame& frame) {
     if (frame.phv == nullptr) frame.phv = std::make_unique<Phv>();
     frame.phv->slots.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_->cleared_slots));
+    frame.phv->epoch = epoch_;
     frame.phv->parsed = parsed_;
     frame.phv->ingress_length = ingress_length_;
     frame.phv->length = length_;
@@ -105,16 +107,30 @@ void Switch::restore(std::uint64_t list) {
             for (unsigned i = 0; i < limbs(f.bits); ++i) slots_[f.slot + i] = kept_[at++];
 }
 
+void Switch::begin(const Frame& frame, std::uint32_t ingress_port) {
+    std::fill_n(slots_.begin(), program_->cleared_slots, 0);
+    ingress_length_ = length_ = frame.length;
+    truncate_ = 0;
+    slots_[program_->standard.ingress_port] = ingress_port & low_mask(kPortBits);
+    slots_[program_->standard.packet_length] = frame.length;
+}
+
+void Switch::run_to(Part last, Frame* frame, std::uint32_t ingress_port) {
+    if (last >= Part::Parse) {
+        begin(*frame, ingress_port);
+        parse(*frame);
+    }
+    if (last >= Part::Ingress) execute(program_->ingress);
+    if (last >= Part::Egress) execute(program_->egress);
+    if (last >= Part::Deparse) deparse(*frame);
+    pool_.give(frame);
+}
+
 void Switch::run(Frame* frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
     if (program_ == nullptr) return pool_.give(frame);
-    const StandardSlots& s = program_->standard;
     now_ = now;
     passes_ = 0;
-    std::fill_n(slots_.begin(), program_->cleared_slots, 0);
-    ingress_length_ = length_ = frame->length;
-    truncate_ = 0;
-    slots_[s.ingress_port] = ingress_port;
-    slots_[s.packet_length] = frame->length;
+    begin(*frame, ingress_port);
     try {
         ingress_pass(frame, out, defer);
         if (!later_.empty()) drain(out, defer);
@@ -125,7 +141,7 @@ void Switch::run(Frame* frame, std::uint32_t ingress_port, Time now, Outputs& ou
 }
 
 void Switch::egress(Frame* frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out) {
-    if (program_ == nullptr || !frame->pending || frame->phv->slots.size() != program_->cleared_slots)
+    if (program_ == nullptr || !frame->pending || frame->phv->epoch != epoch_)
         return pool_.give(frame);  // of a program that is gone
     now_ = now;
     passes_ = 0;
@@ -151,28 +167,26 @@ void Switch::drain(Outputs& out, bool defer) {
         later_.pop_front();
         load(*next.frame);
         next.frame->pending = false;
-        if (!next.to_ingress) {
-            egress_pass(next.frame, next.port, {now_, now_, 0, 0}, out, defer);
-        } else if (++passes_ > kMostPasses) {
+        if (next.counts && ++passes_ > kMostPasses) {
             pool_.give(next.frame);
-            throw std::runtime_error("switch " + name_ + ": a frame was resubmitted or recirculated " + std::to_string(kMostPasses) +
-                                     " times and still does not leave; program " + program_->name + " must end its rounds");
-        } else {
-            ingress_pass(next.frame, out, defer);
+            throw std::runtime_error("switch " + name_ + ": a frame was resubmitted, recirculated or cloned by egress " + std::to_string(kMostPasses) +
+                                     " times and there is no end to it; program " + program_->name + " must end its rounds");
         }
+        if (next.to_ingress) ingress_pass(next.frame, out, defer);
+        else egress_pass(next.frame, next.port, {now_, now_, 0, 0}, out, defer);
     }
 }
 
 // A copy for each replica, to egress as the slots are now. The frame still has the bytes it came with.
-void Switch::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer) {
+void Switch::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer, bool counts) {
     const StandardSlots& s = program_->standard;
     for (const Replica& r : replicas) {
-        slots_[s.egress_rid] = r.rid;
+        slots_[s.egress_rid] = r.rid & low_mask(16);
         Frame* copy = pool_.take(frame.data(), frame.length);
         copy->vl = static_cast<std::uint8_t>(slots_[s.priority]);
         save(*copy);
         if (defer) out.push_back({r.port, copy});
-        else later_.push_back({copy, r.port, false});
+        else later_.push_back({copy, r.port, false, counts});
     }
 }
 
@@ -182,13 +196,14 @@ void Switch::clone_ingress(const Frame& frame, const Clone& clone, Outputs& out,
     const auto parsed = parsed_;
     const auto length = length_;
     const auto port = slots_[s.ingress_port];
-    keep(asked_.clone_fields);
+    const auto fields = asked_.clone_fields;  // before the parser asks for something else
+    keep(fields);
     // The frame as it came: parsed again, with the metadata that the list names and no other.
     std::fill_n(slots_.begin(), program_->cleared_slots, 0);
     slots_[s.ingress_port] = port;
     parse(frame);
     std::fill_n(slots_.begin(), program_->metadata_slots, 0);
-    restore(asked_.clone_fields);
+    restore(fields);
     slots_[s.instance_type] = kIngressClone;
     length_ = ingress_length_;
     truncate_ = clone.truncate;
@@ -277,11 +292,11 @@ void Switch::egress_pass(Frame* frame, std::uint32_t port, const QueueRecord& qu
         slots_[s.deq_timedelta] = (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
         slots_[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
     }
-    slots_[s.qid] = frame->vl;
+    slots_[s.qid] = frame->vl & low_mask(5);
     // v1model: egress_spec starts anew, so that only egress itself can drop from here on.
-    slots_[s.egress_port] = port;
+    slots_[s.egress_port] = port & low_mask(kPortBits);
     slots_[s.egress_spec] = 0;
-    slots_[s.packet_length] = length_;
+    slots_[s.packet_length] = length_ & low_mask(32);
     asked_ = {};
     try {
         execute(program_->egress);
@@ -300,7 +315,7 @@ void Switch::egress_pass(Frame* frame, std::uint32_t port, const QueueRecord& qu
             restore(asked_.clone_fields);
             slots_[s.instance_type] = kEgressClone;
             truncate_ = clone->second.truncate;
-            copy_out(*frame, clone->second.replicas, out, defer);
+            copy_out(*frame, clone->second.replicas, out, defer, true);
             truncate_ = truncate;
             std::copy(metadata.begin(), metadata.end(), slots_.begin());
         }

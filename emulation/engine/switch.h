@@ -63,6 +63,10 @@ class Switch {
     void ingress(Frame* frame, std::uint32_t ingress_port, Time now, Outputs& out) { run(frame, ingress_port, now, out, true); }
     void egress(Frame* frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
 
+    // For a profile: only so far along the way of a frame without copies; the frame goes back to the pool.
+    enum class Part { Copy, Parse, Ingress, Egress, Deparse };
+    void run_to(Part last, Frame* frame, std::uint32_t ingress_port);
+
     // Digests that frames asked for since the last look, in order.
     std::vector<Digest>& digests() { return digests_; }
     std::function<void(const std::string&)> on_log;  // log_msg; unset: not even formatted
@@ -107,16 +111,18 @@ class Switch {
         Frame* frame;
         std::uint32_t port;
         bool to_ingress;
+        bool counts = to_ingress;  // a frame that breeds such for ever never leaves
     };
 
     // switch.cpp: from place to place
+    void begin(const Frame& frame, std::uint32_t ingress_port);
     void run(Frame* frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
     void drain(Outputs& out, bool defer);
     void ingress_pass(Frame* frame, Outputs& out, bool defer);
     void egress_pass(Frame* frame, std::uint32_t port, const QueueRecord& queue, Outputs& out, bool defer);
     bool ingress_requests(Frame* frame, Outputs& out, bool defer);
     void clone_ingress(const Frame& frame, const Clone& clone, Outputs& out, bool defer);
-    void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer);
+    void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer, bool counts = false);
     void again(Frame* frame, std::uint64_t list, Instance instance, std::uint64_t length);
     void digest(std::uint64_t id);
     void keep(std::uint64_t list);
@@ -165,6 +171,7 @@ class Switch {
     std::uint32_t cpu_port_;
     FramePool& pool_;
     std::shared_ptr<const Program> program_;
+    std::uint64_t epoch_ = 0;  // programs set so far
     std::vector<Table> tables_;
     std::vector<std::unique_ptr<Profile>> profiles_;
     std::vector<Counter> counters_;

@@ -37,6 +37,8 @@ class SwitchSet {
     Switch& switch_at(int at) { return *switches_.at(static_cast<std::size_t>(at)); }
     std::size_t switch_count() const { return switches_.size(); }
 
+    FramePool& pool() { return pool_; }
+
     virtual Time now() const = 0;
     virtual void packet_out(int switch_index, std::string_view frame) = 0;
     // An entry's time-out was set or changed: whoever carries the frames looks after ageing.

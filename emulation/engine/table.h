@@ -58,6 +58,9 @@ class Table {
     EntrySpec default_entry() const;
     std::size_t size() const { return live_; }
     const TableSpec& spec() const { return spec_; }
+    // Are entries refused any change? A program that has some does not say so of them; its p4info does.
+    bool constant() const { return constant_; }
+    void set_constant(bool constant) { constant_ = constant; }
 
     // Is there more to a hit than its action: something kept beside the entry, or a profile?
     bool attended() const { return attended_; }
@@ -79,6 +82,7 @@ class Table {
     std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match, int priority) const;
 
     // Ageing. ttl 0: never.
+    // Longer than the largest time apart from `now` is for ever.
     Status set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now);
     Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;
     Time next_ageing() const;           // the soonest moment an entry may be due; -1: none
@@ -116,6 +120,7 @@ class Table {
     const Program& program_;
     const TableSpec& spec_;
     Profile* profile_;
+    bool constant_ = spec_.const_entries;
     bool masked_ = false, single_ = false, attended_ = false;
     Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;

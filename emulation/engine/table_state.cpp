@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a table says of itself, and what is kept beside its entries: counters, meters, ages.
 #include <algorithm>
+#include <limits>
 
 #include "table.h"
 
 namespace railyard {
+
+namespace {
+
+constexpr Time kLongest = std::numeric_limits<Time>::max() / 2;  // so that it can be added to the time of any hit
+
+}  // namespace
 
 EntrySpec Table::default_entry() const {
     EntrySpec entry;
@@ -72,7 +79,7 @@ Status Table::set_ttl(const std::vector<MatchValue>& match, int priority, Time t
     const int at = find(match, priority);
     if (at == kNone) return Status::NotFound;
     if (!spec_.ageing || ttl < 0) return Status::Invalid;
-    ages_[static_cast<std::size_t>(at)] = {ttl, now, false};
+    ages_[static_cast<std::size_t>(at)] = {ttl > kLongest ? 0 : ttl, now, false};
     return Status::Ok;
 }
 

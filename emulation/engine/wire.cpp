@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire.h"
 
-#include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,15 +18,12 @@ namespace railyard {
 namespace {
 
 constexpr std::size_t kBatch = 64;                // frames received, or sent, before anything else gets its turn
-constexpr std::uint32_t kMostPort = 65535;
 constexpr std::size_t kRingBytes = 2 << 20;       // of a port, unless there are many:
 constexpr std::size_t kAllRingBytes = 256 << 20;  // kernel memory that cannot be swapped
 constexpr std::size_t kLeastRingBytes = 256 << 10;
 constexpr std::size_t kMostControl = 10'000;      // packet-ins beyond these are dropped: nobody reads them
-constexpr std::size_t kMostMessages = 10'000;
 constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
 constexpr Time kNever = std::numeric_limits<Time>::max();
-constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
 
 std::int64_t clock_nanoseconds() {
     timespec t{};
@@ -48,17 +43,6 @@ void signal_event(int fd) {
 void clear_event(int fd) {
     std::uint64_t count;
     [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
-}
-
-unsigned mtu_of(const std::string& interface) {
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    require(fd >= 0, "a socket");
-    ifreq request{};
-    interface.copy(request.ifr_name, IFNAMSIZ - 1);
-    const int result = ioctl(fd, SIOCGIFMTU, &request);
-    close(fd);
-    require(result == 0, "the MTU of interface " + interface);
-    return static_cast<unsigned>(request.ifr_mtu);
 }
 
 }  // namespace
@@ -84,24 +68,6 @@ int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
     return index;
 }
 
-void Wire::add_port(int switch_index, std::uint32_t port, const std::string& interface) {
-    const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
-    auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
-    if (port > kMostPort) throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
-    if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
-    if (port < numbers.size() && numbers[port] >= 0) throw std::invalid_argument(what + ": the port is taken");
-    for (const auto& other : ports_)
-        if (other->interface == interface) throw std::invalid_argument(what + ": the interface is a port already");
-    if (if_nametoindex(interface.c_str()) == 0) throw std::invalid_argument(what + ": there is no such interface");
-    if (port >= numbers.size()) numbers.resize(port + 1, -1);
-    numbers[port] = static_cast<int>(ports_.size());
-    auto made = std::make_unique<Port>();
-    made->switch_index = switch_index;
-    made->number = port;
-    made->interface = interface;
-    ports_.push_back(std::move(made));
-}
-
 void Wire::start() {
     if (thread_.joinable()) throw std::logic_error("the wire runs already");
     const std::size_t share = kAllRingBytes / std::max<std::size_t>(1, ports_.size());
@@ -111,13 +77,14 @@ void Wire::start() {
             port->in = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_in.pcap");
             port->out = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_out.pcap");
         }
-        attach(*port, static_cast<int>(if_nametoindex(port->interface.c_str())), mtu_of(port->interface));
+        attach(*port);
     }
     links_.open();
     on_links();
+    control_.clear();  // that a port is up at the start is no news, that it is down is:
     for (const auto& port : ports_)
-        if (!port->up) say("warning", "port " + std::to_string(port->number) + " (" + port->interface + ") is down");
-    control_.clear();  // how things stand at the start is no news
+        if (!port->up) control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
+    if (!control_.empty()) signal_event(events_);
     for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken)}) {
         epoll_event event{};
         event.events = EPOLLIN;
@@ -139,58 +106,6 @@ void Wire::stop() {
         port->in.reset();
         port->out.reset();
     }
-}
-
-// -- interfaces
-
-void Wire::attach(Port& port, int ifindex, unsigned mtu) {
-    try {
-        port.socket.open(ifindex, mtu, ring_bytes_);
-    } catch (const std::system_error& error) {
-        throw std::system_error(error.code(), "port " + std::to_string(port.number) + " (" + port.interface + ")");
-    }
-    port.ifindex = ifindex;
-    port.mtu = mtu;
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
-    require(epoll_ctl(epoll_, EPOLL_CTL_ADD, port.socket.fd(), &event) == 0, "epoll");
-}
-
-void Wire::detach(Port& port) {
-    port.stats.missed += port.socket.take_missed();
-    port.socket.close();  // epoll forgets it
-    port.ifindex = -1;
-    port.blocked = false;
-    clear(port);
-}
-
-void Wire::set_up(Port& port, bool up) {
-    if (port.up == up) return;
-    port.up = up;
-    if (!up) clear(port);
-    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number, up, {}});
-}
-
-void Wire::on_links() {
-    for (const LinkChange& change : links_.read())
-        for (const auto& port : ports_) {
-            const bool same = port->ifindex == change.ifindex;
-            if (same && change.gone) {
-                set_up(*port, false);
-                detach(*port);
-            } else if (same || (port->ifindex < 0 && !change.gone && port->interface == change.name)) {
-                try {
-                    if (same && change.mtu > port->mtu) detach(*port);  // its ring has no room for the longer frames
-                    if (port->ifindex < 0) attach(*port, change.ifindex, change.mtu);
-                    set_up(*port, change.up);
-                } catch (const std::system_error& error) {  // gone again, for one
-                    say("warning", error.what());
-                    detach(*port);
-                    set_up(*port, false);
-                }
-            }
-        }
 }
 
 // -- frames
@@ -390,10 +305,7 @@ void Wire::sent(Port& port, std::size_t count) {
 void Wire::block(Port& port, bool blocked) {
     if (port.blocked == blocked) return;
     port.blocked = blocked;
-    epoll_event event{};
-    event.events = blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
-    epoll_ctl(epoll_, EPOLL_CTL_MOD, port.socket.fd(), &event);
+    watch(port, EPOLL_CTL_MOD);
 }
 
 void Wire::clear(Port& port) {
@@ -444,55 +356,6 @@ void Wire::look_for_aged() {
         const Time soonest = sw.next_ageing();
         if (soonest >= 0) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
     }
-}
-
-// -- what people and programs ask
-
-Wire::Port& Wire::port_at(int switch_index, std::uint32_t port) {
-    const auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
-    if (port >= numbers.size() || numbers[port] < 0) throw std::invalid_argument("there is no port " + std::to_string(port));
-    return *ports_[static_cast<std::size_t>(numbers[port])];
-}
-
-bool Wire::up(int switch_index, std::uint32_t port) {
-    const std::lock_guard hold(mutex_);
-    return port_at(switch_index, port).up;
-}
-
-WireStats Wire::stats(int switch_index, std::uint32_t number) {
-    const std::lock_guard hold(mutex_);
-    Port& port = port_at(switch_index, number);
-    port.stats.missed += port.socket.take_missed();
-    return port.stats;
-}
-
-std::vector<std::pair<std::string, std::string>> Wire::take_messages() {
-    const std::lock_guard hold(mutex_);
-    return std::exchange(messages_, {});
-}
-
-void Wire::say(const char* level, std::string text) {
-    if (messages_.size() < kMostMessages) messages_.emplace_back(level, std::move(text));
-}
-
-void Wire::too_long(Port& port, std::size_t bytes) {
-    port.stats.too_long += 1;
-    if (std::exchange(port.told_too_long, true)) return;
-    say("warning", "port " + std::to_string(port.number) + " (" + port.interface + "): a frame of " + std::to_string(bytes) +
-                       " bytes does not fit the MTU of " + std::to_string(port.mtu) +
-                       " and is dropped, as all like it will be; raise the MTU, or turn off segmentation offload where it"
-                       " comes from (ethtool -K INTERFACE tso off gso off)");
-}
-
-void Wire::dump_frame(const char* what, const Port& port, std::string_view frame) {
-    static const char* const kDigits = "0123456789abcdef";
-    std::string text = switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": " + what + " port " +
-                       std::to_string(port.number) + " (" + port.interface + "), " + std::to_string(frame.size()) + " bytes:";
-    for (const char c : frame.substr(0, dump_bytes_)) {
-        const auto byte = static_cast<unsigned char>(c);
-        text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-    say("info", std::move(text));
 }
 
 }  // namespace railyard

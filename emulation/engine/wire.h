@@ -68,6 +68,9 @@ class Wire : public SwitchSet {
     std::vector<std::pair<std::string, std::string>> take_messages();
 
    private:
+    // What epoll names a descriptor by.
+    static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
+
     struct Port {
         int switch_index;
         std::uint32_t number;
@@ -88,7 +91,9 @@ class Wire : public SwitchSet {
     void run();
     void on_port(std::size_t at, std::uint32_t events);
     void on_links();
+    void attach(Port& port);
     void attach(Port& port, int ifindex, unsigned mtu);
+    void watch(Port& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
     void detach(Port& port);
     void set_up(Port& port, bool up);
     void receive(Port& port);
@@ -108,6 +113,7 @@ class Wire : public SwitchSet {
     void look_for_aged();
     void say(const char* level, std::string text);
     void dump_frame(const char* what, const Port& port, std::string_view frame);
+    std::string name_of(const Port& port) const;
     Port& port_at(int switch_index, std::uint32_t port);
 
     std::int64_t zero_;

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same, of a program that does.
 #define READS_QUEUE
-#include "include/copies.p4"
+#include "include/departures.p4"
