@@ -25,7 +25,10 @@ class Arbitration(Generic[Client]):
         self.primary: Client | None = None
 
     def update(self, client: Client, election_id: int | None) -> list[Client]:
-        """Enter or re-enter with an election id (None: only ever a backup)."""
+        """Enter or re-enter with an election id (None: only ever a backup).
+
+        All are told of whoever becomes or stays primary, the primary last; of a backup's update only itself.
+        """
         if election_id is not None:
             for other, used in self._elections.items():
                 if used == election_id and other is not client:
@@ -35,8 +38,6 @@ class Arbitration(Generic[Client]):
                     )
         self._elections[client] = election_id
         if election_id is not None and (self.highest is None or election_id >= self.highest):
-            if self.primary is client and self.highest == election_id:
-                return [client]  # nothing changed: an answer to the sender, no news to the others
             self.primary, self.highest = client, election_id
             return [*(other for other in self._elections if other is not client), client]
         if self.primary is client:

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One switch as P4Runtime sees it: its pipeline configurations, and which controllers it listens to."""
+"""One switch as P4Runtime sees it: its pipeline configurations, batches of writes, and its roles."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import final
 
 from finsy.proto import U128, p4r, rpc_code
 
 from emulation import _engine
 from emulation.errors import ProgramError
-from emulation.p4runtime.arbitration import Arbitration
-from emulation.p4runtime.pipeline import Pipelines
+from emulation.p4runtime.clock import Clock
+from emulation.p4runtime.digests import Publish
+from emulation.p4runtime.pipeline import Pipeline, Pipelines
+from emulation.p4runtime.reconcile import carried_over, write_back
+from emulation.p4runtime.roles import Role, entity_id
 from emulation.p4runtime.status import Refusal, batch_status
 from emulation.p4runtime.target import Target
 
@@ -17,6 +21,9 @@ __all__ = ["Device"]
 
 _Action = p4r.SetForwardingPipelineConfigRequest
 _Response = p4r.GetForwardingPipelineConfigRequest
+_Write = p4r.WriteRequest
+_UPDATES_AT_ONCE = 64
+_Cookie = p4r.ForwardingPipelineConfig.Cookie
 
 
 @final
@@ -27,7 +34,7 @@ class _Staged:
     frame reaches; the commit replays them.
     """
 
-    def __init__(self, target: Target, cookie: p4r.ForwardingPipelineConfig.Cookie | None) -> None:
+    def __init__(self, target: Target, cookie: _Cookie | None) -> None:
         self.target = target
         self.cookie = cookie
         self.written: list[p4r.Update] = []
@@ -35,16 +42,26 @@ class _Staged:
 
 @final
 class Device:
-    """Every method wants the engine's lock held."""
+    """Every method wants the server's lock held. `publish` takes what controllers are told unasked."""
 
-    def __init__(self, device_id: int, network: _engine.Network, switch: int, pipelines: Pipelines) -> None:
+    def __init__(
+        self,
+        device_id: int,
+        network: _engine.SwitchSet,
+        switch: int,
+        pipelines: Pipelines,
+        clock: Clock,
+    ) -> None:
         self.id = device_id
         self.switch = switch
         self._network = network
         self._pipelines = pipelines
-        self._roles: dict[str, Arbitration[Hashable]] = {}
+        self._clock = clock
+        self.publish: Publish = lambda id, message: None
+        self._down: set[int] = set()
+        self._roles: dict[str, Role] = {}
         self._committed: Target | None = None
-        self._cookie: p4r.ForwardingPipelineConfig.Cookie | None = None
+        self._cookie: _Cookie | None = None
         self._staged: _Staged | None = None
 
     @property
@@ -52,32 +69,47 @@ class Device:
         """The configuration that frames meet; None before the first commit."""
         return self._committed
 
-    # -- arbitration
+    # -- roles
 
-    def role(self, name: str) -> Arbitration[Hashable]:
-        """The arbitration of a role; a role exists from its first controller on."""
-        return self._roles.setdefault(name, Arbitration())
+    def role(self, name: str) -> Role:
+        """A role exists from its first controller on."""
+        role = self._roles.get(name)
+        if role is None:
+            role = self._roles[name] = Role(name)
+        return role
 
     @property
-    def primaries(self) -> list[Hashable]:
-        """The primary of every role that has one."""
-        return [role.primary for role in self._roles.values() if role.primary is not None]
+    def roles(self) -> list[Role]:
+        """All that there are."""
+        return list(self._roles.values())
 
-    def _require_primary(self, request: p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest) -> None:
-        if request.role and request.role not in self._roles:
-            raise Refusal(rpc_code.NOT_FOUND, f"device {self.id} has no role {request.role!r}")
+    def _known_role(self, name: str) -> Role:
+        if name and name not in self._roles:
+            raise Refusal(rpc_code.NOT_FOUND, f"device {self.id} has no role {name!r}")
+        return self.role(name)
+
+    def _require_primary(self, request: p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest) -> Role:
+        role = self._known_role(request.role)
         election_id = U128.decode(request.election_id) if request.HasField("election_id") else None
-        if not self.role(request.role).is_primary(election_id):
+        if not role.arbitration.is_primary(election_id):
             raise Refusal(
                 rpc_code.PERMISSION_DENIED,
                 f"device {self.id}: election id {election_id} is not the primary's",
             )
+        return role
+
+    def primary_changed(self) -> None:
+        """Another controller has become primary of a role."""
+        if self._committed is not None:
+            self._committed.digests.primary_changed()
 
     # -- pipeline configuration
 
     def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """SetForwardingPipelineConfig. A refused request leaves what was configured as it was."""
-        self._require_primary(request)
+        role = self._require_primary(request)
+        if not role.may_push_pipeline:
+            raise Refusal(rpc_code.PERMISSION_DENIED, f"role {role.name!r} may not set the pipeline")
         action = request.action
         if action == _Action.COMMIT:
             if request.HasField("config"):
@@ -86,9 +118,12 @@ class Device:
                 )
             self._commit_staged()
             return
-        if action == _Action.RECONCILE_AND_COMMIT:
-            raise Refusal(rpc_code.UNIMPLEMENTED, "RECONCILE_AND_COMMIT is not supported")
-        if action not in (_Action.VERIFY, _Action.VERIFY_AND_SAVE, _Action.VERIFY_AND_COMMIT):
+        if action not in (
+            _Action.VERIFY,
+            _Action.VERIFY_AND_SAVE,
+            _Action.VERIFY_AND_COMMIT,
+            _Action.RECONCILE_AND_COMMIT,
+        ):
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown action {action}")
         if not request.HasField("config"):
             raise Refusal(rpc_code.INVALID_ARGUMENT, "the request has no config")
@@ -97,29 +132,50 @@ class Device:
         except ProgramError as error:
             raise Refusal(rpc_code.INVALID_ARGUMENT, str(error)) from error
         cookie = request.config.cookie if request.config.HasField("cookie") else None
-        if action == _Action.VERIFY_AND_COMMIT:
-            self._network.set_program(self.switch, pipeline.program)
-            self._committed = Target(self._network, self.switch, pipeline)
-            self._cookie, self._staged = cookie, None
-        elif action == _Action.VERIFY_AND_SAVE:
-            aside = _engine.Network()
-            switch = aside.add_switch(f"device {self.id}, saved configuration")
-            aside.set_program(switch, pipeline.program)
-            self._staged = _Staged(Target(aside, switch, pipeline), cookie)
+        if action == _Action.VERIFY_AND_SAVE:
+            self._staged = _Staged(self._aside(pipeline), cookie)
+        elif action == _Action.VERIFY_AND_COMMIT:
+            with self._frames_held():
+                self._commit(pipeline, cookie)
+        elif action == _Action.RECONCILE_AND_COMMIT:
+            self._reconcile(pipeline, cookie)
+
+    def _aside(self, pipeline: Pipeline) -> Target:
+        """A switch that no frame reaches."""
+        network = _engine.Network()
+        switch = network.add_switch(f"device {self.id}, aside")
+        return self._start(network, switch, pipeline)
+
+    def _start(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> Target:
+        network.set_program(switch, pipeline.program)
+        return Target(network, switch, pipeline, down=self._down, clock=self._clock, publish=self.publish)
+
+    def _commit(self, pipeline: Pipeline, cookie: _Cookie | None) -> Target:
+        target = self._start(self._network, self.switch, pipeline)
+        self._committed, self._cookie, self._staged = target, cookie, None
+        return target
 
     def _commit_staged(self) -> None:
         staged = self._staged
         if staged is None:
             raise Refusal(rpc_code.NOT_FOUND, f"device {self.id}: no configuration was saved")
-        pipeline = staged.target.pipeline
-        self._network.set_program(self.switch, pipeline.program)
-        target = Target(self._network, self.switch, pipeline)
-        for update in staged.written:
-            target.write(update)
-        self._committed, self._cookie, self._staged = target, staged.cookie, None
+        with self._frames_held():
+            target = self._commit(staged.target.pipeline, staged.cookie)
+            for update in staged.written:
+                target.write(update)
+
+    def _reconcile(self, pipeline: Pipeline, cookie: _Cookie | None) -> None:
+        """Tried on a switch that no frame reaches, then done between two frames."""
+        old = self._committed
+        kept = carried_over(old, pipeline) if old else []
+        write_back(self._aside(pipeline), kept, old and old.pipeline)
+        with self._frames_held():
+            write_back(self._commit(pipeline, cookie), kept, old and old.pipeline)
 
     def get_pipeline(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
         """GetForwardingPipelineConfig; `config` is unset while there is none."""
+        if response_type not in _Response.ResponseType.values():
+            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown response type {response_type}")
         response = p4r.GetForwardingPipelineConfigResponse()
         target = self._target
         if target is None:
@@ -150,31 +206,103 @@ class Device:
     # -- entities
 
     def write(self, request: p4r.WriteRequest) -> None:
-        """Attempt every update, in order; a BatchRefusal tells which failed."""
-        self._require_primary(request)
+        """Carry out updates, in order; a BatchRefusal tells which failed."""
+        role = self._require_primary(request)
         target = self._configured()
-        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-            raise Refusal(rpc_code.UNIMPLEMENTED, "only CONTINUE_ON_ERROR is supported")
-        refused: dict[int, Refusal] = {}
-        for position, update in enumerate(request.updates):
-            try:
-                target.write(update)
-            except Refusal as refusal:
-                refused[position] = refusal
-            else:
-                if self._staged:
-                    self._staged.written.append(update)
+        if request.atomicity == _Write.CONTINUE_ON_ERROR:
+            refused = self._write_each(target, role, request.updates)
+        elif request.atomicity in (_Write.ROLLBACK_ON_ERROR, _Write.DATAPLANE_ATOMIC):
+            refused = self._write_all_or_none(target, role, request.updates)
+        else:
+            raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown atomicity {request.atomicity}")
+        if self._staged:
+            done = (one for position, one in enumerate(request.updates) if position not in refused)
+            self._staged.written.extend(done)
         if refused:
             raise batch_status("updates", len(request.updates), refused)
 
-    def read(self, wanted: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], Refusal | None]:
-        """What the valid requests select, and the refusal of the others."""
+    def _write_each(self, target: Target, role: Role, updates: Sequence[p4r.Update]) -> dict[int, Refusal]:
+        """Frames pass now and then, but not inside an update."""
+        refused: dict[int, Refusal] = {}
+        for start in range(0, len(updates), _UPDATES_AT_ONCE):
+            with self._frames_held():
+                for position, update in enumerate(updates[start : start + _UPDATES_AT_ONCE], start):
+                    try:
+                        if role.config is not None:
+                            _check_role(role, update)
+                        target.write(update)
+                    except Refusal as refusal:
+                        refused[position] = refusal
+        return refused
+
+    def _write_all_or_none(
+        self, target: Target, role: Role, updates: Sequence[p4r.Update]
+    ) -> dict[int, Refusal]:
+        """No frame passes before the last update, or before all are undone: DATAPLANE_ATOMIC and less."""
+        undo: list[p4r.Update] = []
+        with self._frames_held():
+            for position, update in enumerate(updates):
+                try:
+                    _check_role(role, update)
+                    inverse = target.inverse(update)
+                    target.write(update)
+                except Refusal as refusal:
+                    for one in reversed(undo):
+                        target.write(one)
+                    why = f"undone or not tried, because update {position} failed"
+                    others = dict.fromkeys(range(len(updates)), Refusal(rpc_code.ABORTED, why))
+                    return {**others, position: refusal}
+                undo.extend(inverse)
+        return {}
+
+    @contextmanager
+    def _frames_held(self) -> Iterator[None]:
+        """No frame passes the switch meanwhile."""
+        self._network.lock()
+        try:
+            yield
+        finally:
+            self._network.unlock()
+
+    def read(
+        self, wanted: Sequence[p4r.Entity], role_name: str = ""
+    ) -> tuple[list[p4r.Entity], Refusal | None]:
+        """What the valid requests select of a role's entities, and the refusal of the others."""
+        role = self._known_role(role_name)
         target = self._configured()
         found: list[p4r.Entity] = []
         refused: dict[int, Refusal] = {}
         for position, entity in enumerate(wanted):
             try:
-                found.extend(target.read(entity))
+                found += target.read(entity)
             except Refusal as refusal:
                 refused[position] = refusal
+        if role.config is not None:
+            found = [entity for entity in found if role.has(entity_id(entity))]
         return found, batch_status("requests", len(wanted), refused) if refused else None
+
+    # -- what the engine has to say
+
+    def digest(self, handle: int, fields: bytes) -> None:
+        """A digest message of the program; dropped without a committed configuration."""
+        if self._committed is not None:
+            self._committed.digests.learn(handle, fields)
+
+    def idle(self, handle: int) -> None:
+        """Entries of a table have been idle for their timeouts."""
+        if self._committed is not None:
+            self._committed.idle(handle)
+
+    def port_changed(self, port: int, up: bool) -> None:
+        """A port has gone up or down."""
+        (self._down.discard if up else self._down.add)(port)
+        with self._frames_held():
+            for target in (self._committed, self._staged.target if self._staged else None):
+                if target is not None:
+                    target.port_changed(port)
+
+
+def _check_role(role: Role, update: p4r.Update) -> None:
+    id = entity_id(update.entity)
+    if not role.has(id):
+        raise Refusal(rpc_code.PERMISSION_DENIED, f"id {id} is not of role {role.name!r}")

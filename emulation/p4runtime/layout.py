@@ -1,52 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and actions resolved once, so that an update is decoded without a search by name.
+"""What a pipeline holds, resolved once, so that an update is decoded without a search by name."""
 
-The engine takes a key as one (value, extra, prefix) a field, in the program's order: extra is the mask of a
-ternary field or the high end of a range, prefix the length of an LPM field; an optional field has prefix 1
-when it is asked for.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from finsy.proto import p4r, rpc_code
+from finsy.proto import p4i, p4r, rpc_code
 
+from emulation.p4runtime.bytestrings import canonical, fitting, unsigned
+from emulation.p4runtime.match import Key, KeyLayout
 from emulation.p4runtime.status import Refusal
+from emulation.p4runtime.values import Number, ValueType
 
-__all__ = ["ActionLayout", "Key", "KeyLayout", "Parameter", "TableLayout", "canonical", "unsigned"]
-
-Key = tuple[bytes, bytes, int]
+__all__ = [
+    "ActionLayout",
+    "ArrayLayout",
+    "DigestLayout",
+    "MeterLayout",
+    "Parameter",
+    "ProfileLayout",
+    "RegisterLayout",
+    "TableLayout",
+    "ValueSetLayout",
+]
 
 _INVALID = rpc_code.INVALID_ARGUMENT
-_ZERO = b"\x00"
-
-
-def canonical(value: bytes) -> bytes:
-    """The shortest bytestring of the same unsigned number."""
-    return value.lstrip(_ZERO) or _ZERO
-
-
-def fitting(value: bytes, bits: int) -> bytes | None:
-    """The bytestring without zero bytes too many; None if it is empty or its number needs more bits."""
-    size = len(value)
-    if size and size * 8 <= bits:
-        return value
-    if not size or int.from_bytes(value) >> bits:
-        return None
-    return value[-((bits + 7) // 8) :]
-
-
-def unsigned(value: bytes, bits: int, what: str) -> bytes:
-    """The bytestring of an unsigned number of at most `bits` bits; OUT_OF_RANGE, naming `what`, if not.
-
-    P4Runtime specification, "Bytestrings".
-    """
-    fits = fitting(value, bits)
-    if fits is None:
-        reason = f"0x{value.hex()} does not fit in {bits} bits" if value else "an empty bytestring"
-        raise Refusal(rpc_code.OUT_OF_RANGE, f"{what}: {reason}")
-    return fits
 
 
 @final
@@ -113,126 +91,106 @@ class ActionLayout:
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyLayout:
-    """One field of a table's key. `position` is its place in the program's key.
+class ArrayLayout:
+    """An indexed counter."""
 
-    `masked`: an optional field that the program holds as a ternary one, which is how p4c writes it.
+    id: int
+    name: str
+    handle: int
+    size: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegisterLayout:
+    """A register. `type` is None where the p4info gives its cells a type that is no plain number."""
+
+    id: int
+    name: str
+    handle: int
+    size: int
+    type: Number | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeterLayout:
+    """An indexed meter of `size` cells, or the direct one of a table. `type` is a p4i.MeterSpec.Type."""
+
+    id: int
+    name: str
+    handle: int
+    size: int
+    type: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DigestLayout:
+    """A digest. `handle` is the engine's."""
+
+    id: int
+    name: str
+    handle: int
+    type: ValueType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ValueSetLayout:
+    """A parser's value set of at most `size` members."""
+
+    id: int
+    name: str
+    handle: int
+    size: int
+    keys: tuple[KeyLayout, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProfileLayout:
+    """An action profile or selector. Sizes count weights, or members where `by_members`; 0: no limit.
+
+    `actions` are those of its tables, which must be the same for all.
     """
 
     id: int
     name: str
-    match: str
-    bits: int
-    position: int
-    table: str
-    masked: bool = False
+    handle: int
+    selector: bool
+    size: int
+    max_group_size: int
+    by_members: bool
+    max_member_weight: int
+    weights_disallowed: bool
+    actions: Mapping[int, ActionLayout]
 
     @property
     def what(self) -> str:
         """How messages name it."""
-        return f"table {self.table!r}, field {self.name!r}"
+        return f"action {'selector' if self.selector else 'profile'} {self.name!r}"
 
-    @property
-    def wildcard(self) -> Key | None:
-        """The key that matches everything; None for an exact field, which has none."""
-        if self.match == "exact":
-            return None
-        if self.match == "range":
-            return (_ZERO, self.ones, 0)
-        if self.match == "ternary" or self.masked:
-            return (_ZERO, _ZERO, 0)
-        return (_ZERO, b"", 0)
-
-    @property
-    def ones(self) -> bytes:
-        """The largest number of the field."""
-        return ((1 << self.bits) - 1).to_bytes((self.bits + 7) // 8)
-
-    def decode(self, sent: p4r.FieldMatch) -> Key:
-        """The engine's form of one field of a match."""
-        kind = sent.WhichOneof("field_match_type")
-        if kind is None or kind != self.match:
-            raise Refusal(_INVALID, f"{self.what} is {self.match}, not {kind or 'unset'}")
-        return _DECODERS[kind](self, sent)
-
-    def encode(self, entry: p4r.TableEntry, key: Key) -> None:
-        """Add the field to an entry's match; a wildcard is left out."""
-        value, extra, prefix = key
-        match self.match:
-            case "exact":
-                entry.match.add(field_id=self.id).exact.value = canonical(value)
-            case "lpm" if prefix:
-                lpm = entry.match.add(field_id=self.id).lpm
-                lpm.value, lpm.prefix_len = canonical(value), prefix
-            case "ternary" if any(extra):
-                ternary = entry.match.add(field_id=self.id).ternary
-                ternary.value, ternary.mask = canonical(value), canonical(extra)
-            case "range" if any(value) or int.from_bytes(extra) + 1 < 1 << self.bits:
-                bounds = entry.match.add(field_id=self.id).range
-                bounds.low, bounds.high = canonical(value), canonical(extra)
-            case "optional" if prefix or (self.masked and any(extra)):
-                entry.match.add(field_id=self.id).optional.value = canonical(value)
-            case _:
-                pass
-
-    def number(self, value: bytes, part: str = "value") -> bytes:
-        """A bytestring that fits the field."""
-        fits = fitting(value, self.bits)
-        return unsigned(value, self.bits, f"{self.what}, {part}") if fits is None else fits
-
-
-def _exact(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    return (key.number(sent.exact.value), b"", 0)
-
-
-def _lpm(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    value, prefix = key.number(sent.lpm.value), sent.lpm.prefix_len
-    if prefix == 0:
-        raise Refusal(_INVALID, f"{key.what}: prefix length 0; leave the field out to match everything")
-    if not 0 < prefix <= key.bits:
-        raise Refusal(_INVALID, f"{key.what}: prefix length {prefix} is not within 1..{key.bits}")
-    if int.from_bytes(value) & ((1 << (key.bits - prefix)) - 1):
-        raise Refusal(_INVALID, f"{key.what}: 0x{value.hex()} has bits beyond its prefix of {prefix}")
-    return (value, b"", prefix)
-
-
-def _ternary(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    value, mask = key.number(sent.ternary.value), key.number(sent.ternary.mask, "mask")
-    if not any(mask):
-        raise Refusal(_INVALID, f"{key.what}: mask 0; leave the field out to match everything")
-    if int.from_bytes(value) & ~int.from_bytes(mask):
-        raise Refusal(_INVALID, f"{key.what}: 0x{value.hex()} has bits outside its mask 0x{mask.hex()}")
-    return (value, mask, 0)
-
-
-def _range(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    low, high = key.number(sent.range.low, "low"), key.number(sent.range.high, "high")
-    bottom, top = int.from_bytes(low), int.from_bytes(high)
-    if bottom > top:
-        raise Refusal(_INVALID, f"{key.what}: low {bottom} is above high {top}")
-    if bottom == 0 and top == (1 << key.bits) - 1:
-        raise Refusal(_INVALID, f"{key.what}: the whole range; leave the field out to match everything")
-    return (low, high, 0)
-
-
-def _optional(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
-    value = key.number(sent.optional.value)
-    return (value, key.ones, 0) if key.masked else (value, b"", 1)
-
-
-_DECODERS: dict[str, Callable[[KeyLayout, p4r.FieldMatch], Key]] = {
-    "exact": _exact,
-    "lpm": _lpm,
-    "ternary": _ternary,
-    "range": _range,
-    "optional": _optional,
-}
+    def action(self, sent: p4r.Action) -> tuple[ActionLayout, list[bytes]]:
+        """An action that its tables' entries may have, and its parameter values."""
+        action = self.actions.get(sent.action_id)
+        if action is None:
+            raise Refusal(_INVALID, f"{self.what}: no action with id {sent.action_id}")
+        if not action.for_entries:
+            raise Refusal(
+                rpc_code.PERMISSION_DENIED, f"{self.what}: action {action.name!r} is for the default entry"
+            )
+        return action, action.decode(sent)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A table of the pipeline: what P4Runtime may say about it and what the engine calls it."""
+    """A table of the pipeline: what P4Runtime may say about it and what the engine calls it.
+
+    `profile`, `counter`: the id of its action profile and of its direct counter; 0: none.
+    `initial`: it comes with entries of the program's that may be changed.
+    """
 
     id: int
     name: str
@@ -241,19 +199,25 @@ class TableLayout:
     actions: Mapping[int, ActionLayout]
     const: bool
     const_default: bool
-    indirect: bool
-    direct_counter: int
-    idle_timeout: bool
+    initial: bool
+    initial_default: int
+    profile: int
+    counter: int
+    meter: MeterLayout | None
+    ageing: bool
+    info: p4i.Table
     keys_by_id: Mapping[int, KeyLayout] = field(init=False)
     actions_by_handle: Mapping[int, ActionLayout] = field(init=False)
     wildcards: tuple[Key | None, ...] = field(init=False)
     ordered: bool = field(init=False)
+    has_direct: bool = field(init=False)
 
     def __post_init__(self) -> None:
         derive = object.__setattr__
         derive(self, "keys_by_id", {key.id: key for key in self.keys})
         derive(self, "actions_by_handle", {action.handle: action for action in self.actions.values()})
         derive(self, "wildcards", tuple(key.wildcard for key in self.keys))
+        derive(self, "has_direct", bool(self.counter or self.meter or self.ageing))
         derive(self, "ordered", any(key.match in ("ternary", "range", "optional") for key in self.keys))
 
     def decode_match(self, entry: p4r.TableEntry) -> list[Key]:
@@ -301,13 +265,10 @@ class TableLayout:
             raise Refusal(_INVALID, f"table {self.name!r} has no action with id {action_id}")
         return action
 
-    def encode(
-        self, keys: Sequence[Key], priority: int, action: int | None, values: Sequence[bytes]
-    ) -> p4r.TableEntry:
-        """An entry as a Read returns it."""
-        entry = p4r.TableEntry(table_id=self.id, priority=priority, is_const=self.const)
+    def encode_key(self, keys: Sequence[Key], priority: int) -> p4r.TableEntry:
+        """An entry's key alone."""
+        # The program numbers its own entries even where nothing is to be ordered.
+        entry = p4r.TableEntry(table_id=self.id, priority=priority if self.ordered else 0)
         for key, value in zip(self.keys, keys, strict=True):
             key.encode(entry, value)
-        if action is not None:
-            self.actions_by_handle[action].encode(entry.action.action, values)
         return entry

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gRPC side: every switch of a network behind one server, on the event loop in the background."""
 
-import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any, final
 
 import grpc
-from finsy.proto import U128, p4r, p4r_grpc, rpc_code, rpc_status
+from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from controller.event_loop import background_loop, run
 from emulation import _engine
 from emulation.errors import EmulationError
+from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline import Pipelines
 from emulation.p4runtime.status import Refusal, abort
+from emulation.p4runtime.streams import Streams
 
-__all__ = ["P4RuntimeServer"]
+__all__ = ["ControlItem", "P4RuntimeServer"]
 
-_API_VERSION = "1.4.1"
+_API_VERSION = "1.5.0"
 _ENTITIES_A_RESPONSE = 1_000
 _MAX_MESSAGE_BYTES = 128 << 20
 _STOP_SECONDS = 2.0
@@ -31,6 +33,9 @@ _OPTIONS = [
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
 ]
 
+ControlItem = tuple[str, int, int, int, bool, bytes]
+"""What the engine's take_control() returns: kind, time in ps, switch, value, whether up, bytes."""
+
 
 @final
 class P4RuntimeServer:
@@ -38,21 +43,24 @@ class P4RuntimeServer:
 
     The engine is only touched under `lock`: a thread that holds it must not wait for the server, neither in
     stop() nor in a client of the same process. `on_packet_out` is called in the server's thread, without the
-    lock, when a packet-out has entered the engine.
+    lock, when a packet-out has entered the engine. Timeouts run in real time, or where `at` is given in the
+    network's virtual time: `at(time_ps, callback)` calls back between two of its events, without the lock.
     """
 
     def __init__(
         self,
-        network: _engine.Network,
+        network: _engine.SwitchSet,
         switches: Mapping[int, int],
         address: str = "127.0.0.1:0",
         *,
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None = None,
+        at: At | None = None,
     ) -> None:
         self._address = address
         self._server: grpc.aio.Server | None = None
-        self._service = _Service(network, switches, lock, on_packet_out)
+        clock = RealTime() if at is None else VirtualTime(network, at)
+        self._service = _Service(network, switches, lock, on_packet_out, clock)
 
     def start(self) -> str:
         """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
@@ -76,9 +84,14 @@ class P4RuntimeServer:
             return self._address
         return f"{self._address.rpartition(':')[0]}:{port}"
 
+    def deliver(self, item: ControlItem) -> None:
+        """Hand on what take_control() returned: packet-ins, digests, idle entries and port changes go to the
+        controllers they concern, whatever else is ignored. Takes the lock for a moment; does not wait."""
+        self._service.deliver(item)
+
     def packet_in(self, device_id: int, frame: bytes) -> None:
         """Hand a frame from the CPU port, its packet_in header in front, to the primary. Does not wait."""
-        background_loop().call_soon_threadsafe(self._service.packet_in, device_id, frame)
+        self._service.packet_in(device_id, frame)
 
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
@@ -87,7 +100,7 @@ class P4RuntimeServer:
             self._server = None
 
     async def _stop(self, server: grpc.aio.Server) -> None:
-        self._service.close_streams()
+        self._service.streams.close()
         await server.stop(_STOP_SECONDS)
 
 
@@ -102,31 +115,45 @@ def _try_address(address: str) -> None:
     socket.create_server(where[:2], family=family).close()
 
 
-class _Stream:
-    """One StreamChannel: what is still to be sent on it, and the (device, role) it entered for."""
+@final
+class _Locked:
+    """A clock that calls back with the lock held."""
 
-    def __init__(self) -> None:
-        self.outgoing: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
-        self.device: Device | None = None
-        self.role = ""
+    def __init__(self, clock: Clock, lock: threading.RLock) -> None:
+        self.now_ns = clock.now_ns
+        self.timestamp_ns = clock.timestamp_ns
+        self._clock = clock
+        self._lock = lock
+
+    def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
+        def locked() -> None:
+            with self._lock:
+                callback()
+
+        self._clock.later(delay_ns, locked)
 
 
+@final
 class _Service(p4r_grpc.P4RuntimeServicer):
     """The methods of the P4Runtime service, all run by one event loop."""
 
     def __init__(
         self,
-        network: _engine.Network,
+        network: _engine.SwitchSet,
         switches: Mapping[int, int],
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None,
+        clock: Clock,
     ) -> None:
-        pipelines = Pipelines()
-        self._network = network
-        self._devices = {id: Device(id, network, switch, pipelines) for id, switch in switches.items()}
+        self.streams = Streams(network, self._device, lock, on_packet_out)
+        pipelines, locked = Pipelines(), _Locked(clock, lock)
+        self._devices: dict[int, Device] = {}
+        for id, switch in switches.items():
+            device = Device(id, network, switch, pipelines, locked)
+            device.publish = partial(self.streams.publish, device)
+            self._devices[id] = device
+        self._by_switch = {device.switch: device for device in self._devices.values()}
         self._lock = lock
-        self._on_packet_out = on_packet_out
-        self._streams: set[_Stream] = set()
 
     def _device(self, device_id: int) -> Device:
         device = self._devices.get(device_id)
@@ -134,7 +161,24 @@ class _Service(p4r_grpc.P4RuntimeServicer):
             raise Refusal(rpc_code.NOT_FOUND, f"no device with id {device_id}")
         return device
 
-    # -- unary methods
+    def deliver(self, item: ControlItem) -> None:
+        kind, _, switch, value, up, data = item
+        device = self._by_switch.get(switch)
+        if device is None:
+            return
+        if kind == "packet_in":
+            self.packet_in(device.id, data)
+            return
+        with self._lock:
+            if kind == "digest":
+                device.digest(value, data)
+            elif kind == "idle":
+                device.idle(value)
+            elif kind == "port":
+                device.port_changed(value, up)
+
+    def packet_in(self, device_id: int, frame: bytes) -> None:
+        background_loop().call_soon_threadsafe(self.streams.packet_in, self._devices[device_id], frame)
 
     async def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Any
@@ -151,10 +195,9 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         self, request: p4r.GetForwardingPipelineConfigRequest, context: Any
     ) -> p4r.GetForwardingPipelineConfigResponse:
         try:
-            device = self._device(request.device_id)
+            return self._device(request.device_id).get_pipeline(request.response_type)
         except Refusal as refusal:
             await abort(context, refusal)
-        return device.get_pipeline(request.response_type)
 
     async def Write(self, request: p4r.WriteRequest, context: Any) -> p4r.WriteResponse:
         try:
@@ -169,7 +212,7 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         try:
             device = self._device(request.device_id)
             with self._lock:
-                found, refusal = device.read(request.entities)
+                found, refusal = device.read(request.entities, request.role)
         except Refusal as refused:
             await abort(context, refused)
         for start in range(0, len(found), _ENTITIES_A_RESPONSE):
@@ -182,105 +225,11 @@ class _Service(p4r_grpc.P4RuntimeServicer):
             await abort(context, Refusal(rpc_code.NOT_FOUND, f"no device with id {request.device_id}"))
         return p4r.CapabilitiesResponse(p4runtime_api_version=_API_VERSION)
 
-    # -- streams
-
     async def StreamChannel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
-        stream = _Stream()
-        listener = asyncio.create_task(self._listen(stream, request_iterator))
-        self._streams.add(stream)
         try:
-            while (message := await stream.outgoing.get()) is not None:
+            async for message in self.streams.converse(request_iterator):
                 yield message
-            await listener
         except Refusal as refusal:
             await abort(context, refusal)
-        finally:
-            listener.cancel()
-            self._streams.discard(stream)
-            if stream.device is not None:
-                self._notify(stream.device, stream.role, stream.device.role(stream.role).leave(stream))
-
-    async def _listen(self, stream: "_Stream", messages: AsyncIterator[p4r.StreamMessageRequest]) -> None:
-        try:
-            async for message in messages:
-                self._on_message(stream, message)
-        finally:
-            stream.outgoing.put_nowait(None)
-
-    def close_streams(self) -> None:
-        """End every stream, so that the server need not wait for its clients."""
-        for stream in self._streams:
-            stream.outgoing.put_nowait(None)
-
-    def _on_message(self, stream: _Stream, message: p4r.StreamMessageRequest) -> None:
-        which = message.WhichOneof("update")
-        if which == "arbitration":
-            self._arbitrate(stream, message.arbitration)
-            return
-        try:
-            if which != "packet":
-                raise Refusal(rpc_code.UNIMPLEMENTED, f"stream message {which} is not supported")
-            self._packet_out(stream, message.packet)
-        except Refusal as refusal:
-            error = p4r.StreamError(canonical_code=refusal.code, message=refusal.message)
-            if which == "packet":
-                error.packet_out.packet_out.CopyFrom(message.packet)
-            elif which == "digest_ack":
-                error.digest_list_ack.SetInParent()
-            else:
-                error.other.SetInParent()
-            stream.outgoing.put_nowait(p4r.StreamMessageResponse(error=error))
-
-    def _arbitrate(self, stream: _Stream, update: p4r.MasterArbitrationUpdate) -> None:
-        device = self._device(update.device_id)
-        if update.role.HasField("config"):
-            raise Refusal(rpc_code.INVALID_ARGUMENT, "a role config: none has been agreed upon")
-        if stream.device is not None and (stream.device is not device or stream.role != update.role.name):
-            raise Refusal(rpc_code.FAILED_PRECONDITION, "the device and the role of a stream cannot change")
-        election_id = U128.decode(update.election_id) if update.HasField("election_id") else None
-        told = device.role(update.role.name).update(stream, election_id)
-        stream.device, stream.role = device, update.role.name
-        self._notify(device, stream.role, told)
-
-    def _notify(self, device: Device, role: str, told: list[Any]) -> None:
-        arbitration = device.role(role)
-        for stream in told:
-            update = p4r.MasterArbitrationUpdate(device_id=device.id)
-            if role:
-                update.role.name = role
-            if arbitration.highest is not None:
-                update.election_id.CopyFrom(U128.encode(arbitration.highest))
-            code = arbitration.standing(stream)
-            message = "" if code == rpc_code.OK else "another controller is primary"
-            if code == rpc_code.NOT_FOUND:
-                message = "no controller is primary"
-            update.status.CopyFrom(rpc_status.Status(code=code, message=message))
-            stream.outgoing.put_nowait(p4r.StreamMessageResponse(arbitration=update))
-
-    def _packet_out(self, stream: _Stream, packet: p4r.PacketOut) -> None:
-        device = stream.device
-        if device is None or device.role(stream.role).primary is not stream:
-            raise Refusal(rpc_code.PERMISSION_DENIED, "only the primary sends packet-outs")
-        target = device.forwarding
-        if target is None:
-            raise Refusal(
-                rpc_code.FAILED_PRECONDITION, f"No forwarding pipeline config set for device {device.id}"
-            )
-        frame = target.pipeline.packet_out.join(packet)
-        with self._lock:
-            self._network.packet_out(device.switch, frame)
-        if self._on_packet_out is not None:
-            self._on_packet_out()
-
-    def packet_in(self, device_id: int, frame: bytes) -> None:
-        """Queue a packet-in for the primary of every role; without one it is dropped, as on hardware."""
-        device = self._devices[device_id]
-        if device.forwarding is None:
-            return
-        packet = device.forwarding.pipeline.packet_in.split(frame)
-        if packet is None:
-            return
-        for stream in device.primaries:
-            stream.outgoing.put_nowait(p4r.StreamMessageResponse(packet=packet))  # pyright: ignore

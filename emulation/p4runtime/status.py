@@ -7,10 +7,19 @@ from typing import Any, NoReturn
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 
-__all__ = ["Refusal", "abort", "batch_status"]
+__all__ = ["Refusal", "abort", "batch_status", "engine_refusal"]
 
 _BY_NUMBER: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 _STATUS_KEY = "grpc-status-details-bin"
+
+# What the engine answers to an operation, by its status number; 0 is success.
+_ENGINE_STATUS = {
+    1: (rpc_code.ALREADY_EXISTS, "the entry exists"),
+    2: (rpc_code.NOT_FOUND, "there is no such entry"),
+    3: (rpc_code.RESOURCE_EXHAUSTED, "it is full"),
+    4: (rpc_code.INVALID_ARGUMENT, "the engine refused the entry"),
+    5: (rpc_code.PERMISSION_DENIED, "the entry is constant"),
+}
 
 
 class Refusal(Exception):
@@ -40,9 +49,15 @@ class BatchRefusal(Refusal):
         return ((_STATUS_KEY, self._status),)
 
 
+def engine_refusal(status: int, what: str) -> Refusal:
+    """The refusal of an operation on `what` that the engine answered with a status other than 0."""
+    code, reason = _ENGINE_STATUS[status]
+    return Refusal(code, f"{what}: {reason}")
+
+
 def batch_status(kind: str, size: int, refused: Mapping[int, Refusal]) -> BatchRefusal:
     """The refusal of a batch of `size` members of which those of `refused` (by position) failed."""
-    first = min(refused)
+    first = min(refused, key=lambda position: (refused[position].code == rpc_code.ABORTED, position))
     message = (
         f"{len(refused)} of {size} {kind} failed, the first at position {first}: {refused[first].message}"
     )

@@ -3,14 +3,18 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
 from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.emulation.controller_stub import Controller
+from tests.emulation.p4runtime import every_entity
 from tests.emulation.p4runtime.messages import CONFIG
+
+CONTROL = 2
+"""What Network.run() answers when there is something to take."""
 
 
 @dataclass
@@ -20,6 +24,27 @@ class Bench:
     address: str
     lock: threading.RLock
     packet_outs: threading.Semaphore
+    hosts: dict[int, int] = field(default_factory=dict)
+
+    def send(self, frame: bytes, port: int = 0) -> None:
+        """A frame from a host on a port of switch 0; what it makes the switch say goes to its controllers."""
+        with self.lock:
+            if port not in self.hosts:
+                self.hosts[port] = self.network.attach_host(0, port, 10**12, 0, 0)
+            self.network.send(self.hosts[port], frame, 0)
+            self.run(self.network.now + 1000)
+
+    def run(self, until_ps: int) -> None:
+        """Let virtual time pass."""
+        with self.lock:
+            while self.network.run(until_ps) == CONTROL:
+                while item := self.network.take_control():
+                    self.server.deliver(item)
+
+    def ask(self, frame: bytes, port: int = 0) -> list[tuple[int, bytes]]:
+        """What switch 0 makes of a frame, in no time."""
+        with self.lock:
+            return self.network.process(0, port, frame)
 
 
 @pytest.fixture
@@ -45,4 +70,11 @@ def client(bench: Bench) -> Iterator[Controller]:
 def ready(client: Controller) -> Controller:
     """The primary of device 1, with the sampler running."""
     client.push(CONFIG)
+    return client
+
+
+@pytest.fixture
+def full(client: Controller) -> Controller:
+    """The primary of device 1, with the program of every entity running."""
+    client.push(every_entity.CONFIG)
     return client

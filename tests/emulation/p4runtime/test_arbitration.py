@@ -62,7 +62,7 @@ def test_primary_that_lowers_its_id_is_no_longer_primary(bench: Bench) -> None:
         assert backup.receive().arbitration.status.code == rpc_code.NOT_FOUND
 
 
-def test_repeating_the_own_id_answers_only_the_sender(bench: Bench) -> None:
+def test_a_primary_that_repeats_its_id_is_as_if_newly_elected(bench: Bench) -> None:
     with (
         Controller(bench.address, election_id=9) as primary,
         Controller(bench.address, election_id=2) as backup,
@@ -70,8 +70,20 @@ def test_repeating_the_own_id_answers_only_the_sender(bench: Bench) -> None:
         primary.enter()
         backup.enter()
         assert primary.enter().status.code == rpc_code.OK
-        # The answer to its own message comes next, nothing about the primary's.
-        assert U128.decode(backup.enter(3).election_id) == 9
+        told = backup.receive().arbitration
+        assert (told.status.code, U128.decode(told.election_id)) == (rpc_code.ALREADY_EXISTS, 9)
+
+
+def test_a_backup_that_repeats_its_id_is_answered_alone(bench: Bench) -> None:
+    with (
+        Controller(bench.address, election_id=9) as primary,
+        Controller(bench.address, election_id=2) as backup,
+    ):
+        primary.enter()
+        backup.enter()
+        assert backup.enter(3).status.code == rpc_code.ALREADY_EXISTS
+        # The answer to its own message comes next, nothing about the backup's.
+        assert primary.enter().status.code == rpc_code.OK
 
 
 def test_without_election_id_never_primary(bench: Bench) -> None:

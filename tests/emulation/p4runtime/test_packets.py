@@ -3,6 +3,7 @@
 
 import pytest
 from finsy.proto import p4r, rpc_code
+from google.protobuf import any_pb2
 
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
@@ -95,8 +96,16 @@ def test_packet_in_without_a_primary_is_dropped(bench: Bench) -> None:
         assert controller.enter().status.code == rpc_code.OK
 
 
-def test_digests_are_not_supported(ready: Controller) -> None:
-    ready.send(digest_ack=p4r.DigestListAck(digest_id=1))
+@pytest.mark.parametrize(
+    "message",
+    [p4r.StreamMessageRequest(), p4r.StreamMessageRequest(other=any_pb2.Any(type_url="x"))],
+    ids=["unset", "other"],
+)
+def test_other_messages_are_answered_with_an_error(
+    ready: Controller, message: p4r.StreamMessageRequest
+) -> None:
+    ready.send(**{"other": message.other} if message.HasField("other") else {})
     error = ready.receive().error
     assert error.canonical_code == rpc_code.UNIMPLEMENTED
-    assert error.WhichOneof("details") == "digest_list_ack"
+    assert error.other.other == message.other
+    assert ready.enter().status.code == rpc_code.OK

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 import pytest
-from finsy.proto import p4i
+from finsy.proto import p4i, p4r
 
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
@@ -42,6 +42,11 @@ def test_response_types(client: Controller) -> None:
         assert config.p4_device_config == (CONFIG[0] if has_program else b"")
 
 
+def test_unknown_response_type(ready: Controller) -> None:
+    request = p4r.GetForwardingPipelineConfigRequest(device_id=1, response_type=9)  # pyright: ignore
+    assert refused(lambda: ready.stub.GetForwardingPipelineConfig(request))[0] == "INVALID_ARGUMENT"
+
+
 def test_no_cookie_stays_unset(ready: Controller) -> None:
     assert not ready.pipeline().config.HasField("cookie")
 
@@ -76,7 +81,7 @@ def test_saved_configuration_forwards_from_its_commit_on(ready: Controller, benc
         ("VERIFY_AND_COMMIT", None, "INVALID_ARGUMENT"),
         ("COMMIT", CONFIG, "INVALID_ARGUMENT"),
         ("COMMIT", None, "NOT_FOUND"),
-        ("RECONCILE_AND_COMMIT", CONFIG, "UNIMPLEMENTED"),
+        ("RECONCILE_AND_COMMIT", None, "INVALID_ARGUMENT"),
     ],
 )
 def test_refused_actions(client: Controller, action: str, config: object, code: str) -> None:

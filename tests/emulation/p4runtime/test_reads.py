@@ -56,8 +56,3 @@ def test_many_entries_come_in_several_responses(client: Controller) -> None:
     sizes = [len(entities) for entities in client.responses(all_of("exact_table"))]
     assert sum(sizes) == 2500
     assert len(sizes) > 1
-
-
-def test_what_is_not_supported(ready: Controller) -> None:
-    wanted = p4r.Entity(meter_entry=p4r.MeterEntry())
-    assert refusals(lambda: ready.read(wanted)) == ["UNIMPLEMENTED"]

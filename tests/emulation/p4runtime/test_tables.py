@@ -19,7 +19,6 @@ from tests.emulation.p4runtime.messages import (
     mixed,
     optional,
     refusals,
-    refused,
     ternary,
     within,
 )
@@ -231,12 +230,6 @@ def test_metadata_goes_with_its_entry(ready: Controller) -> None:
         ("INVALID_ARGUMENT", "MODIFY", entry("exact_table", exact(1, b"\x01"), is_default_action=True)),
         ("INVALID_ARGUMENT", "MODIFY", entry("exact_table", is_default_action=True, priority=1)),
         ("PERMISSION_DENIED", "MODIFY", entry("const_table", is_default_action=True)),
-        ("UNIMPLEMENTED", "INSERT", p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=1))),
-        (
-            "UNIMPLEMENTED",
-            "INSERT",
-            p4r.Entity(action_profile_member=p4r.ActionProfileMember(member_id=1)),
-        ),
     ],
     ids=lambda value: " ".join(str(value).split()) if isinstance(value, p4r.Entity) else value,
 )
@@ -253,14 +246,6 @@ def test_messages_name_the_table_and_the_field(ready: Controller) -> None:
         ready.write(("INSERT", entry("exact_table", exact(1, b"\x01\x00\x00"))))
     (error,) = details_of(caught.value)
     assert error.message == "table 'exact_table', field 'a', value: 0x010000 does not fit in 16 bits"
-
-
-@pytest.mark.parametrize("mode", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
-def test_other_atomicities(ready: Controller, mode: str) -> None:
-    change = ("INSERT", entry("exact_table", exact(1, b"\x01")))
-    atomicity = p4r.WriteRequest.Atomicity.Value(mode)
-    assert refused(lambda: ready.write(change, atomicity=atomicity))[0] == "UNIMPLEMENTED"
-    assert ready.read(all_of("exact_table")) == []
 
 
 def test_set_read_and_reset(ready: Controller, bench: Bench) -> None:

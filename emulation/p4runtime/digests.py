@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digests of one switch: gathered into lists, sent, and not sent again until acknowledged or timed out."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import final
+
+from finsy.proto import p4d, p4r, rpc_code
+
+from emulation.p4runtime.clock import Clock
+from emulation.p4runtime.layout import DigestLayout
+from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.status import Refusal
+
+__all__ = ["Digests", "Publish"]
+
+Publish = Callable[[int, p4r.StreamMessageResponse], None]
+"""Sends a message about the entity with an id to the primaries of the roles that have that entity."""
+
+_INVALID = rpc_code.INVALID_ARGUMENT
+_INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
+_LONGEST_LIST = 1000  # where the configuration sets no limit
+
+
+@final
+@dataclass(slots=True)
+class _Sent:
+    """A list that waits for its acknowledgement."""
+
+    at_ns: int
+    messages: list[bytes]
+
+
+@final
+@dataclass(slots=True)
+class _Learning:
+    """One digest that a controller has asked for."""
+
+    layout: DigestLayout
+    entry: p4r.DigestEntry
+    gathered: dict[bytes, None] = field(default_factory=dict)
+    unacknowledged: dict[int, _Sent] = field(default_factory=dict)
+    known: set[bytes] = field(default_factory=set)
+
+    def forget(self, list_id: int) -> None:
+        """Its messages may be sent again."""
+        sent = self.unacknowledged.pop(list_id, None)
+        if sent is not None:
+            self.known.difference_update(sent.messages)
+
+    def forget_before(self, now_ns: int) -> None:
+        """Of every list whose time has passed."""
+        timeout_ns = self.entry.config.ack_timeout_ns
+        for list_id, sent in list(self.unacknowledged.items()):
+            if now_ns - sent.at_ns < timeout_ns:
+                break
+            self.forget(list_id)
+
+
+@final
+class Digests:
+    """Every method wants the engine's lock held. `later` must call back with it held."""
+
+    def __init__(self, pipeline: Pipeline, clock: Clock, publish: Publish) -> None:
+        self._layouts = pipeline.digests
+        self._by_handle = {layout.handle: layout.id for layout in pipeline.digests.values()}
+        self._clock = clock
+        self._publish = publish
+        self._learning: dict[int, _Learning] = {}
+        self._next_list = dict.fromkeys(pipeline.digests, 1)
+
+    # -- configuration
+
+    def write(self, kind: int, entry: p4r.DigestEntry) -> None:
+        """INSERT starts sending a digest, MODIFY changes how, DELETE ends it."""
+        layout = self._layouts.get(entry.digest_id)
+        if layout is None:
+            raise Refusal(_INVALID, f"no digest with id {entry.digest_id}")
+        present = self._learning.get(layout.id)
+        if kind == _INSERT and present is not None:
+            raise Refusal(rpc_code.ALREADY_EXISTS, f"digest {layout.name!r} is configured")
+        if kind != _INSERT and present is None:
+            raise Refusal(rpc_code.NOT_FOUND, f"digest {layout.name!r} is not configured")
+        if kind == _DELETE:
+            del self._learning[layout.id]
+            return
+        config = entry.config
+        if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
+            raise Refusal(_INVALID, f"digest {layout.name!r}: a timeout or a size below 0")
+        kept = p4r.DigestEntry()
+        kept.CopyFrom(entry)
+        if present is None:
+            self._learning[layout.id] = _Learning(layout, kept)
+        else:
+            self._send(present)  # what was gathered under the old rules need not wait for the new ones
+            present.entry = kept
+
+    def read(self, wanted: p4r.DigestEntry) -> Iterator[p4r.Entity]:
+        """The configuration of one digest or of all."""
+        if wanted.digest_id and wanted.digest_id not in self._layouts:
+            raise Refusal(_INVALID, f"no digest with id {wanted.digest_id}")
+        for id, learning in self._learning.items():
+            if wanted.digest_id in (0, id):
+                yield p4r.Entity(digest_entry=learning.entry)
+
+    # -- data
+
+    def learn(self, handle: int, fields: bytes) -> None:
+        """A message of the program's (`handle`: the engine's number); dropped if nobody asked for it."""
+        learning = self._learning.get(self._by_handle.get(handle, 0))
+        if learning is None:
+            return
+        learning.forget_before(self._clock.now_ns())
+        if fields in learning.known or fields in learning.gathered:
+            return
+        first = not learning.gathered
+        learning.gathered[fields] = None
+        config = learning.entry.config
+        if not config.max_timeout_ns or len(learning.gathered) >= (config.max_list_size or _LONGEST_LIST):
+            self._send(learning)
+        elif first:
+            self._send_later(learning)
+
+    def _send_later(self, learning: _Learning) -> None:
+        gathered = learning.gathered
+
+        def due() -> None:
+            if self._learning.get(learning.layout.id) is learning and learning.gathered is gathered:
+                self._send(learning)
+
+        self._clock.later(learning.entry.config.max_timeout_ns, due)
+
+    def _send(self, learning: _Learning) -> None:
+        messages, learning.gathered = list(learning.gathered), {}
+        if not messages:
+            return
+        id = learning.layout.id
+        list_id, self._next_list[id] = self._next_list[id], self._next_list[id] + 1
+        if learning.entry.config.ack_timeout_ns:
+            learning.unacknowledged[list_id] = _Sent(self._clock.now_ns(), messages)
+            learning.known.update(messages)
+        sent = p4r.DigestList(
+            digest_id=id,
+            list_id=list_id,
+            data=[_data(learning.layout, fields) for fields in messages],
+            timestamp=self._clock.timestamp_ns(),
+        )
+        self._publish(id, p4r.StreamMessageResponse(digest=sent))
+
+    def acknowledge(self, ack: p4r.DigestListAck) -> None:
+        """Of a list; one that is not waited for is of no consequence."""
+        if ack.digest_id not in self._layouts:
+            raise Refusal(_INVALID, f"no digest with id {ack.digest_id}")
+        learning = self._learning.get(ack.digest_id)
+        if learning is not None:
+            learning.forget(ack.list_id)
+
+    def primary_changed(self) -> None:
+        """A new primary knows nothing of what was sent to another."""
+        for learning in self._learning.values():
+            learning.unacknowledged.clear()
+            learning.known.clear()
+
+
+def _data(layout: DigestLayout, fields: bytes) -> p4d.P4Data:
+    leaves, at = [], 0
+    for bits in layout.type.widths:
+        octets = (bits + 7) // 8
+        leaves.append(int.from_bytes(fields[at : at + octets]))
+        at += octets
+    return layout.type.encode(iter(leaves))

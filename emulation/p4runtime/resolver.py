@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every name of a p4info found in the program it describes; ProgramError for the first that does not fit."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, TypeVar, final
+
+from finsy.proto import p4i, p4t
+
+from emulation import _engine
+from emulation.errors import ProgramError
+from emulation.p4runtime.layout import (
+    ActionLayout,
+    ArrayLayout,
+    DigestLayout,
+    MeterLayout,
+    Parameter,
+    ProfileLayout,
+    RegisterLayout,
+    TableLayout,
+    ValueSetLayout,
+)
+from emulation.p4runtime.match import KeyLayout
+from emulation.p4runtime.packet_io import PacketHeader
+from emulation.p4runtime.values import Number, value_type
+
+__all__ = ["Resolver"]
+
+_MATCH = {
+    p4i.MatchField.EXACT: "exact",
+    p4i.MatchField.LPM: "lpm",
+    p4i.MatchField.TERNARY: "ternary",
+    p4i.MatchField.RANGE: "range",
+    p4i.MatchField.OPTIONAL: "optional",
+}
+_UNITS = {p4i.MeterSpec.PACKETS: "packets", p4i.MeterSpec.BYTES: "bytes"}
+_REMEDY = "push the p4info that the compiler wrote beside this program"
+
+_Named = TypeVar(
+    "_Named",
+    p4i.Table,
+    p4i.Action,
+    p4i.ActionProfile,
+    p4i.Counter,
+    p4i.Meter,
+    p4i.Register,
+    p4i.Digest,
+    p4i.DirectMeter,
+    p4i.ValueSet,
+)
+_Sized = TypeVar("_Sized", p4i.Counter, p4i.Meter, p4i.Register)
+
+
+@final
+class Resolver:
+    """Of one p4info in one program."""
+
+    def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
+        self._program = program
+        self._info = info
+        self._tables = _by_name(program.tables)
+        self._profiles = _by_name(program.profiles)
+        self._meters = _by_name(program.meters)
+        self._action_by_handle = {action["handle"]: action for action in program.actions}
+        self._actions = _by_id("action", info.actions)
+        self._counter_of = {counter.direct_table_id: counter.preamble.id for counter in info.direct_counters}
+        direct_meters = _by_id("direct meter", info.direct_meters)
+        self._meter_of = {meter.direct_table_id: meter for meter in direct_meters.values()}
+        self._profile_info = _by_id("action profile", info.action_profiles)
+
+    # -- tables and action profiles
+
+    def tables(self) -> dict[int, TableLayout]:
+        """By id; ProgramError also for a p4info without any where the program has some."""
+        return self._table_layouts
+
+    @cached_property
+    def _table_layouts(self) -> dict[int, TableLayout]:
+        # The compiler makes tables of its own, without keys, which no p4info names.
+        if not self._info.tables and any(table["keys"] for table in self._tables.values()):
+            raise ProgramError("the p4info names no table, the program has some", remedy=_REMEDY)
+        return {id: self._table(table) for id, table in _by_id("table", self._info.tables).items()}
+
+    def profiles(self) -> dict[int, ProfileLayout]:
+        """By id."""
+        return {id: self._profile(profile) for id, profile in self._profile_info.items()}
+
+    def _table(self, info: p4i.Table) -> TableLayout:
+        id, name = info.preamble.id, info.preamble.name
+        found = _find("table", name, self._tables)
+        what = f"table {name!r}"
+        available = {self._action_by_handle[handle]["name"]: handle for handle in found["actions"]}
+        resolved = {}
+        for reference in info.action_refs:
+            if reference.id not in self._actions:
+                raise ProgramError(
+                    f"p4info: {what} names action id {reference.id}, which it lacks", remedy=_REMEDY
+                )
+            resolved[reference.id] = self._action(self._actions[reference.id], reference, available, what)
+        self._same_profile(what, info.implementation_id, found["profile"])
+        return TableLayout(
+            id=id,
+            name=_alias(info),
+            handle=found["handle"],
+            keys=self._keys(info, found["keys"]),
+            actions=resolved,
+            const=info.is_const_table or (found["const_entries"] and not info.has_initial_entries),
+            const_default=info.const_default_action_id != 0 or found["const_default"],
+            initial=info.has_initial_entries and not info.is_const_table,
+            initial_default=info.initial_default_action.action_id,
+            profile=info.implementation_id,
+            counter=self._counter_of.get(id, 0),
+            meter=self._direct_meter(what, self._meter_of.get(id), found["meter"]),
+            ageing=info.idle_timeout_behavior != p4i.Table.NO_TIMEOUT and found["ageing"],
+            info=info,
+        )
+
+    def _keys(self, info: p4i.Table, real: list[Mapping[str, Any]]) -> tuple[KeyLayout, ...]:
+        what = f"table {info.preamble.name!r}"
+        alias = f"table {_alias(info)!r}"
+        _same(what, "number of match fields", len(info.match_fields), len(real))
+        keys = []
+        for position, (field, key) in enumerate(zip(info.match_fields, real, strict=True)):
+            _same(f"{what}, match field {position + 1}", "name", field.name, key["name"])
+            of = f"{what}, match field {field.name!r}"
+            match = _match_of(field)
+            masked = match == "optional" and key["match"] == "ternary"
+            _same(of, "match type", "ternary" if masked else match, key["match"])
+            self._same_width(of, field, key["bits"])
+            keys.append(KeyLayout(field.id, field.name, match, key["bits"], position, alias, masked))
+        _check_fields(what, keys)
+        return tuple(keys)
+
+    def _action(
+        self, info: p4i.Action, reference: p4i.ActionRef, available: Mapping[str, int], table: str
+    ) -> ActionLayout:
+        name = info.preamble.name
+        if name not in available:
+            raise ProgramError(
+                f"p4info: {table} has action {name!r}, in the program it has not", remedy=_REMEDY
+            )
+        handle = available[name]
+        what = f"action {name!r}"
+        real = self._action_by_handle[handle]["params"]
+        _same(what, "number of parameters", len(info.params), len(real))
+        parameters = []
+        for position, (given, (real_name, bits)) in enumerate(zip(info.params, real, strict=True)):
+            _same(f"{what}, parameter {position + 1}", "name", given.name, real_name)
+            self._same_width(f"{what}, parameter {given.name!r}", given, bits)
+            parameters.append(Parameter(given.id, given.name, bits))
+        return ActionLayout(
+            id=info.preamble.id,
+            name=_alias(info),
+            handle=handle,
+            parameters=tuple(parameters),
+            for_entries=reference.scope != p4i.ActionRef.DEFAULT_ONLY,
+            for_default=reference.scope != p4i.ActionRef.TABLE_ONLY,
+        )
+
+    def _same_profile(self, what: str, id: int, handle: int | None) -> None:
+        if id and id not in self._profile_info:
+            raise ProgramError(f"p4info: {what} names action profile id {id}, which it lacks", remedy=_REMEDY)
+        given = self._profile_info[id].preamble.name if id else None
+        real = next((name for name, one in self._profiles.items() if one["handle"] == handle), None)
+        _same(what, "action profile", given, real)
+
+    def _profile(self, info: p4i.ActionProfile) -> ProfileLayout:
+        name = info.preamble.name
+        found = _find("action profile", name, self._profiles)
+        _same(f"action profile {name!r}", "with_selector", info.with_selector, found["selector"])
+        users = [table for table in self._table_layouts.values() if table.profile == info.preamble.id]
+        if any(set(table.actions) != set(users[0].actions) for table in users):
+            raise ProgramError(
+                f"p4info: the tables of action profile {name!r} differ in their actions", remedy=_REMEDY
+            )
+        return ProfileLayout(
+            id=info.preamble.id,
+            name=_alias(info),
+            handle=found["handle"],
+            selector=info.with_selector,
+            size=info.size,
+            max_group_size=info.max_group_size,
+            by_members=info.HasField("sum_of_members"),
+            max_member_weight=info.sum_of_members.max_member_weight,
+            weights_disallowed=info.weights_disallowed,
+            actions=users[0].actions if users else {},
+        )
+
+    # -- arrays and digests
+
+    def counters(self) -> dict[int, ArrayLayout]:
+        """The indexed ones by id."""
+        real = _by_name(self._program.counters)
+        return {
+            id: ArrayLayout(id, _alias(info), _sized("counter", info, real)["handle"], info.size)
+            for id, info in _by_id("counter", self._info.counters).items()
+        }
+
+    def meters(self) -> dict[int, MeterLayout]:
+        """The indexed ones by id."""
+        layouts = {}
+        for id, info in _by_id("meter", self._info.meters).items():
+            found = _sized("meter", info, self._meters)
+            _same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), found["unit"])
+            layouts[id] = MeterLayout(id, _alias(info), found["handle"], info.size, info.spec.type)
+        return layouts
+
+    def _direct_meter(
+        self, what: str, info: p4i.DirectMeter | None, handle: int | None
+    ) -> MeterLayout | None:
+        if info is None:
+            return None
+        found = _find("direct meter", info.preamble.name, self._meters)
+        _same(what, "direct meter", found["handle"], handle)
+        _same(f"direct meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), found["unit"])
+        return MeterLayout(info.preamble.id, _alias(info), found["handle"], 0, info.spec.type)
+
+    def registers(self) -> dict[int, RegisterLayout]:
+        """By id."""
+        real = _by_name(self._program.registers)
+        layouts = {}
+        for id, info in _by_id("register", self._info.registers).items():
+            found = _sized("register", info, real)
+            number = self._register_type(info.type_spec)
+            if number is not None:
+                _same(f"register {info.preamble.name!r}", "width in bits", number.bits, found["bits"])
+            layouts[id] = RegisterLayout(id, _alias(info), found["handle"], info.size, number)
+        return layouts
+
+    def _register_type(self, spec: p4t.P4DataTypeSpec) -> Number | None:
+        try:
+            found = value_type(spec, self._info.type_info)
+        except ProgramError:
+            return None
+        return found if isinstance(found, Number) else None
+
+    def digests(self) -> dict[int, DigestLayout]:
+        """By id. Where the type has no name, the compiler makes two of it, and the position decides."""
+        real = self._program.digests
+        by_name = _by_name(real)
+        layouts = {}
+        for position, (id, info) in enumerate(_by_id("digest", self._info.digests).items()):
+            name = info.preamble.name
+            if name not in by_name and len(real) == len(self._info.digests):
+                found = real[position]
+            else:
+                found = _find("digest", name, by_name)
+            type = value_type(info.type_spec, self._info.type_info)
+            _same(f"digest {name!r}", "widths in bits", list(type.widths), list(found["bits"]))
+            layouts[id] = DigestLayout(id, _alias(info), found["handle"], type)
+        return layouts
+
+    def value_sets(self) -> dict[int, ValueSetLayout]:
+        """By id."""
+        real = _by_name(self._program.value_sets)
+        layouts = {}
+        for id, info in _by_id("value set", self._info.value_sets).items():
+            found = _find("value set", info.preamble.name, real)
+            what = f"value set {info.preamble.name!r}"
+            _same(what, "widths in bits", [field.bitwidth for field in info.match], list(found["fields"]))
+            of = f"value set {_alias(info)!r}"
+            keys = [
+                KeyLayout(field.id, field.name, _match_of(field), field.bitwidth, position, of)
+                for position, field in enumerate(info.match)
+            ]
+            _check_fields(what, keys)
+            layouts[id] = ValueSetLayout(id, _alias(info), found["handle"], info.size, tuple(keys))
+        return layouts
+
+    # -- packet headers
+
+    def packet_header(self, name: str) -> PacketHeader:
+        """The controller header "packet_in" or "packet_out"."""
+        for info in self._info.controller_packet_metadata:
+            if info.preamble.name == name:
+                break
+        else:
+            return PacketHeader.none(name)
+        headers = _by_name(self._program.headers)
+        described = [(field.name, field.bitwidth) for field in info.metadata]
+        what = f"controller header {name!r}"
+        if not any(described == header["fields"] for header in headers.values()):
+            found = _find("controller header", name, headers)
+            _same(what, "number of fields", len(described), len(found["fields"]))
+            for position, (given, real) in enumerate(zip(described, found["fields"], strict=True)):
+                _same(f"{what}, field {position + 1}", "name", given[0], real[0])
+                _same(f"{what}, field {given[0]!r}", "width in bits", given[1], real[1])
+        if sum(given.bitwidth for given in info.metadata) % 8:
+            raise ProgramError(
+                f"{what} is not a whole number of bytes", remedy="pad the header to a whole byte"
+            )
+        return PacketHeader.of(info)
+
+    def _same_width(self, what: str, given: p4i.MatchField | p4i.Action.Param, bits: int) -> None:
+        """A translated type has another width in the p4info than in the program; its numbers are the same."""
+        new = self._info.type_info.new_types
+        translated = given.type_name.name in new and new[given.type_name.name].HasField("translated_type")
+        if translated and not given.bitwidth:
+            raise ProgramError(
+                f"{what}: its type {given.type_name.name!r} is translated to strings",
+                remedy="translate it to bit<W>",
+            )
+        if not translated:
+            _same(what, "width in bits", given.bitwidth, bits)
+
+
+def _alias(info: _Named) -> str:
+    return info.preamble.alias or info.preamble.name
+
+
+def _match_of(field: p4i.MatchField) -> str:
+    return _MATCH.get(field.match_type, "unsupported")
+
+
+def _check_fields(what: str, keys: list[KeyLayout]) -> None:
+    if len({key.id for key in keys}) != len(keys):
+        raise ProgramError(f"p4info: {what} has two match fields with one id", remedy=_REMEDY)
+
+
+def _sized(kind: str, info: _Sized, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = _find(kind, info.preamble.name, among)
+    _same(f"{kind} {info.preamble.name!r}", "size", info.size, found["size"])
+    return found
+
+
+def _by_name(items: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {item["name"]: item for item in items}
+
+
+def _by_id(kind: str, items: Iterable[_Named]) -> dict[int, _Named]:
+    result: dict[int, _Named] = {}
+    for item in items:
+        if item.preamble.id == 0 or item.preamble.id in result:
+            raise ProgramError(
+                f"p4info: {kind} {item.preamble.name!r} has id {item.preamble.id}, which is 0 or not its own",
+                remedy=_REMEDY,
+            )
+        result[item.preamble.id] = item
+    return result
+
+
+def _find(kind: str, name: str, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    if name not in among:
+        raise ProgramError(f"the p4info has {kind} {name!r}, the program has not", remedy=_REMEDY)
+    return among[name]
+
+
+def _same(what: str, property: str, in_p4info: object, in_program: object) -> None:
+    if in_p4info != in_program:
+        raise ProgramError(
+            f"{what}: {property} is {in_p4info!r} in the p4info, {in_program!r} in the program",
+            remedy=_REMEDY,
+        )
