@@ -6,9 +6,11 @@ with them, even when this process is killed.
 """
 
 import ctypes
+import fcntl
 import os
 import selectors
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Sequence
@@ -25,25 +27,36 @@ CPU_PORT = 510
 NODE = "bmv2"
 
 _ETH_P_ALL = 3
+_SOL_PACKET, _PACKET_AUXDATA = 263, 8
+# struct tpacket_auxdata (linux/if_packet.h): status, length, captured, two offsets, VLAN TCI and TPID.
+_AUXDATA = struct.Struct("IIIHHHH")
+_VLAN_VALID = 0x10
 _CLONE_NEWNET = 0x40000000
 _START_SECONDS = 20.0
 _SOCKET_BYTES = 8 << 20
-# The longest UB packet is 10,240 bytes.
-_MTU = "11000"
+# What a network driver may gather into one long frame, and how to ask for it not to (linux/ethtool.h).
+_SIOCETHTOOL = 0x8946
+_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO = 0x1F, 0x24, 0x2C
 
 
 class Bmv2:
-    """A switch that runs nothing yet; `client` is its primary controller, under the node name NODE."""
+    """A switch that runs nothing yet; `client` is its primary controller, under the node name NODE.
 
-    def __init__(self, ports: Sequence[int], directory: Path) -> None:
+    Its receive ring of a port is 2 MiB of frames as long as the link may carry: 189 of `mtu` = 11,000 bytes,
+    which takes the longest UB packet, and a thousand of 2,000.
+    """
+
+    def __init__(self, ports: Sequence[int], directory: Path, *, mtu: int = 11_000) -> None:
         self._ports = tuple(ports)
         self._directory = directory
+        self._mtu = str(mtu)
+        self.address = f"unix:{directory / 'p4runtime.sock'}"
         self._sockets: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._process: subprocess.Popen[bytes] | None = None
         # Whoever stays in the namespace must be one thread from beginning to end: the switch dies with it.
         self._inside = ThreadPoolExecutor(max_workers=1)
-        self.client = P4RuntimeClient(f"unix:{directory / 'p4runtime.sock'}", timeout=20.0)
+        self.client = P4RuntimeClient(self.address, timeout=20.0)
 
     def __enter__(self) -> Self:
         try:
@@ -65,14 +78,18 @@ class Bmv2:
         ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
         if ipv6.exists():
             ipv6.write_text("1")
+        _run("ip", "link", "set", "lo", "up")
         for port in self._ports:
             near, far = f"s{port}", f"h{port}"
-            _run("ip", "link", "add", near, "mtu", _MTU, "type", "veth", "peer", "name", far, "mtu", _MTU)
+            veth = ("mtu", self._mtu, "type", "veth", "peer", "name", far, "mtu", self._mtu)
+            _run("ip", "link", "add", near, *veth)
             for end in (near, far):
                 _run("ip", "link", "set", end, "up")
+            _send_frames_as_they_are(near)
             raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
             self._sockets[port] = raw
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
+            raw.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
             raw.bind((far, 0))
             raw.setblocking(False)
             self._selector.register(raw, selectors.EVENT_READ, port)
@@ -82,7 +99,7 @@ class Bmv2:
                 [
                     *("setpriv", "--pdeathsig", "KILL", "simple_switch_grpc", *interfaces),
                     *("--device-id", "1", "--no-p4", "--"),
-                    *("--grpc-server-addr", f"unix:{self._directory / 'p4runtime.sock'}"),
+                    *("--grpc-server-addr", self.address),
                     *("--cpu-port", str(CPU_PORT), "--priority-queues", "8"),
                 ],
                 stdout=log,
@@ -103,6 +120,14 @@ class Bmv2:
                     raise RuntimeError(f"simple_switch_grpc did not start:\n{log[-2000:]}") from None
                 time.sleep(0.02)
 
+    def set_queue_depth(self, packets: int) -> None:
+        """Of every egress queue, which holds 64 to begin with."""
+        command = ["simple_switch_CLI"]
+        line = f"set_queue_depth {packets}\n"
+        asked = self._inside.submit(subprocess.run, command, input=line, capture_output=True, text=True)
+        if asked.result().returncode != 0:
+            raise RuntimeError(f"simple_switch_CLI: {asked.result().stdout}{asked.result().stderr}")
+
     def send(self, port: int, frame: bytes) -> None:
         """Put a frame of at least 14 bytes on a port; the kernel takes none shorter."""
         self._sockets[port].send(frame)
@@ -115,9 +140,10 @@ class Bmv2:
             assert isinstance(raw, socket.socket)
             while True:
                 try:
-                    frames.append((key.data, raw.recv(65535)))
+                    data, notes, _, _ = raw.recvmsg(65535, 64)
                 except BlockingIOError:
                     break
+                frames.append((key.data, _tagged(data, notes[0][2]) if notes else data))
         return frames
 
     def stop(self) -> None:
@@ -131,6 +157,21 @@ class Bmv2:
             raw.close()
         self._selector.close()
         self._inside.shutdown()
+
+
+def _tagged(data: bytes, note: bytes) -> bytes:
+    """The frame as it came: the kernel takes what looks like an outer VLAN tag out of it."""
+    status, _, _, _, _, tci, tpid = _AUXDATA.unpack(note)
+    return data[:12] + struct.pack("!HH", tpid, tci) + data[12:] if status & _VLAN_VALID else data
+
+
+def _send_frames_as_they_are(interface: str) -> None:
+    """Otherwise libpcap gives each frame of its ring room for 64 KiB, and the ring holds 32 of them."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for what in (_ETHTOOL_STSO, _ETHTOOL_SGSO, _ETHTOOL_SGRO):
+            off = ctypes.create_string_buffer(struct.pack("II", what, 0))
+            request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(off))
+            fcntl.ioctl(control, _SIOCETHTOOL, request)
 
 
 def _run(*command: str) -> None:

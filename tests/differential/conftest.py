@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every test of this folder compares the engine with BMv2, so it is skipped where BMv2 cannot run."""
+"""Tests marked bmv2 compare the engine with BMv2, so they are skipped where BMv2 cannot run."""
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,17 +13,16 @@ _GET_BMV2 = (
 
 
 def _why_not() -> str:
-    if shutil.which("simple_switch_grpc") is None:
-        return f"BMv2's simple_switch_grpc is not on the PATH; {_GET_BMV2}"
+    needed = ("simple_switch_grpc", "simple_switch", "simple_switch_CLI")
+    if missing := [name for name in needed if shutil.which(name) is None]:
+        return f"BMv2's {', '.join(missing)} not on the PATH; {_GET_BMV2}"
     if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "setpriv"))):
         return "BMv2 needs a network namespace: run as root, with iproute2 and util-linux installed"
     return ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here, reason = Path(__file__).parent, _why_not()
+    reason = _why_not()
     for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.bmv2)
-            if reason:
-                item.add_marker(pytest.mark.skip(reason=reason))
+        if reason and item.get_closest_marker("bmv2"):
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -15,6 +15,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Self
 
@@ -25,46 +27,58 @@ from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.differential.bmv2 import CPU_PORT, NODE, Bmv2
 
-__all__ = ["Differential", "Frame"]
+__all__ = ["Differential", "Frame", "show"]
 
 Frame = tuple[int, bytes]
 
-# Switches of the engine's network: the one compared, and one to ask what a frame would do.
-_ENGINE, _PROBE = 0, 1
+_ENGINE = 0
 
-# BMv2's receive ring of a port holds 32 frames, its egress queues 64; fewer are on their way at a time.
-_CHUNK = 16
+# Fewer frames are on their way at a time than BMv2's receive ring of a port holds, 189 of the longest, and
+# than its egress queues do, 64 to begin with.
+_CHUNK = 48
+_LONG_CHUNK, _QUEUE_DEPTH, _SHORT_MTU = 256, 100_000, 2_000
 _QUIET_SECONDS = 0.1
 _SETTLE_SECONDS = 0.02
-_SHORTEST = 14
+_SHORTEST, _SHORTEST_TAGGED = 14, 20
 
 
 class Differential:
     """Both switches with a program and its entries, ready to be fed."""
 
     def __init__(
-        self, files: ProgramFiles, entries: Sequence[Entry], *, ports: Sequence[int], directory: Path
+        self,
+        files: ProgramFiles,
+        entries: Sequence[Entry],
+        *,
+        ports: Sequence[int],
+        directory: Path,
+        many: bool = False,
     ) -> None:
+        """`directory` takes BMv2's socket and log; `many` is for many frames, of at most 2,000 bytes."""
         self._files, self._entries = files, tuple(entries)
         self._info = P4Info.parse(files.p4info)
         # What leaves by a port that BMv2 has no interface for is nowhere to be seen.
         self._watched = {*ports, CPU_PORT}
-        self._bmv2 = Bmv2(ports, directory)
+        self._many = many
+        self._bmv2 = Bmv2(ports, directory, **({"mtu": _SHORT_MTU} if many else {}))
         self._network = Network()
-        for name in (NODE, "probe"):
-            self._network.add_switch(name, CPU_PORT)
-        self._server = P4RuntimeServer(self._network, {1: _ENGINE, 2: _PROBE}, lock=threading.RLock())
+        self._network.add_switch(NODE, CPU_PORT)
+        self._server = P4RuntimeServer(self._network, {1: _ENGINE}, lock=threading.RLock())
+        self.addresses = ("", self._bmv2.address)
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.callback(self._server.stop)
-            self._engine = stack.enter_context(P4RuntimeClient(self._server.start()))
-            self._engine.connect({NODE: 1, "probe": 2})
+            self.addresses = (self._server.start(), self._bmv2.address)
+            self._engine = stack.enter_context(P4RuntimeClient(self.addresses[0]))
+            self._engine.connect({NODE: 1})
             stack.enter_context(self._bmv2)
-            for client, nodes in [(self._engine, (NODE, "probe")), (self._bmv2.client, (NODE,))]:
-                client.push_pipeline(dict.fromkeys(nodes, self._files))
-                client.install(dict.fromkeys(nodes, self._entries))
+            if self._many:
+                self._bmv2.set_queue_depth(_QUEUE_DEPTH)
+            for client in self.clients:
+                client.push_pipeline({NODE: self._files})
+                client.install({NODE: self._entries})
             self._exit = stack.pop_all()
         return self
 
@@ -77,46 +91,78 @@ class Differential:
         return self._engine, self._bmv2.client
 
     def differences(self, frames: Sequence[Frame], *, late_seconds: float = 5.0) -> list[str]:
-        """What came out of one and not of the other, and counters that differ; empty when they agree.
+        """What came out of one and not of the other, and counters that differ; empty when they agree."""
+        expected, got = self.exchange(frames, late_seconds=late_seconds)
+        found = [f"only the engine: {show(one)}" for one in (expected - got).elements()]
+        found += [f"only BMv2: {show(one)}" for one in (got - expected).elements()]
+        return found + list(self.counter_differences())
 
-        A frame counts as lost when BMv2 has been silent for `late_seconds`.
+    def exchange(
+        self, frames: Sequence[Frame], *, late_seconds: float = 5.0, quiet_seconds: float = _QUIET_SECONDS
+    ) -> tuple[Counter[Frame], Counter[Frame]]:
+        """What comes out of the engine and what comes out of BMv2.
+
+        A frame counts as lost when BMv2 has been silent for `late_seconds`; none is sent after that. At the
+        end nothing more may come for `quiet_seconds`.
         """
-        expected: Counter[Frame] = Counter()
-        got: Counter[Frame] = Counter()
-        sent = [(port, frame) for port, frame in frames if port == CPU_PORT or len(frame) >= _SHORTEST]
-        fences = self._fences(sent)
-        for start in range(0, len(sent), _CHUNK):
-            chunk = sent[start : start + _CHUNK]
-            used = {port for port, _ in chunk}
-            chunk += [fences[port] for port in used if port in fences]
-            for port, frame in chunk:
-                expected.update(self._process(_ENGINE, port, frame))
+        expected: list[Frame] = []
+        got: list[Frame] = []
+        sent = [(port, frame) for port, frame in frames if self._passes(port, frame, "packet_out")]
+        for chunk in self._chunks(sent):
+            fenced = self._process(chunk, expected)
             for port, frame in chunk:
                 self._send(port, frame)
-            self._collect(got, expected.total(), late_seconds)
-            if got.total() < expected.total():
-                break  # what follows would each time be waited for in vain
-            if used - fences.keys():
-                self._collect(got, expected.total() + 1, _SETTLE_SECONDS)
-        self._collect(got, expected.total() + 1, _QUIET_SECONDS)
-        found = [f"only the engine: {_show(one)}" for one in (expected - got).elements()]
-        found += [f"only BMv2: {_show(one)}" for one in (got - expected).elements()]
-        return found + list(self._counter_differences())
+            self._collect(got, len(expected), late_seconds)
+            if len(got) < len(expected):
+                break
+            if not fenced:
+                self._collect(got, len(expected) + 1, _SETTLE_SECONDS)
+        self._collect(got, len(expected) + 1, quiet_seconds)
+        return Counter(expected), Counter(got)
 
-    def _process(self, switch: int, port: int, frame: bytes) -> list[Frame]:
-        return [one for one in self._network.process(switch, port, frame) if one[0] in self._watched]
+    def _passes(self, port: int, frame: bytes, header: str) -> bool:
+        """Nothing without its header passes by P4Runtime, nor anything too short by a link."""
+        if port == CPU_PORT:
+            return 8 * len(frame) >= sum(width for _, width in self._header(header))
+        return _carried(frame)
 
-    def _fences(self, frames: Sequence[Frame]) -> dict[int, Frame]:
-        """A frame a port that is forwarded.
+    def _chunks(self, frames: Sequence[Frame]) -> Iterator[list[Frame]]:
+        """Of many, those by one port in a row, so that their order is the same to both."""
+        runs = (list(run) for _, run in groupby(frames, key=itemgetter(0))) if self._many else [frames]
+        length = _LONG_CHUNK if self._many else _CHUNK
+        for run in runs:
+            for start in range(0, len(run), length):
+                yield list(run[start : start + length])
+
+    def _process(self, chunk: list[Frame], expected: list[Frame]) -> bool:
+        """Through the engine, and make the last frame of every port one that is forwarded; False if none is.
 
         BMv2 takes what comes by a port in order: when such a frame comes out, those before it, forwarded or
-        not, have been taken too, and its small receive ring is empty again.
+        not, have been taken too, and its receive ring is empty again.
         """
-        fences: dict[int, Frame] = {}
-        for port, frame in frames:
-            if port not in fences and self._process(_PROBE, port, frame):
-                fences[port] = port, frame
-        return fences
+        forwarded: dict[int, bytes] = {}
+        open_ports: set[int] = set()
+        for port, frame in chunk:
+            out = self._outputs(port, frame)
+            expected += out
+            if out:
+                forwarded[port] = frame
+                open_ports.discard(port)
+            else:
+                open_ports.add(port)
+        for port in list(open_ports):
+            if port not in forwarded:
+                continue
+            chunk.append((port, forwarded[port]))
+            if out := self._outputs(port, forwarded[port]):
+                expected += out
+                open_ports.remove(port)
+        return not open_ports
+
+    def _outputs(self, port: int, frame: bytes) -> list[Frame]:
+        """What can be seen to come out."""
+        out = self._network.process(_ENGINE, port, frame)
+        return [(to, data) for to, data in out if to in self._watched and self._passes(to, data, "packet_in")]
 
     def _send(self, port: int, frame: bytes) -> None:
         if port != CPU_PORT:
@@ -130,13 +176,13 @@ class Differential:
             values[name] = header >> bits & ((1 << width) - 1)
         self._bmv2.client.packet_out(NODE, frame[sum(width for _, width in fields) // 8 :], **values)
 
-    def _collect(self, got: "Counter[Frame]", total: int, seconds: float) -> None:
+    def _collect(self, got: list[Frame], total: int, seconds: float) -> None:
         """Until `total` frames have come in all, or none comes for `seconds`."""
         deadline = time.monotonic() + seconds
-        while got.total() < total and time.monotonic() < deadline:
+        while len(got) < total and time.monotonic() < deadline:
             arrived = self._bmv2.receive(0.01) + list(self._packet_ins())
             if arrived:
-                got.update(arrived)
+                got += arrived
                 deadline = time.monotonic() + seconds
 
     def _packet_ins(self) -> Iterator[Frame]:
@@ -156,7 +202,8 @@ class Differential:
                 return [(field.name, field.bitwidth) for field in header.metadata]
         return []
 
-    def _counter_differences(self) -> Iterator[str]:
+    def counter_differences(self) -> Iterator[str]:
+        """Indexed counters whose values are not the same."""
         for counter in self._info.message.counters:
             name = counter.preamble.alias
             ours, theirs = (client.read_counter(NODE, name) for client in self.clients)
@@ -165,6 +212,12 @@ class Differential:
                     yield f"counter {name}[{index}]: engine {ours[index]}, BMv2 {theirs[index]}"
 
 
-def _show(frame: Frame) -> str:
+def _carried(data: bytes) -> bool:
+    """The kernel takes no frame shorter than its header, or with a VLAN tag than 20 bytes."""
+    tagged = data[12:14] in (b"\x81\x00", b"\x88\xa8")
+    return len(data) >= (_SHORTEST_TAGGED if tagged else _SHORTEST)
+
+
+def show(frame: Frame) -> str:
     port, data = frame
     return f"port {port}, {len(data)} bytes: {data[:48].hex()}{'...' if len(data) > 48 else ''}"

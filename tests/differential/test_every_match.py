@@ -11,6 +11,8 @@ from controller import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 from controller.p4runtime import ProgramFiles
 from tests.differential.differential import Differential, Frame
 
+pytestmark = pytest.mark.bmv2
+
 BUILD = Path(__file__).resolve().parents[1] / "programs" / "build"
 PORTS = range(6)
 WIDE = 0x0123456789ABCDEF << 64 | 0xFEDCBA9876543210

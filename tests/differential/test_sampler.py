@@ -12,6 +12,8 @@ from controller.p4runtime import ProgramFiles
 from tests.differential.differential import Differential, Frame
 from tests.emulation import sampler
 
+pytestmark = pytest.mark.bmv2
+
 PORTS = range(4)
 ENTRIES = (
     Entry("exact_table", (("a", Exact(1)),), "forward", (("port", 1),)),

@@ -11,6 +11,8 @@ from tests.differential.differential import Differential, Frame
 from tests.emulation.ub_frames import Srh, UbFrame, instructions
 from tests.emulation.ub_reference import CPU_PORT, DIRECTIONS, ENTRIES, PORTS, packet_out, random_frames
 
+pytestmark = pytest.mark.bmv2
+
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 INSTR = instructions(3, 10, 5, 7, 11, 2)
 OWN_CNA = 9
