@@ -325,8 +325,10 @@ class TestPackets:
 def test_first_callers_share_one_event_loop() -> None:
     """In a process of its own, since the loop is one a process."""
     program = (
-        "import sys, threading; from concurrent.futures import ThreadPoolExecutor; sys.setswitchinterval(1e-6)\n"
+        "import sys, threading\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
         "from controller.event_loop import background_loop\n"
+        "sys.setswitchinterval(1e-6)\n"
         "barrier = threading.Barrier(8)\n"
         "with ThreadPoolExecutor(8) as pool:\n"
         "    loops = list(pool.map(lambda _: (barrier.wait(), background_loop())[1], range(8)))\n"

@@ -18,7 +18,6 @@ from tests.emulation.p4runtime.every_entity import (
 )
 from tests.emulation.p4runtime.messages import refusals
 
-
 GREEN, YELLOW, RED = range(3)
 
 
