@@ -2,12 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup p4 demo test check format bench lab shell docs clean
+.PHONY: help setup p4 demo test check format fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
 GRPC ?= 127.0.0.1:9559
 NODE ?= npu0
+MINUTES ?= 10
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,7 +35,11 @@ format: setup ## put the sources in their usual form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup ## measure the engine, beside BMv2 where it is installed; writes build/bench.json
+fuzz: setup ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
+	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+bench: setup ## measure the engine, beside BMv2 where it is installed; writes build/bench.json and the guide
 	@$(BIN)/python -m bench --out build/bench.json
 
 lab: setup ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C

@@ -157,7 +157,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     }
     if ((op == "==" || op == "!=") && names_header(left())) return equal_headers(node, action, code, where);
     if ((op == "==" || op == "!=") && left().is_object() && right().is_object() && left().value("type", "") == "field" && right().value("type", "") == "field") {
-        const Field a = field(left()["value"], where), b = field(right()["value"], where);
+        const Field a = field(member(left(), "value", where), where), b = field(member(right(), "value", where), where);
         // Of variable length: the length in the slot before counts too.
         if (a.variable && b.variable && a.bits == b.bits)
             return compare(op, {static_cast<Slot>(a.slot - 1), a.bits + 64, limbs(a.bits) + 1}, {static_cast<Slot>(b.slot - 1), b.bits + 64, limbs(b.bits) + 1}, code);
@@ -178,7 +178,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     const Op kind = found->second;
     unsigned below = kind == Op::Div || kind == Op::Mod ? 0 : demand;
     // What is masked by a constant need only be right below the mask.
-    const Operand mask = kind == Op::And && right().is_object() && right().value("type", "") == "hexstr" ? constant_operand(right()["value"], where) : Operand{};
+    const Operand mask = kind == Op::And && right().is_object() && right().value("type", "") == "hexstr" ? constant_operand(member(right(), "value", where), where) : Operand{};
     if (mask.constant && !mask.negative) below = demand == 0 ? mask.bits : std::min(demand, mask.bits);
     const Operand a = expression(left(), action, code, where, below);
     if (mask.constant && !mask.negative && mask.n == 1) {

@@ -27,7 +27,7 @@ def color(bench: Bench, kind: int, value: int) -> int:
 
 
 def test_meters_color_what_passes_them(full: Controller, bench: Bench) -> None:
-    """No time passes, so the bursts decide. The peak is asked first, and a red packet takes no token (RFC 2698)."""
+    """No time passes, so bursts decide. The peak is asked first; a red packet takes no token (RFC 2698)."""
     size = len(frame(METERED_BYTES, 1))
     full.write(("MODIFY", meter("packet_meter", 1, rates(1, 2, 1, 3))))
     full.write(("MODIFY", meter("byte_meter", 1, rates(1, size, 1, 2 * size))))

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guided.h"
+
+#include <algorithm>
+
+namespace railyard::fuzz {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 2048;
+
+class Walk {
+   public:
+    Walk(const Program& program, FuzzedDataProvider& in) : p_(program), in_(in), elements_(program.stacks.size(), 0) {}
+
+    GuidedFrame frame() {
+        int at = p_.first_state;
+        for (int step = 0; step < 48 && at != kNone && out_.bytes.size() < kMostBytes; ++step) {
+            const ParserState& state = p_.states[static_cast<std::size_t>(at)];
+            for (const ParserOp& op : state.ops) take(op);
+            if (state.transitions.empty()) break;
+            const Transition& chosen = state.transitions[in_.ConsumeIntegralInRange<std::size_t>(0, state.transitions.size() - 1)];
+            steer(state, chosen);
+            at = chosen.next;
+        }
+        return std::move(out_);
+    }
+
+   private:
+    void append(std::size_t bytes) {
+        // Mostly zeros and small numbers: then keys and values meet.
+        const bool plain = in_.ConsumeBool();
+        for (std::size_t i = 0; i < bytes && out_.bytes.size() < kMostBytes; ++i)
+            out_.bytes.push_back(plain ? 0 : in_.ConsumeIntegral<std::uint8_t>());
+    }
+
+    void extract(int number) {
+        const Header& h = p_.headers[static_cast<std::size_t>(number)];
+        std::size_t bit = 8 * out_.bytes.size();
+        const std::size_t extra = h.variable ? in_.ConsumeIntegralInRange<std::size_t>(0, h.max_bytes - h.bytes) : 0;
+        for (const Field& f : h.fields) {
+            if (f.slot != kNoSlot) out_.fields[f.slot] = bit;
+            bit += f.variable ? 8 * extra : f.bits;
+        }
+        append(std::min<std::size_t>(h.bytes, kMostBytes) + extra);
+    }
+
+    void take(const ParserOp& op) {
+        if (op.kind == ParserOp::Kind::Extract) return extract(op.header);
+        if (op.kind == ParserOp::Kind::Advance) return append(in_.ConsumeIntegralInRange<std::size_t>(0, 8));
+        if (op.kind != ParserOp::Kind::ExtractStack && op.kind != ParserOp::Kind::ExtractUnionStack) return;
+        const Stack& s = p_.stacks[static_cast<std::size_t>(op.header)];
+        std::size_t& next = elements_[static_cast<std::size_t>(op.header)];
+        const int element = s.elements[std::min(next, s.elements.size() - 1)];
+        ++next;
+        extract(s.of_unions ? p_.unions[static_cast<std::size_t>(element)].headers[static_cast<std::size_t>(op.member)] : element);
+    }
+
+    void write(std::size_t bit, const std::uint8_t* value, unsigned bits) {
+        for (unsigned i = 0; i < bits; ++i) {
+            const std::size_t at = bit + i;
+            const unsigned low = bits - 1 - i;  // of the value
+            if (at / 8 >= kMostBytes) return;
+            if (at / 8 >= out_.bytes.size()) out_.bytes.resize(at / 8 + 1);
+            const unsigned one = (value[(bits + 7) / 8 - 1 - low / 8] >> (low % 8)) & 1u, mask = 0x80u >> (at % 8);
+            out_.bytes[at / 8] = static_cast<std::uint8_t>(one != 0 ? out_.bytes[at / 8] | mask : out_.bytes[at / 8] & ~mask);
+        }
+    }
+
+    void steer(const ParserState& state, const Transition& t) {
+        std::size_t at = 0;
+        for (const TransitionKey& key : state.key) {
+            const std::uint8_t* value = t.wide_value.data() + at;
+            at += (key.bits + 7) / 8;
+            if (key.kind == TransitionKey::Kind::Lookahead) write(8 * out_.bytes.size() + key.offset, value, key.bits);
+            const auto slot = slot_of(key);
+            if (const auto found = out_.fields.find(slot); found != out_.fields.end()) write(found->second, value, key.bits);
+        }
+    }
+
+    Slot slot_of(const TransitionKey& key) const {
+        if (key.kind == TransitionKey::Kind::Slot) return key.slot;
+        if (key.kind == TransitionKey::Kind::Lookahead) return kNoSlot;
+        const Stack& s = p_.stacks[static_cast<std::size_t>(key.stack)];
+        const std::size_t next = elements_[static_cast<std::size_t>(key.stack)];
+        if (next == 0 || next > s.elements.size()) return kNoSlot;
+        int header = s.elements[next - 1];
+        if (s.of_unions) header = p_.unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
+        return p_.headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot;
+    }
+
+    const Program& p_;
+    FuzzedDataProvider& in_;
+    GuidedFrame out_;
+    std::vector<std::size_t> elements_;  // of each stack, extracted so far
+};
+
+}  // namespace
+
+GuidedFrame guided_frame(const Program& program, FuzzedDataProvider& in) {
+    GuidedFrame out = Walk(program, in).frame();
+    const auto payload = in.ConsumeBytes<std::uint8_t>(in.ConsumeIntegralInRange<std::size_t>(0, 64));
+    out.bytes.insert(out.bytes.end(), payload.begin(), payload.end());
+    // Cut short now and then.
+    if (in.ConsumeProbability<float>() < 0.15F) out.bytes.resize(in.ConsumeIntegralInRange<std::size_t>(0, out.bytes.size()));
+    out.bytes.resize(std::min(out.bytes.size(), kMostBytes));
+    return out;
+}
+
+}  // namespace railyard::fuzz
