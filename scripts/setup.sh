@@ -33,6 +33,7 @@ install_packages() {
     command -v git >/dev/null || missing+=(git)
     find_python >/dev/null || missing+=(python3 python3-venv python3-dev)
     has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
+    PATH="$PATH:/usr/sbin:/sbin" command -v ip >/dev/null || missing+=(iproute2)  # the tests of railyard-switchd make links
     [ ${#missing[@]} -eq 0 ] && return 0
 
     command -v apt-get >/dev/null \
