@@ -2,7 +2,7 @@
 """railyard-switchd: the engine as a process on Linux interfaces, in real time.
 
 One thread in C++ carries frames; this one hands what the switches tell to the P4Runtime server, whose thread
-writes tables while no frame runs.
+writes tables between frames.
 """
 
 import errno
@@ -16,8 +16,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast, final
+from typing import Self, final
 
 from emulation import _engine
 from emulation.errors import EmulationError, ProgramError
@@ -51,7 +50,6 @@ class Switchd:
         self._wire = _engine.Wire()
         self._switches: dict[int, int] = {}  # device id to the engine's number
         self._devices: list[int] = []  # and back
-        self._held = _Held(self._wire)
         self._server: P4RuntimeServer | None = None
         self.address = ""
 
@@ -82,9 +80,7 @@ class Switchd:
                 _log.info("device %d: adding interface %s as port %d", one.device_id, interface, port)
             if program is not None:
                 wire.set_program(switch, program)
-        server = P4RuntimeServer(
-            wire, self._switches, options.grpc_address, lock=cast(threading.RLock, self._held)
-        )
+        server = P4RuntimeServer(wire, self._switches, options.grpc_address, lock=threading.RLock())
         try:
             wire.start()
         except OSError as error:
@@ -111,11 +107,7 @@ class Switchd:
                     return
 
     def _pass_on(self) -> None:
-        while True:
-            with self._held:
-                item = self._wire.take_control()
-            if item is None:
-                break
+        while (item := self._wire.take_control()) is not None:
             self._dispatch(item)
         for level, text in self._wire.take_messages():
             _log.log(_MESSAGE_LEVELS[level], "%s", text)
@@ -144,22 +136,6 @@ class Switchd:
             for one in self._options.switches
             for port, _ in one.ports
         }
-
-
-@final
-class _Held:
-    """The engine's lock as a context manager: no frame runs while it is held."""
-
-    def __init__(self, wire: _engine.Wire) -> None:
-        self._wire = wire
-
-    def __enter__(self) -> None:
-        self._wire.lock()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._wire.unlock()
 
 
 def _read_program(path: Path) -> _engine.Program:
