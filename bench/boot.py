@@ -6,7 +6,6 @@ needs a fresh process, and BMv2's ports a network namespace, which is gone with 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 from bench.subject import TRANSIT, rack_plan
 from controller import Entry, InstallError
 from controller.p4runtime import P4RuntimeClient, ProgramFiles
+from emulation.namespace import enter_new_namespace
 from lab.boot import programs_of
 
 __all__ = ["SWITCHES", "boot_figures"]
@@ -29,7 +29,6 @@ __all__ = ["SWITCHES", "boot_figures"]
 SWITCHES = 83
 START_SECONDS = 120.0
 FIRST_THRIFT_PORT = 20_000
-_CLONE_NEWNET = 0x40000000
 
 
 def boot_figures(which: str) -> dict[str, float]:
@@ -74,8 +73,7 @@ def _engine(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[
 
 @contextmanager
 def _processes(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")
+    enter_new_namespace()
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     started: list[subprocess.Popen[bytes]] = []
     try:

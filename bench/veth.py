@@ -6,7 +6,6 @@ measures one switch at one size of frame and prints JSON; the network namespace 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
@@ -20,6 +19,7 @@ from bench.subject import TRANSIT, rack_plan, transit
 from controller import InstallError
 from controller.p4runtime import P4RuntimeClient
 from emulation.embedded import EmbeddedTestbed
+from emulation.namespace import enter_new_namespace
 from lab.boot import booted, programs_of
 
 __all__ = ["FRAME_BYTES", "SWITCHES", "veth_rate"]
@@ -38,7 +38,6 @@ START_SECONDS = 30.0
 QUEUE_DEPTH = 8192
 LOAD = Path(__file__).with_name("veth_load.cpp")
 BUILT = Path("build") / "veth_load"
-_CLONE_NEWNET = 0x40000000
 
 
 @cache
@@ -60,11 +59,7 @@ def veth_rate(which: str, frame_bytes: int) -> dict[str, float]:
 
 
 def _namespace() -> None:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")
-    ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
-    if ipv6.exists():
-        ipv6.write_text("1")  # the kernel sends nothing of its own then
+    enter_new_namespace()
     commands = ["link set dev lo up"]
     for near, far in (("s_in", "h_in"), ("s_out", "h_out")):
         commands.append(f"link add {near} mtu 9000 type veth peer name {far} mtu 9000")

@@ -6,7 +6,9 @@ Knows topologies and controller; lab knows it.
     testbed            what every testbed does
     embedded           every switch in this process, in virtual time
     control_loop       the node controllers, driven from port events and management frames
-    p4runtime_server   one gRPC server in front of the switches
+    p4runtime_server   one gRPC server in front of the switches; its parts in p4runtime
+    switchd            the engine as a process on Linux interfaces, in real time
+    namespace          network namespaces that are gone with who is in them
     traffic            what runs on the NPUs: frames, transport, collectives
-    engine             v1model switches, links and the event loop, in C++; `_engine` is its Python face
+    engine             v1model switches, links, Linux interfaces, in C++; `_engine` is its Python face
 """

@@ -7,7 +7,6 @@ with them, even when this process is killed.
 
 import ctypes
 import fcntl
-import os
 import selectors
 import socket
 import struct
@@ -20,6 +19,7 @@ from typing import Self
 
 from controller import InstallError
 from controller.p4runtime import P4RuntimeClient
+from emulation.namespace import enter_new_namespace
 
 __all__ = ["CPU_PORT", "NODE", "Bmv2"]
 
@@ -31,7 +31,6 @@ _SOL_PACKET, _PACKET_AUXDATA = 263, 8
 # struct tpacket_auxdata (linux/if_packet.h): status, length, captured, two offsets, VLAN TCI and TPID.
 _AUXDATA = struct.Struct("IIIHHHH")
 _VLAN_VALID = 0x10
-_CLONE_NEWNET = 0x40000000
 _START_SECONDS = 20.0
 _SOCKET_BYTES = 8 << 20
 # What a network driver may gather into one long frame, and how to ask for it not to (linux/ethtool.h).
@@ -72,12 +71,7 @@ class Bmv2:
 
     def _start(self) -> None:
         """In the thread that enters the namespace; sockets stay in it, children are born in it."""
-        if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"a new network namespace: {os.strerror(ctypes.get_errno())}")
-        # Without IPv6 the kernel sends nothing of its own on these links.
-        ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
-        if ipv6.exists():
-            ipv6.write_text("1")
+        enter_new_namespace()
         _run("ip", "link", "set", "lo", "up")
         for port in self._ports:
             near, far = f"s{port}", f"h{port}"

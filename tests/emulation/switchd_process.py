@@ -5,8 +5,6 @@ The namespace has no name: it lives in a thread that enters it and in what that 
 with them, even when this process is killed.
 """
 
-import ctypes
-import os
 import signal
 import socket
 import subprocess
@@ -17,13 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
+from emulation.namespace import enter_new_namespace
+
 __all__ = ["SwitchdProcess", "missing_rights"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 10.0
 LIFETIME = 60.0
 MTU = 9500
-_CLONE_NEWNET = 0x40000000
 _ETH_P_ALL = 3
 _PACKET_AUXDATA, _SOL_PACKET = 8, 263
 
@@ -31,13 +30,12 @@ _PACKET_AUXDATA, _SOL_PACKET = 8, 263
 def missing_rights() -> str:
     """Why no namespace can be made; empty when one can."""
 
-    def enter() -> str:
-        if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-            return f"no network namespace can be made: {os.strerror(ctypes.get_errno())}"
-        return ""
-
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(enter).result()
+        try:
+            thread.submit(enter_new_namespace).result()
+        except OSError as error:
+            return str(error)
+    return ""
 
 
 class SwitchdProcess:
@@ -68,12 +66,7 @@ class SwitchdProcess:
         self._inside.shutdown()
 
     def _make(self) -> None:
-        if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), "a new network namespace")
-        # Without IPv6 the kernel sends nothing of its own on these links.
-        ipv6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
-        if ipv6.exists():
-            ipv6.write_text("1")
+        enter_new_namespace()
         for number in range(len(self.near)):
             self._add_link(number)
 
