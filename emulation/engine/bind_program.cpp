@@ -19,11 +19,23 @@ const char* kind_name(MatchKind kind) {
 
 nb::object handle_or_none(int handle) { return handle < 0 ? nb::object(nb::none()) : nb::object(nb::int_(handle)); }
 
-nb::list describe_tables(const Program& p) {
+// A dictionary for each of a program's things: its name, the handle that the switch knows it by, and what `fill` says.
+template <typename Things, typename Fill>
+nb::list described(const Things& things, const Fill& fill) {
     nb::list out;
-    for (std::size_t i = 0; i < p.tables.size(); ++i) {
-        const TableSpec& t = p.tables[i];
-        nb::list keys, actions;
+    for (std::size_t i = 0; i < things.size(); ++i) {
+        nb::dict d;
+        d["name"] = things[i].name;
+        d["handle"] = i;
+        fill(d, things[i]);
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_tables(const Program& p) {
+    return described(p.tables, [](nb::dict& d, const TableSpec& t) {
+        nb::list keys;
         for (const Key& k : t.keys) {
             nb::dict key;
             key["name"] = k.name;
@@ -31,12 +43,8 @@ nb::list describe_tables(const Program& p) {
             key["bits"] = k.bits;
             keys.append(key);
         }
-        for (const int a : t.actions) actions.append(a);
-        nb::dict d;
-        d["name"] = t.name;
-        d["handle"] = i;
         d["keys"] = keys;
-        d["actions"] = actions;
+        d["actions"] = t.actions;
         d["size"] = t.size;
         d["const_default"] = t.const_default;
         d["const_entries"] = t.const_entries;
@@ -45,94 +53,54 @@ nb::list describe_tables(const Program& p) {
         d["profile"] = handle_or_none(t.profile);
         d["meter"] = handle_or_none(t.meter);
         d["default_action"] = handle_or_none(t.default_action);
-        out.append(d);
-    }
-    return out;
+    });
 }
 
 nb::list describe_actions(const Program& p) {
-    nb::list out;
-    for (std::size_t i = 0; i < p.actions.size(); ++i) {
+    return described(p.actions, [](nb::dict& d, const Action& a) {
         nb::list params;
-        for (const Parameter& x : p.actions[i].parameters) params.append(nb::make_tuple(x.name, x.bits));
-        nb::dict d;
-        d["name"] = p.actions[i].name;
-        d["handle"] = i;
+        for (const Parameter& x : a.parameters) params.append(nb::make_tuple(x.name, x.bits));
         d["params"] = params;
-        out.append(d);
-    }
-    return out;
+    });
 }
 
 nb::list describe_arrays(const std::vector<ArraySpec>& arrays) {
-    nb::list out;
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-        nb::dict d;
-        d["name"] = arrays[i].name;
-        d["handle"] = i;
-        d["size"] = arrays[i].size;
-        d["bits"] = arrays[i].bits;
-        d["table"] = handle_or_none(arrays[i].table);
-        out.append(d);
-    }
-    return out;
+    return described(arrays, [](nb::dict& d, const ArraySpec& a) {
+        d["size"] = a.size;
+        d["bits"] = a.bits;
+        d["table"] = handle_or_none(a.table);
+    });
 }
 
 nb::list describe_meters(const Program& p) {
-    nb::list out;
-    for (std::size_t i = 0; i < p.meters.size(); ++i) {
-        nb::dict d;
-        d["name"] = p.meters[i].name;
-        d["handle"] = i;
-        d["size"] = p.meters[i].size;
-        d["unit"] = p.meters[i].bytes ? "bytes" : "packets";
-        d["table"] = handle_or_none(p.meters[i].table);
-        out.append(d);
-    }
-    return out;
+    return described(p.meters, [](nb::dict& d, const MeterSpec& m) {
+        d["size"] = m.size;
+        d["unit"] = m.bytes ? "bytes" : "packets";
+        d["table"] = handle_or_none(m.table);
+    });
 }
 
 nb::list describe_profiles(const Program& p) {
-    nb::list out;
-    for (std::size_t i = 0; i < p.profiles.size(); ++i) {
-        nb::list actions;
-        for (const int a : p.profiles[i].actions) actions.append(a);
-        nb::dict d;
-        d["name"] = p.profiles[i].name;
-        d["handle"] = i;
-        d["size"] = p.profiles[i].size;
-        d["selector"] = p.profiles[i].selector != kNone;
-        d["actions"] = actions;
-        out.append(d);
-    }
-    return out;
+    return described(p.profiles, [](nb::dict& d, const ProfileSpec& s) {
+        d["size"] = s.size;
+        d["selector"] = s.selector != kNone;
+        d["actions"] = s.actions;
+    });
 }
 
 nb::list describe_digests(const Program& p) {
-    nb::list out;
-    for (std::size_t i = 0; i < p.digests.size(); ++i) {
+    return described(p.digests, [](nb::dict& d, const FieldList& l) {
         nb::list bits;
-        for (const Piece& f : p.digests[i].fields) bits.append(f.bits);
-        nb::dict d;
-        d["name"] = p.digests[i].name;
-        d["handle"] = i;
+        for (const Piece& f : l.fields) bits.append(f.bits);
         d["bits"] = bits;
-        out.append(d);
-    }
-    return out;
+    });
 }
 
 nb::list describe_value_sets(const Program& p) {
-    nb::list out;
-    for (std::size_t i = 0; i < p.value_sets.size(); ++i) {
-        nb::dict d;
-        d["name"] = p.value_sets[i].name;
-        d["handle"] = i;
-        d["bits"] = p.value_sets[i].bits;
-        d["fields"] = p.value_sets[i].fields;
-        out.append(d);
-    }
-    return out;
+    return described(p.value_sets, [](nb::dict& d, const ValueSet& s) {
+        d["bits"] = s.bits;
+        d["fields"] = s.fields;
+    });
 }
 
 nb::list describe_headers(const Program& p) {
