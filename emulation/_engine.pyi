@@ -148,9 +148,11 @@ class Network(SwitchSet):
         *,
         scheduler: Literal["strict", "round-robin", "deficit"] = "strict",
         quanta: Sequence[int] | None = None,
+        plugged: bool = True,
     ) -> int:
         """The number of the link. `queue_bytes` bounds a VL without credits, `quanta` are bytes of each
-        VL in a round of "deficit", 4096 when left out: docs/links.md."""
+        VL in a round of "deficit", 4096 when left out: docs/links.md. A link that is not plugged is down,
+        and its ports lead where they led before."""
     def attach_host(
         self,
         switch: int,
@@ -167,10 +169,32 @@ class Network(SwitchSet):
     def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
     def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
     def alarm(self, time_ps: int, token: int, /) -> None: ...
-    def set_link(self, link: int, up: bool, /) -> None: ...
+    def set_link(self, link: int, up: bool, /) -> None:
+        """ValueError: up, and not plugged."""
+    def set_host_link(self, host: int, up: bool, /) -> None: ...
+    def plug(self, link: int, /) -> None:
+        """Its ports lead to this link from now on. ValueError: one of them leads to another that is up."""
+    def impair(
+        self,
+        link: int,
+        direction: int,
+        *,
+        blocked: bool = False,
+        loss: float = 0.0,
+        rate_bps: int | None = None,
+        extra_delay_ps: int = 0,
+    ) -> None:
+        """What is wrong with it, for frames that begin to be sent from now on: docs/links.md."""
+    def set_seed(self, seed: int, /) -> None:
+        """Of all that is random: each direction of a link has a generator of its own."""
+    def record(self, link: int, path: str, direction: int | None = None) -> None:
+        """To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError."""
+    def end_recordings(self) -> None: ...
     def run(self, until_ps: int | None = None) -> int:
         """0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock()."""
     def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
+    def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:
+        """Direction 0 comes from the host, 1 goes to it."""
     def deadlock(self) -> list[tuple[int, int, int]]: ...
     def set_bin(self, width_ps: int, vls: int = 8) -> None: ...
     def delivered_bins(self) -> list[int]: ...

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a testbed does, whatever is beneath: switches behind one P4Runtime address, links, hosts, a clock."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, final
 
+from emulation.fidelity import Measured
+from emulation.traffic.agent import Agent
+from emulation.traffic.stats import Outcome
 from topologies import Fabric
 
-__all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "Testbed"]
+__all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "SwitchSeen", "Testbed"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
@@ -55,6 +59,27 @@ class LinkUsage:
     max_queued_bytes: int
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class SwitchSeen:
+    """What a node's program counted: frames sent by port, frames refused; and frames handed in by packet-out."""
+
+    sent: Mapping[int, int]
+    refused: int
+    packet_outs: int
+
+    @classmethod
+    def of(
+        cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
+    ) -> "SwitchSeen":
+        """From the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
+        sent: dict[int, int] = {}
+        for index, (packets, _) in sent_by_port_vl.items():
+            if packets:
+                sent[index // 4] = sent.get(index // 4, 0) + packets
+        return cls(sent, refused, packet_outs)
+
+
 class Testbed(Protocol):
     """A fabric made real. Nothing runs before `start` and nothing is left after `stop`."""
 
@@ -62,14 +87,16 @@ class Testbed(Protocol):
 
     virtual: bool
     """Whether time passes only in run(), and in it only as events say."""
+    dilation: int
+    """Real time, in seconds, that a second of the testbed's own takes; 1 where time is virtual."""
     on_port: PortHandler | None
     on_packet_in: PacketInHandler | None
 
     @property
     def fabric(self) -> Fabric: ...
     @property
-    def address(self) -> str:
-        """Of the P4Runtime server, `host:port`."""
+    def addresses(self) -> Mapping[str, str]:
+        """Of the P4Runtime server of each node, `host:port` or `unix:path`."""
         ...
 
     @property
@@ -78,9 +105,44 @@ class Testbed(Protocol):
         ...
 
     @property
+    def seconds(self) -> Mapping[str, float]:
+        """Wall-clock time of what coming up took, by stage; for the eye."""
+        ...
+
+    @property
     def now_ps(self) -> int: ...
     def start(self) -> None: ...
-    def attach(self, node: str, host: Host) -> None: ...
+    def attach(self, node: str, host: Agent) -> None:
+        """Put an agent on the node's own side."""
+        ...
+
+    def packet_arrived(self, node: str) -> None:
+        """For the P4Runtime client's `on_packet_in`; any thread may call it."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether an agent still has something to do."""
+        ...
+
+    def outcome(self, node: str) -> Outcome:
+        """What has become of the agent of a node, once run() has returned True."""
+        ...
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Of frames on the data VLs that have reached agents."""
+        ...
+
+    def delivered_bins(self) -> Sequence[int]:
+        """The same, by bins of the width the testbed was made with, once run() has returned True."""
+        ...
+
+    @property
+    def frames_without_link(self) -> int:
+        """Frames that a program sent to a port that leads nowhere, or to a link that was down."""
+        ...
+
     def set_link(self, name: str, up: bool) -> None:
         """Both directions, at once; both ends lose their carrier."""
         ...
@@ -98,8 +160,19 @@ class Testbed(Protocol):
         """True when nothing is left to happen, False when `until_ps` was reached."""
         ...
 
+    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+        """What speaks for and against the times of a run in real time, once run() has returned True.
+
+        `seen` is by node; `steps` counts the transfers of the longest chain in which each waits for the last.
+        """
+        ...
+
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """By link name: from its first to its second end, and back."""
+        ...
+
+    def record(self, name: str, path: Path) -> None:
+        """Write what a link carries from now on, both ways, to a pcap file."""
         ...
 
     def stop(self) -> None: ...

@@ -2,7 +2,7 @@
 """Every problem of a fabric, found without side effects."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,7 +10,8 @@ import networkx as nx
 
 from topologies.address import CNA_BITS
 from topologies.errors import TopologyError
-from topologies.model import HOST_PORT, End, Fabric, Link
+from topologies.model import HOST_PORT, End, Fabric, Link, OpticalSwitch, Port
+from topologies.optical import circuit_link, circuit_of
 
 __all__ = ["LaneUse", "check", "lane_audit", "problems"]
 
@@ -38,7 +39,7 @@ def check(fabric: Fabric) -> None:
 
 def problems(fabric: Fabric) -> list[str]:
     """All problems in a fixed order; empty when the fabric can be built."""
-    found = [*_addresses(fabric), *_nodes(fabric), *_links(fabric), *_rates(fabric)]
+    found = [*_addresses(fabric), *_nodes(fabric), *_links(fabric), *_rates(fabric), *_optical(fabric)]
     # Reachability and lanes mean nothing while links end nowhere.
     return found or [*_unconnected(fabric), *_lanes(fabric)]
 
@@ -49,9 +50,11 @@ def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
     In the UB-Mesh rack 56 of 72 are used: the x16 towards the rack's switches is unconnected.
     """
     used: Counter[str] = Counter()
-    for link in fabric.links:
-        used[link.a.node] += link.lanes
-        used[link.b.node] += link.lanes
+    fibres = {end: switch.lanes for switch in fabric.optical for end in switch.ends}
+    # A fibre to an optical switch takes its lanes, whether a circuit is on it or not.
+    lanes = {end: link.lanes for link in fabric.links for end in (link.a, link.b)} | fibres
+    for end, taken in lanes.items():
+        used[end.node] += taken
     return {node.name: LaneUse(used[node.name], fabric.host_lanes) for node in fabric.nodes}
 
 
@@ -155,13 +158,74 @@ def _rates(fabric: Fabric) -> Iterator[str]:
             yield f"link {link.name}: delay of {link.delay_ps} ps"
 
 
+def _optical(fabric: Fabric) -> Iterator[str]:
+    yield from _repeated("optical switch name", (switch.name for switch in fabric.optical))
+    ports = {End(node.name, port.number): port for node in fabric.nodes for port in node.ports}
+    names = {node.name for node in fabric.nodes}
+    taken: dict[End, str] = {}
+    for switch in fabric.optical:
+        if switch.name in names:
+            yield f"optical switch {switch.name}: a node has that name"
+        if not switch.ends:
+            yield f"optical switch {switch.name}: no ports"
+        if switch.rate_bps <= 0:
+            yield f"optical switch {switch.name}: rate of {switch.rate_bps} bit/s"
+        for what, value in (("delay", switch.delay_ps), ("reconfiguration time", switch.reconfiguration_ps)):
+            if value < 0:
+                yield f"optical switch {switch.name}: {what} of {value} ps"
+        for number, end in enumerate(switch.ends):
+            place = f"{switch.name} port {number}"
+            yield from _fibre(switch, place, end, ports.get(end), known=end.node in names)
+            if (holder := taken.setdefault(end, place)) != place:
+                yield f"{holder} and {place} both lead to port {end.port} of {end.node}"
+    yield from _circuits(fabric, taken)
+
+
+def _fibre(switch: OpticalSwitch, place: str, end: End, port: Port | None, *, known: bool) -> Iterator[str]:
+    if not known:
+        yield f"{place}: no node named {end.node!r}"
+    elif port is None:
+        yield f"{place}: {end.node} has no port {end.port}"
+    elif end.port == HOST_PORT:
+        yield f"{place}: leads to the host port of {end.node}"
+    elif port.lanes != switch.lanes:
+        yield f"{place}: x{switch.lanes}, but port {end.port} of {end.node} is x{port.lanes}"
+
+
+def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
+    """A link on a fibre is a circuit, and a circuit is the link that its switch makes of it."""
+    names = {node.name for node in fabric.nodes}
+    for link in fabric.links:
+        circuit = circuit_of(fabric, link.name)
+        if circuit is None:
+            for end in (link.a, link.b):
+                if end in fibres:
+                    yield f"link {link.name}: port {end.port} of {end.node} leads to {fibres[end]}"
+            continue
+        name, ports = circuit
+        if not {fabric.optical_switch(name).ends[port].node for port in ports} <= names:
+            continue
+        made = circuit_link(fabric, name, ports)
+        if link != made:
+            ends = f"{made.a.node} port {made.a.port} and {made.b.node} port {made.b.port}"
+            yield (
+                f"link {link.name}: that circuit joins {ends}, x{made.lanes} at {made.rate_bps} bit/s with "
+                f"{made.delay_ps} ps"
+            )
+
+
 def _unconnected(fabric: Fabric) -> Iterator[str]:
     joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
+    # What an optical switch does not join now it may join later.
+    joined |= {end for switch in fabric.optical for end in switch.ends}
     for node in fabric.nodes:
         for port in node.ports:
             if port.number != HOST_PORT and End(node.name, port.number) not in joined:
                 yield f"{node.name}: port {port.number} ({port.name}) has no link"
-    parts = sorted(nx.connected_components(fabric.graph()), key=len, reverse=True)
+    graph = fabric.graph()
+    for switch in fabric.optical:
+        nx.add_path(graph, [end.node for end in switch.ends])
+    parts = sorted(nx.connected_components(graph), key=len, reverse=True)
     for part in parts[1:]:
         yield f"no path joins {_some(sorted(part))} to {min(parts[0])}"
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from topologies.address import AddressField, AddressPlan
 from topologies.checks import check
 from topologies.errors import TopologyError
-from topologies.model import End, Fabric, Link, Node, NodeKind, Port
+from topologies.model import End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 
 __all__ = ["FORMAT", "from_json", "to_json"]
 
@@ -53,6 +53,15 @@ class _Link(_Strict):
     dimension: int
 
 
+class _OpticalSwitch(_Strict):
+    name: str = Field(min_length=1)
+    ends: tuple[_End, ...]
+    lanes: int
+    rate_bps: int
+    delay_ps: int
+    reconfiguration_ps: int
+
+
 class _AddressField(_Strict):
     name: str = Field(min_length=1)
     bits: int = Field(ge=0, le=16)
@@ -73,11 +82,14 @@ class _Fabric(_Strict):
     address_plan: _AddressPlan
     nodes: tuple[_Node, ...]
     links: tuple[_Link, ...]
+    optical: tuple[_OpticalSwitch, ...] = ()
 
 
 def to_json(fabric: Fabric) -> str:
     """A document that `from_json` turns back into an equal fabric."""
-    return _Fabric.model_validate(fabric).model_dump_json(indent=1) + "\n"
+    # Most fabrics have no optical switch, and their documents no word of any.
+    absent = None if fabric.optical else {"optical"}
+    return _Fabric.model_validate(fabric).model_dump_json(indent=1, exclude=absent) + "\n"
 
 
 def from_json(text: str) -> Fabric:
@@ -102,6 +114,7 @@ def from_json(text: str) -> Fabric:
         host_lanes=read.host_lanes,
         host_delay_ps=read.host_delay_ps,
         groups=read.groups,
+        optical=tuple(_optical(switch) for switch in read.optical),
     )
     check(fabric)
     return fabric
@@ -121,4 +134,15 @@ def _link(read: _Link) -> Link:
         rate_bps=read.rate_bps,
         delay_ps=read.delay_ps,
         dimension=read.dimension,
+    )
+
+
+def _optical(read: _OpticalSwitch) -> OpticalSwitch:
+    return OpticalSwitch(
+        name=read.name,
+        ends=tuple(End(end.node, end.port) for end in read.ends),
+        lanes=read.lanes,
+        rate_bps=read.rate_bps,
+        delay_ps=read.delay_ps,
+        reconfiguration_ps=read.reconfiguration_ps,
     )

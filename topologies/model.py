@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as data: nodes with ports, and links between ports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -11,10 +12,13 @@ import networkx as nx
 from topologies.address import AddressPlan
 from topologies.errors import TopologyError
 
-__all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "Port"]
+__all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
 
 # The port that leads to a node's own side: its compute, not another node.
 HOST_PORT = 0
+
+# What micromirrors take, to the order of magnitude: ten milliseconds.
+RECONFIGURATION_PS = 10_000_000_000
 
 
 class NodeKind(StrEnum):
@@ -90,12 +94,30 @@ class Link:
 
 @final
 @dataclass(frozen=True, slots=True)
+class OpticalSwitch:
+    """An optical circuit switch: its port i leads by fibre to `ends[i]`, and it joins ports in pairs.
+
+    Two ports it has joined are a circuit, a link like any other: `lanes` lanes at `rate_bps` bits per second
+    each way, `delay_ps` picoseconds from end to end. It is dark for `reconfiguration_ps` before it stands.
+    """
+
+    name: str
+    ends: tuple[End, ...]
+    lanes: int
+    rate_bps: int
+    delay_ps: int
+    reconfiguration_ps: int = RECONFIGURATION_PS
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Fabric:
     """Nodes and links, looked up by name, port or address in constant time.
 
     `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
     address plan are the coordinates, the first dimension rightmost. A node's own side joins it by
-    `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Nothing is checked here: see `checks`.
+    `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
+    `SWITCH:PORT-PORT`: see `topologies.optical`. Nothing is checked here: see `checks`.
     """
 
     name: str
@@ -107,11 +129,13 @@ class Fabric:
     host_lanes: int
     host_delay_ps: int
     groups: tuple[tuple[int, ...], ...]
+    optical: tuple[OpticalSwitch, ...] = ()
     _nodes: dict[str, Node] = field(init=False, repr=False, compare=False)
     _links: dict[str, Link] = field(init=False, repr=False, compare=False)
     _by_address: dict[int, Node] = field(init=False, repr=False, compare=False)
     _link_at: dict[tuple[str, int], Link] = field(init=False, repr=False, compare=False)
     _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+    _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
@@ -126,6 +150,7 @@ class Fabric:
         object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})
         object.__setattr__(self, "_link_at", link_at)
         object.__setattr__(self, "_ports", by_port)
+        object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
         """The node of that name; TopologyError with close matches when there is none."""
@@ -144,6 +169,13 @@ class Fabric:
             return self._links[name]
         except KeyError:
             raise _unknown(self.name, "link", name, self._links) from None
+
+    def optical_switch(self, name: str) -> OpticalSwitch:
+        """The optical switch of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._optical[name]
+        except KeyError:
+            raise _unknown(self.name, "optical switch", name, self._optical) from None
 
     def link_at(self, node: str, port: int) -> Link | None:
         """The link on that port, or None: the host port, or a port that does not exist."""
@@ -183,10 +215,10 @@ class Fabric:
         return graph
 
 
-def _unknown(fabric: str, kind: str, name: str, known: dict[str, Node] | dict[str, Link]) -> TopologyError:
+def _unknown(fabric: str, kind: str, name: str, known: Mapping[str, object]) -> TopologyError:
     # A link asked for by its ends in the other order is what was meant.
     turned = "-".join(reversed(name.split("-")))
     close = [turned] if turned in known else get_close_matches(name, known, n=3)
     some = ", ".join(close or list(known)[:3])
-    remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}"
+    remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}" if some else "it has none"
     return TopologyError(f"fabric {fabric}: no {kind} named {name!r}", remedy=remedy)

@@ -69,6 +69,7 @@ nb::dict stats_of(const ChannelStats& s) {
     d["bytes"] = s.bytes;
     d["busy_ps"] = s.busy;
     d["lost"] = s.lost;
+    d["impaired"] = s.impaired;
     d["refused_down"] = s.refused_down;
     d["refused_full"] = s.refused_full;
     d["max_queued_bytes"] = s.max_queued_bytes;
@@ -80,10 +81,11 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
     c.def_prop_ro("hops", [](PyNetwork& n) { return n.hops(); })
         .def_prop_ro("frames_without_link", [](PyNetwork& n) { return n.frames_without_link(); })
         .def("connect", [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
-                           const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
-            return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta));
+                           const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
+            return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta), plugged);
         }, nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"), nb::arg("delay_ps"),
-           nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
+           nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(),
+           nb::arg("plugged") = true)
         .def("attach_host", [](PyNetwork& n, int sw, int port, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
                                const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
             return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
@@ -94,9 +96,20 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
         .def("send", [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
         .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.alarm(time, token); })
         .def("set_link", [](PyNetwork& n, int link, bool up) { n.set_link(link, up); })
+        .def("set_host_link", [](PyNetwork& n, int host, bool up) { n.set_host_link(host, up); })
+        .def("plug", [](PyNetwork& n, int link) { n.plug(link); })
+        .def("impair", [](PyNetwork& n, int link, int direction, bool blocked, double loss, std::optional<std::int64_t> rate, Time delay) {
+            n.impair(link, direction, {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
+        }, nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false, nb::arg("loss") = 0.0,
+           nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
+        .def("set_seed", [](PyNetwork& n, std::uint64_t seed) { n.set_seed(seed); })
+        .def("record", [](PyNetwork& n, int link, const std::string& path, std::optional<int> direction) { n.record(link, direction, path); },
+             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
+        .def("end_recordings", [](PyNetwork& n) { n.end_recordings(); })
         .def("run", [](PyNetwork& n, std::optional<Time> until) { return static_cast<int>(n.run(until.value_or(kForever))); },
              nb::arg("until_ps") = nb::none())
         .def("link_stats", [](PyNetwork& n, int link, int direction) { return stats_of(n.stats(link, direction)); })
+        .def("host_stats", [](PyNetwork& n, int host, int direction) { return stats_of(n.host_stats(host, direction)); })
         .def("deadlock", [](PyNetwork& n) {
             nb::list out;
             for (const auto& w : n.deadlock()) out.append(nb::make_tuple(w.link, w.direction, w.vl));

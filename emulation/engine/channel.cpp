@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-Channel::Channel(const LinkConfig& given, std::string called) : config(given), name(std::move(called)) {
+Channel::Channel(const LinkConfig& given, std::string called) : config(given), rate_bps(given.rate_bps), name(std::move(called)) {
     if (config.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) + " bit/s; it must be positive");
     if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
     if (config.credit_bytes < 0 || config.queue_bytes < 0) throw std::invalid_argument("link " + name + ": a negative buffer");
@@ -21,7 +21,7 @@ Channel::Channel(const LinkConfig& given, std::string called) : config(given), n
 
 Time Channel::serialisation(std::uint32_t bytes) const {
     constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // of a byte, times picoseconds of a second
-    const auto rate = static_cast<std::uint64_t>(config.rate_bps);
+    const auto rate = static_cast<std::uint64_t>(rate_bps);
     if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62) return static_cast<Time>((bytes * kBits + rate - 1) / rate);
     return static_cast<Time>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate);
 }
@@ -116,8 +116,41 @@ Time Channel::send(Frame* frame, int vl, Time now) {
     stats.bytes += frame->length;
     stats.frames_by_vl[v] += 1;
     if (lossless()) credits[v] -= frame->length;
-    flying.push_back({busy_until + config.delay, frame});
+    Flying one{busy_until + config.delay, frame};
+    if (attended) [[unlikely]] attend(one, now);
+    flying.push_back(one);
     return busy_until;
+}
+
+void Channel::attend(Flying& one, Time now) {
+    for (const auto& file : recorders_) file->write(one.frame->view(), now / 1000);
+    one.arrival += wrong_.extra_delay;
+    // Nor does a frame overtake one that was sent while the delay was longer.
+    if (!flying.empty()) one.arrival = std::max(one.arrival, flying[flying.size() - 1].arrival);
+    one.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
+    stats.impaired += one.lost;
+}
+
+// Uniform in [0, 1): splitmix64 (Steele, Lea and Flood), a generator of one word, so that every channel has its own.
+double Channel::draw() {
+    std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+void Channel::impair(const Impairment& how) {
+    if (!(how.loss >= 0 && how.loss <= 1)) throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) + "; it must be between 0 and 1");
+    if (how.rate_bps && *how.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) + " bit/s; it must be positive");
+    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
+    wrong_ = how;
+    rate_bps = how.rate_bps.value_or(config.rate_bps);
+    attended = true;
+}
+
+void Channel::record(std::shared_ptr<PcapFile> file) {
+    recorders_.push_back(std::move(file));
+    attended = true;
 }
 
 void Channel::collect(Time now) {
@@ -130,15 +163,17 @@ void Channel::collect(Time now) {
 
 void Channel::give_back(const Held& freed, Time when) {
     held[freed.vl] -= freed.bytes;
-    if (!up) return;  // credits start anew when the link does
     returning.push_back({when + config.delay, freed.bytes, freed.vl});
     std::push_heap(returning.begin(), returning.end());
 }
 
-void Channel::bring_up() {
+void Channel::bring_up(Time now) {
     up = true;
-    returning.clear();
+    // What will be free only later comes back then, as it would have.
+    std::erase_if(returning, [&](const Returning& one) { return one.time <= now + config.delay; });
+    std::make_heap(returning.begin(), returning.end());
     for (std::size_t v = 0; v < kVls; ++v) credits[v] = config.credit_bytes - held[v];
+    for (const Returning& one : returning) credits[static_cast<std::size_t>(one.vl)] -= one.bytes;
 }
 
 }  // namespace railyard

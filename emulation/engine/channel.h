@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "frame.h"
+#include "pcap_file.h"
 #include "ring.h"
 
 namespace railyard {
@@ -26,11 +29,20 @@ struct LinkConfig {
     std::array<std::int64_t, kVls> quanta{};  // of Deficit: bytes of a VL in a round
 };
 
+// What is wrong with a channel, for frames that begin to be sent from now on; the default is nothing.
+struct Impairment {
+    bool blocked = false;  // all of them vanish
+    double loss = 0;       // the probability that one does
+    std::optional<std::int64_t> rate_bps;  // instead of the link's own
+    Time extra_delay = 0;
+};
+
 struct ChannelStats {
     std::uint64_t frames = 0, bytes = 0;
     Time busy = 0;
     std::uint64_t max_queued_bytes = 0;
     std::uint64_t lost = 0;          // on the wire or in the queue when the link went down
+    std::uint64_t impaired = 0;      // sent, and vanished for what is wrong with the channel
     std::uint64_t refused_down = 0;  // sent to a link that was down
     std::uint64_t refused_full = 0;  // drop-tail queue full
     std::array<std::uint64_t, kVls> frames_by_vl{};
@@ -59,15 +71,24 @@ class Channel {
     void collect(Time now);
     // A buffer of the far end is free from `when` on; its credit is back a link delay later.
     void give_back(const Held& held, Time when);
-    void bring_up();
+    // With the credits for what of the far end's buffers is free.
+    void bring_up(Time now);
+
+    void impair(const Impairment& how);  // invalid_argument names what is wrong with it
+    void seed(std::uint64_t seed) { chance_ = seed; }
+    void record(std::shared_ptr<PcapFile> file);  // and in those it is recorded in already
+    void end_recordings() { recorders_.clear(); }
 
     struct Flying {
         Time arrival;
         Frame* frame;
+        bool lost = false;  // it takes its time and its place, and is not there at the end
     };
 
     LinkConfig config;
+    std::int64_t rate_bps;  // as it is now
     bool up = true;
+    bool attended = false;  // impaired or recorded, ever: all others pay one branch for it
     unsigned ready = 0;  // a bit for each VL with frames
     std::size_t waiting = 0;
     Time busy_until = 0, wake_at = -1;
@@ -75,6 +96,7 @@ class Channel {
     int to_switch = -1, to_port = 0;  // or
     int to_host = -1;
     int from_switch = -1, from_port = 0;
+    int heir = -1;  // the channel that leads to the same receive buffer now
     Ring<Flying> flying;
     struct Returning {
         Time time;
@@ -93,7 +115,12 @@ class Channel {
     bool able(int vl) { return credits[static_cast<std::size_t>(vl)] >= queues[static_cast<std::size_t>(vl)].front()->length || !lossless(); }
     int next_in_turn();
     int next_by_deficit();
+    void attend(Flying& one, Time now);
+    double draw();
 
+    Impairment wrong_;
+    std::uint64_t chance_ = 0;
+    std::vector<std::shared_ptr<PcapFile>> recorders_;
     int turn_ = 0;          // the VL whose turn it is
     bool started_ = false;  // it has had the quantum of this turn
     std::array<std::int64_t, kVls> deficits_{};

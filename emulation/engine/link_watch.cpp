@@ -21,7 +21,11 @@ void require(bool done, const char* what) {
 
 LinkChange change_of(nlmsghdr* message) {
     const auto* info = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
-    const bool up = (info->ifi_flags & IFF_UP) != 0 && (info->ifi_flags & IFF_RUNNING) != 0;
+    // A new interface without a carrier is running for up to a second, but its lower layer is not up. linux/if.h has
+    // the names as an enum, which net/if.h hides.
+    constexpr unsigned kLowerUp = 1u << 16;
+    constexpr unsigned kAll = IFF_UP | IFF_RUNNING | kLowerUp;
+    const bool up = (info->ifi_flags & kAll) == kAll;
     LinkChange change{info->ifi_index, {}, message->nlmsg_type == RTM_DELLINK, up, 0};
     auto left = static_cast<int>(IFLA_PAYLOAD(message));
     for (const rtattr* a = IFLA_RTA(info); RTA_OK(a, left); a = RTA_NEXT(a, left)) {

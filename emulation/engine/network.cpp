@@ -15,52 +15,6 @@ int Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
     return SwitchSet::add_switch(name, cpu_port);
 }
 
-int Network::new_channel(const LinkConfig& config, const std::string& name) {
-    channels_.emplace_back(config, name);
-    return static_cast<int>(channels_.size()) - 1;
-}
-
-void Network::wire(int channel, int switch_index, int port) {
-    if (port < 0 || port >= 510) throw std::invalid_argument("switch " + switch_at(switch_index).name() + ": port " + std::to_string(port) + " is not between 0 and 509");
-    auto& ports = out_channel_.at(static_cast<std::size_t>(switch_index));
-    if (ports.size() <= static_cast<std::size_t>(port)) ports.resize(static_cast<std::size_t>(port) + 1, -1);
-    if (ports[static_cast<std::size_t>(port)] != -1)
-        throw std::invalid_argument("switch " + switch_at(switch_index).name() + ": port " + std::to_string(port) + " has a link already");
-    ports[static_cast<std::size_t>(port)] = channel;
-    channels_[static_cast<std::size_t>(channel)].from_switch = switch_index;
-    channels_[static_cast<std::size_t>(channel)].from_port = port;
-}
-
-int Network::connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config) {
-    const std::string name = switch_at(switch_a).name() + "-" + switch_at(switch_b).name();
-    const int link = static_cast<int>(links_.size());
-    const int ab = new_channel(config, name), ba = new_channel(config, name);
-    wire(ab, switch_a, port_a);
-    wire(ba, switch_b, port_b);
-    for (const auto& [channel, direction, to, port] : {std::tuple{ab, 0, switch_b, port_b}, std::tuple{ba, 1, switch_a, port_a}}) {
-        Channel& c = channels_[static_cast<std::size_t>(channel)];
-        c.link = link;
-        c.direction = direction;
-        c.to_switch = to;
-        c.to_port = port;
-    }
-    links_.push_back({ab, ba});
-    return link;
-}
-
-int Network::attach_host(int switch_index, int port, const LinkConfig& config) {
-    const std::string name = switch_at(switch_index).name() + "-host";
-    const int host = static_cast<int>(hosts_.size());
-    const int out = new_channel(config, name), in = new_channel(config, name);
-    wire(in, switch_index, port);
-    channels_[static_cast<std::size_t>(in)].to_host = host;
-    channels_[static_cast<std::size_t>(out)].to_switch = switch_index;
-    channels_[static_cast<std::size_t>(out)].to_port = port;
-    for (const int c : {in, out}) channels_[static_cast<std::size_t>(c)].direction = host;
-    hosts_.push_back({out});
-    return host;
-}
-
 void Network::push(Time time, EventKind kind, int index) {
     events_.push(time, kind, index);
     if (kind == EventKind::Wake || kind == EventKind::Arrive) ++network_events_;
@@ -117,9 +71,10 @@ void Network::release(const Held& held, Time when) {
         if (--share.copies > 0) return;
         free_shares_.push_back(held.share);
     }
-    Channel& c = channels_[static_cast<std::size_t>(held.channel)];
+    const int index = buffer_of(held);
+    Channel& c = channels_[static_cast<std::size_t>(index)];
     c.give_back(held, when);
-    if (c.waiting > 0) wake(c, held.channel, std::max(c.returning.front().time, c.busy_until));
+    if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
 }
 
 void Network::discard(Frame* frame) {
@@ -131,12 +86,14 @@ void Network::arrive(int index) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (c.flying.empty() || c.flying.front().arrival != now_) return;  // lost with the link
     Frame* frame = c.flying.front().frame;
+    const bool lost = c.flying.front().lost;
     c.flying.pop_front();
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
         c.held[frame->vl] += frame->length;
     }
+    if (lost) [[unlikely]] return discard(frame);  // and its credits come back as if it were there
     if (c.to_host >= 0) deliver(frame, c.to_host);
     else receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
 }
@@ -221,6 +178,13 @@ void Network::alarm(Time time, std::int64_t token) {
 }
 
 RunEnd Network::run(Time until) {
+    const RunEnd end = go_on(until);
+    if (end != RunEnd::Control)
+        for (const auto& file : recordings_) file->flush();
+    return end;
+}
+
+RunEnd Network::go_on(Time until) {
     look_again();
     for (;;) {
         if (!control_.empty()) return RunEnd::Control;
@@ -265,38 +229,6 @@ void Network::happen(const Event& event) {
             --ageing_events_;
             return age(event.index);
     }
-}
-
-void Network::set_channel(int index, bool up) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
-    if (c.up == up) return;
-    if (up) return c.bring_up();
-    c.up = false;
-    for (std::size_t i = 0; i < c.flying.size(); ++i) pool_.give(c.flying[i].frame);
-    c.stats.lost += c.flying.size() + c.waiting;
-    c.flying.clear();
-    c.busy_until = now_;
-    waiting_frames_ -= c.waiting;
-    c.waiting = 0;
-    c.ready = 0;
-    for (std::size_t v = 0; v < kVls; ++v) {
-        for (std::size_t i = 0; i < c.queues[v].size(); ++i) discard(c.queues[v][i]);
-        c.queues[v].clear();
-        c.queued[v] = 0;
-    }
-}
-
-void Network::set_link(int link, bool up) {
-    for (const int index : links_.at(static_cast<std::size_t>(link))) {
-        Channel& c = channels_[static_cast<std::size_t>(index)];
-        if (c.up == up) continue;
-        set_channel(index, up);
-        control_.push_back({ControlItem::Kind::Port, now_, c.from_switch, c.from_port, up, {}});
-    }
-}
-
-const ChannelStats& Network::stats(int link, int direction) const {
-    return channels_[static_cast<std::size_t>(links_.at(static_cast<std::size_t>(link)).at(static_cast<std::size_t>(direction)))].stats;
 }
 
 std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,9 +26,17 @@ class Network : public SwitchSet {
    public:
     int add_switch(const std::string& name, std::uint32_t cpu_port) override;
 
-    int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config);
+    // links.cpp. A link that is not plugged is down, and its ports do not lead to it: `plug` changes that.
+    int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config, bool plugged = true);
     int attach_host(int switch_index, int port, const LinkConfig& config);
+    void plug(int link);
     void set_link(int link, bool up);
+    void set_host_link(int host, bool up);
+    void impair(int link, int direction, const Impairment& how);
+    void set_seed(std::uint64_t seed);
+    // What the link carries, from now on: both ways, or one.
+    void record(int link, std::optional<int> direction, const std::string& path);
+    void end_recordings();
 
     void send(int host, std::string_view frame, int vl);
     void packet_out(int switch_index, std::string_view frame) override;
@@ -44,6 +54,7 @@ class Network : public SwitchSet {
     double bench(int switch_index, std::uint32_t port, std::string_view frame, std::uint64_t count, bool copy_only);
 
     const ChannelStats& stats(int link, int direction) const;
+    const ChannelStats& host_stats(int host, int direction) const;  // 0: from the host
     std::uint64_t frames_without_link() const { return without_link_; }
     std::uint64_t hops() const { return hops_; }
 
@@ -64,14 +75,13 @@ class Network : public SwitchSet {
 
    private:
     struct Host {
-        int out = -1;
+        int out = -1, in = -1;
         Time deadline = -1;
     };
 
     void push(Time time, EventKind kind, int index);
+    RunEnd go_on(Time until);
     void happen(const Event& event);
-    int new_channel(const LinkConfig& config, const std::string& name);
-    void wire(int channel, int switch_index, int port);
     void enqueue(int channel, Frame* frame, bool at_once);
     void wake(Channel& c, int index, Time time);
     void try_send(int index);
@@ -83,7 +93,20 @@ class Network : public SwitchSet {
     void after_pass(Switch& sw, int index);
     void release(const Held& held, Time when);
     void discard(Frame* frame);
+    // The channel that leads to the buffer which `held` is a part of.
+    int buffer_of(const Held& held) const {
+        int index = held.channel;
+        while (channels_[static_cast<std::size_t>(index)].heir >= 0) [[unlikely]] index = channels_[static_cast<std::size_t>(index)].heir;
+        return index;
+    }
+
+    // links.cpp
+    int new_channel(const LinkConfig& config, const std::string& name);
+    int channel_of(int link, int direction) const;
+    int& out_of(int switch_index, int port);
+    void wire(int channel, int switch_index, int port, bool plugged);
     void set_channel(int index, bool up);
+    void seed(int index);
 
     // departures.cpp: egress of programs that look at the queue, and what leaves in several copies.
     void hold(const Held& held, const Outputs& copies);
@@ -108,6 +131,8 @@ class Network : public SwitchSet {
     std::vector<int> free_alarms_;
     std::vector<Time> age_at_;    // by switch: when it is looked at next; -1: never
     std::vector<int> unread_;     // switches of aged entries that the control plane has been told of and not read
+    std::uint64_t seed_ = 0;
+    std::vector<std::shared_ptr<PcapFile>> recordings_;
     Outputs out_, egress_out_;
     // Copies of one frame hold its receive buffer together, until the last one has left.
     struct Share {

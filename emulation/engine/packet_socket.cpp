@@ -20,6 +20,7 @@ namespace {
 constexpr unsigned kTag = 4;         // bytes of a VLAN tag, which the kernel takes out of the frame
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
+constexpr int kSendBytes = 16 << 20;
 
 void require(bool done, const char* what) {
     if (!done) throw std::system_error(errno, std::generic_category(), what);
@@ -42,6 +43,9 @@ void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes) {
         set(fd_, PACKET_RESERVE, kTag, "PACKET_RESERVE");
         const int on = 1;
         setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);  // a saving: peek() passes over them too
+
+        // What waits in a queue of the interface counts against its sender; the queue is to set the bound, not this.
+        setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes);
 
         // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
         const std::size_t slot = TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};

@@ -17,7 +17,8 @@ class PcapFile {
     PcapFile& operator=(const PcapFile&) = delete;
     ~PcapFile();
 
-    void write(std::string_view frame);
+    void write(std::string_view frame);  // now
+    void write(std::string_view frame, std::int64_t nanoseconds);
     // So that a reader sees what was written up to now.
     void flush();
 

@@ -77,8 +77,8 @@ void Wire::start() {
             port->in = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_in.pcap");
             port->out = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_out.pcap");
         }
-        attach(*port);
     }
+    attach_all();
     links_.open();
     on_links();
     control_.clear();  // that a port is up at the start is no news, that it is down is:
@@ -101,8 +101,8 @@ void Wire::stop() {
     stopping_ = true;
     signal_event(wake_);
     thread_.join();
+    close_all();
     for (const auto& port : ports_) {
-        detach(*port);
         port->in.reset();
         port->out.reset();
     }

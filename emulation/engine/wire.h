@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -91,7 +92,10 @@ class Wire : public SwitchSet {
     void run();
     void on_port(std::size_t at, std::uint32_t events);
     void on_links();
-    void attach(Port& port);
+    void open(Port& port, int ifindex, unsigned mtu);
+    void attach_all();
+    void close_all();
+    void for_every_port(const std::function<void(Port&)>& act);  // in many threads
     void attach(Port& port, int ifindex, unsigned mtu);
     void watch(Port& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
     void detach(Port& port);

@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 
@@ -17,6 +20,7 @@ namespace railyard {
 namespace {
 
 constexpr std::uint32_t kMostPort = 65535;
+constexpr std::size_t kOpeners = 64;
 constexpr std::size_t kMostMessages = 10'000;  // beyond these nobody reads them
 
 unsigned mtu_of(const std::string& interface) {
@@ -50,7 +54,7 @@ void Wire::add_port(int switch_index, std::uint32_t port, const std::string& int
     ports_.push_back(std::move(made));
 }
 
-void Wire::attach(Port& port, int ifindex, unsigned mtu) {
+void Wire::open(Port& port, int ifindex, unsigned mtu) {
     try {
         port.socket.open(ifindex, mtu, ring_bytes_);
     } catch (const std::system_error& error) {
@@ -58,11 +62,50 @@ void Wire::attach(Port& port, int ifindex, unsigned mtu) {
     }
     port.ifindex = ifindex;
     port.mtu = mtu;
+}
+
+void Wire::attach(Port& port, int ifindex, unsigned mtu) {
+    open(port, ifindex, mtu);
     watch(port, EPOLL_CTL_ADD);
 }
 
-void Wire::attach(Port& port) {
-    attach(port, static_cast<int>(if_nametoindex(port.interface.c_str())), mtu_of(port.interface));
+void Wire::attach_all() {
+    std::mutex once;
+    std::exception_ptr failed;
+    for_every_port([&](Port& port) {
+        try {
+            open(port, static_cast<int>(if_nametoindex(port.interface.c_str())), mtu_of(port.interface));
+        } catch (...) {
+            const std::lock_guard hold(once);
+            if (!failed) failed = std::current_exception();
+        }
+    });
+    if (failed) {
+        close_all();
+        std::rethrow_exception(failed);
+    }
+    for (const auto& port : ports_) watch(*port, EPOLL_CTL_ADD);
+}
+
+void Wire::close_all() {
+    for_every_port([](Port& port) {
+        port.stats.missed += port.socket.take_missed();
+        port.socket.close();
+    });
+    for (const auto& port : ports_) detach(*port);
+}
+
+// The kernel makes who opens or closes a packet socket wait for every processor to have passed a quiet moment (RCU), some
+// ten milliseconds; those who wait at once wait together.
+void Wire::for_every_port(const std::function<void(Port&)>& act) {
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t at = next++; at < ports_.size(); at = next++) act(*ports_[at]);
+    };
+    std::vector<std::thread> helpers;
+    for (std::size_t i = 1; i < std::min(ports_.size(), kOpeners); ++i) helpers.emplace_back(work);
+    work();
+    for (auto& helper : helpers) helper.join();
 }
 
 void Wire::watch(Port& port, int operation) {
@@ -73,7 +116,7 @@ void Wire::watch(Port& port, int operation) {
 }
 
 void Wire::detach(Port& port) {
-    port.stats.missed += port.socket.take_missed();
+    if (port.socket.is_open()) port.stats.missed += port.socket.take_missed();
     port.socket.close();  // epoll forgets it
     port.ifindex = -1;
     port.blocked = false;

@@ -7,6 +7,7 @@ phases of its plan have been applied, and how many of its released sends have no
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -83,6 +84,8 @@ class Agent:
     ) -> None:
         parameters = parameters or TransportParameters()
         _check(rank, sliced, data, addresses)
+        # Makes an equal one, as it is now: for a testbed that runs it in another process.
+        self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
         self.rank = rank
         self.failed: Failure | None = None
         self.finished_ps: int | None = None

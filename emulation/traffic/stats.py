@@ -3,9 +3,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
-__all__ = ["AgentStats", "Failure"]
+from emulation.traffic.data import Array
+
+__all__ = ["AgentStats", "Failure", "Outcome"]
 
 
 @final
@@ -37,3 +39,16 @@ class AgentStats:
     acks_received: int
     rtt_ps: int
     junk: Mapping[str, int]
+
+
+class Outcome(Protocol):
+    """What became of an agent: its array, when that was right, and why it gave up, if it did."""
+
+    @property
+    def result(self) -> Array: ...
+    @property
+    def stats(self) -> AgentStats: ...
+    @property
+    def finished_ps(self) -> int | None: ...
+    @property
+    def failed(self) -> Failure | None: ...

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optical circuit switches on any testbed: which ports they join, and what happens when that changes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol, final
+
+from topologies.optical import Circuit, circuits_of
+
+__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration"]
+
+
+class CircuitFloor(Protocol):
+    """What a circuit switch asks of the testbed beneath it."""
+
+    @property
+    def now_ps(self) -> int: ...
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
+    def cut(self, optical: str, low: int, high: int) -> None:
+        """The circuit is dark when this returns: what was on it is lost, both ends have no carrier."""
+        ...
+
+    def join(self, optical: str, low: int, high: int) -> None:
+        """The circuit stands when this returns. Both of its ports are dark when it is called."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reconfiguration:
+    """What a new map did: circuits not touched, gone dark, and those that stand from `dark_until_ps` on."""
+
+    kept: tuple[Circuit, ...]
+    torn: tuple[Circuit, ...]
+    made: tuple[Circuit, ...]
+    dark_until_ps: int
+
+
+@final
+class CircuitSwitch:
+    """One optical circuit switch with `ports` ports, numbered from 0.
+
+    `standing` are the circuits that the testbed started with. Times are picoseconds of the testbed's clock.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ports: int,
+        floor: CircuitFloor,
+        *,
+        standing: Mapping[int, int] = MappingProxyType({}),
+        reconfiguration_ps: int,
+    ) -> None:
+        self.name = name
+        self.ports = ports
+        self.reconfiguration_ps = reconfiguration_ps
+        self._floor = floor
+        self._standing: set[Circuit] = set(circuits_of(name, ports, standing))
+        self._coming: frozenset[Circuit] = frozenset()
+        self._applied = 0
+
+    @property
+    def crossconnect(self) -> Mapping[int, int]:
+        """The circuits that stand now, each from both of its ports; a dark port is not in it."""
+        return _map(self._standing)
+
+    @property
+    def target(self) -> Mapping[int, int]:
+        """The last map applied: `crossconnect` as it is when nothing is dark that should not be."""
+        return _map(self._standing | self._coming)
+
+    def apply(self, new: Mapping[int, int]) -> Reconfiguration:
+        """Join these ports and no others; a circuit is given from one of its ports or from both.
+
+        Circuits that stand and stay are not touched. Those that go are dark when this returns, and new ones
+        stand `reconfiguration_ps` later. If circuits of an earlier map are still to come, those that are not
+        in this one never do, and for the others the dark time begins again.
+        TopologyError, before anything happens, when there is no such port or a port is in two circuits.
+        """
+        wanted = frozenset(circuits_of(self.name, self.ports, new))
+        kept, torn, made = self._standing & wanted, self._standing - wanted, wanted - self._standing
+        self._applied += 1
+        self._coming = made
+        for circuit in sorted(torn):
+            self._floor.cut(self.name, *circuit)
+            self._standing.discard(circuit)
+        until = self._floor.now_ps
+        if made:
+            until += self.reconfiguration_ps
+            number = self._applied
+            self._floor.at(until, lambda: self._settle(number))
+        return Reconfiguration(tuple(sorted(kept)), tuple(sorted(torn)), tuple(sorted(made)), until)
+
+    def _settle(self, number: int) -> None:
+        """The mirrors of the map of that number stand still."""
+        if number != self._applied:
+            return  # another map came before they did
+        for circuit in sorted(self._coming):
+            self._floor.join(self.name, *circuit)
+            self._standing.add(circuit)
+        self._coming = frozenset()
+
+
+def _map(circuits: Iterable[Circuit]) -> Mapping[int, int]:
+    ends = [end for low, high in circuits for end in ((low, high), (high, low))]
+    return MappingProxyType(dict(sorted(ends)))

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the times of a real-time run can be believed: what was measured of it, held against limits.
+
+In virtual time the question does not arise. In real time the generators, the switches and the kernel share
+the processors of one machine, and where these do not suffice the times seen are the machine's, not the
+fabric's. That data arrived, and arrived right, is true either way. docs/fidelity.md gives the grounds of
+every limit.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, final
+
+from emulation.errors import EmulationError
+
+__all__ = [
+    "Check",
+    "DROP_PLACES",
+    "Fidelity",
+    "MAX_BUSIEST",
+    "MAX_CPU",
+    "MAX_LATE",
+    "MAX_LATE_CHAIN",
+    "MAX_LATE_P99",
+    "MAX_UNDUE_DROPS",
+    "MIN_ACHIEVED",
+    "MIN_SECONDS",
+    "Measured",
+    "duration",
+    "judge",
+    "percent",
+    "rate",
+]
+
+MIN_SECONDS: Final = 0.5
+"""Least real time to judge by: the kernel counts processor time in hundredths of a second."""
+
+MIN_ACHIEVED: Final = 0.95
+"""Least share of the offered bytes that the generators must have sent."""
+
+MAX_LATE_P99: Final = 0.01
+"""Most lateness of 99 frames of 100, as a share of the measured phase."""
+
+MAX_LATE: Final = 0.05
+"""Most lateness of any frame, as a share of the measured phase: the last frame ends the run."""
+
+MAX_LATE_CHAIN: Final = 0.05
+"""Most that the median lateness may add up to over a chain of transfers, as a share of the measured phase."""
+
+MAX_CPU: Final = 0.9
+"""Most use of all processors together; above it who runs when is the scheduler's decision."""
+
+MAX_BUSIEST: Final = 0.9
+"""Most use of one processor by one process."""
+
+MAX_UNDUE_DROPS: Final = 0
+"""Most frames lost where the fabric itself loses none. Each costs a retransmission timeout."""
+
+DROP_PLACES: Final[Mapping[str, str]] = {
+    "agent ring": "come faster than an agent took them",
+    "switch ring": "come faster than a switch took them",
+    "switch queue": "no room in a queue of a switch",
+    "link queue": "no room in the queue of a shaped link",
+    "veth": "no room between two interfaces of the kernel",
+    "program": "refused by a P4 program",
+    "fault": "lost by a fault of the scenario",
+}
+"""Where a frame of a real-time run can end, on its way, and what that means."""
+
+# What happens in virtual time as well says nothing against the clock.
+_DUE: Final = frozenset({"program", "fault"})
+
+# Slower time makes the machine's share of a run smaller; for these it changes nothing.
+_ROOM: Final = frozenset({"link queue"})
+
+_HEADROOM: Final = 1.25
+_LEAST_STEP: Final = 2.0
+_MOST_STEP: Final = 1000.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of the measured phase of one run, from the first frame to the last result. Seconds and bits are real.
+
+    EmulationError when a figure is negative or no number: a limit would let it pass.
+
+    `dilation`: real seconds in which one second of the scenario passes. `seconds`: length of the phase.
+    `stated_bps`: at which each generator may send. `offered_bytes`: what that rate lets through while
+    generators have frames to send, the time of these frames on the wire included; `sent_bytes`: what went
+    out. `lateness_us`, `waiting_us`: median, 99th percentile and maximum over frames, of the time from a
+    frame's slot to its sending, and of the time from its making to its sending. `cpu_busy`: share of all
+    processors, 0 to 1. `busiest`: a process and its share of one processor. `drops`: frames by DROP_PLACES.
+    `shaped`: the kernel holds links to their rate. `notes`: shown, not judged. `steps`: transfers in the
+    longest chain of which each waits for the one before.
+    """
+
+    dilation: float
+    seconds: float
+    stated_bps: float
+    offered_bytes: int
+    sent_bytes: int
+    lateness_us: tuple[float, float, float]
+    waiting_us: tuple[float, float, float]
+    cpu_busy: float
+    busiest: tuple[str, float]
+    drops: Mapping[str, int]
+    shaped: bool
+    notes: tuple[str, ...] = ()
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            for value in _numbers(getattr(self, field.name)):
+                if not (math.isfinite(value) and value >= 0):
+                    raise EmulationError(
+                        f"measured {field.name}: {value} is no measure", remedy="count again, from 0"
+                    )
+        if self.dilation == 0:
+            raise EmulationError("measured dilation: 0 lets no time pass", remedy="give one above 0")
+
+    @property
+    def achieved(self) -> float:
+        """Share of the offered bytes that was sent; 0 when nothing was offered."""
+        return self.sent_bytes / self.offered_bytes if self.offered_bytes else 0.0
+
+    @property
+    def undue_drops(self) -> dict[str, int]:
+        """Frames lost where the fabric itself loses none, by place; places without a loss are left out."""
+        return {place: count for place, count in self.drops.items() if count and place not in _DUE}
+
+    def share(self, microseconds: float) -> float:
+        """Of the measured phase; of none, any time is without end."""
+        if not self.seconds:
+            return math.inf if microseconds else 0.0
+        return microseconds / (10**6 * self.seconds)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One limit and what was held against it.
+
+    `what` names the figure, `value` and `limit` are for the eye, `used` is how much of the limit was used up:
+    it holds up to 1. For when it does not: `reason` in words, `eased` if slower time helps, and `remedy`,
+    what else does.
+    """
+
+    what: str
+    value: str
+    limit: str
+    used: float
+    reason: str
+    eased: bool = True
+    remedy: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit was kept."""
+        return self.used <= 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The judgement on one run; `suggested_dilation` is None where slower time is not needed or no help."""
+
+    measured: Measured
+    checks: tuple[Check, ...]
+    suggested_dilation: int | None
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether the times of the run can be believed."""
+        return all(check.holds for check in self.checks)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why not, each with its limit; empty when they can."""
+        return tuple(f"{check.reason} ({check.limit})" for check in self.checks if not check.holds)
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What helps beside slower time, each thing once."""
+        said = dict.fromkeys(check.remedy for check in self.checks if not check.holds)
+        return tuple(remedy for remedy in said if remedy)
+
+    def document(self) -> dict[str, Any]:
+        """Plain values for a result file."""
+        return {
+            "trustworthy": self.trustworthy,
+            "reasons": list(self.reasons),
+            "remedies": list(self.remedies),
+            "suggested_dilation": self.suggested_dilation,
+            "checks": [
+                {"what": check.what, "value": check.value, "limit": check.limit, "holds": check.holds}
+                for check in self.checks
+            ],
+            "measured": {
+                field.name: dict(value) if isinstance(value, Mapping) else value
+                for field in fields(self.measured)
+                for value in (getattr(self.measured, field.name),)
+            },
+        }
+
+
+def judge(measured: Measured) -> Fidelity:
+    """Hold what was measured against the limits of this module."""
+    checks = (
+        _length(measured),
+        _achieved(measured),
+        *_lateness(measured),
+        _processors(measured),
+        _busiest(measured),
+        _drops(measured),
+        _shaped(measured),
+    )
+    broken = [check.used for check in checks if check.eased and not check.holds]
+    return Fidelity(measured, checks, _suggestion(measured.dilation, broken) if broken else None)
+
+
+def _length(m: Measured) -> Check:
+    return Check(
+        what="real time of the run",
+        value=duration(10**6 * m.seconds),
+        limit=f"at least {duration(10**6 * MIN_SECONDS)}",
+        used=MIN_SECONDS / m.seconds if m.seconds else math.inf,
+        reason=f"the run took {duration(10**6 * m.seconds)} of real time, too short to judge",
+    )
+
+
+def _achieved(m: Measured) -> Check:
+    if m.offered_bytes:
+        reason = f"generators sent {percent(m.achieved)} of what {rate(m.stated_bps)} each allows"
+    else:
+        reason = "generators had nothing to send"
+    return Check(
+        what="sent of what was offered",
+        value=percent(m.achieved),
+        limit=f"at least {percent(MIN_ACHIEVED)}",
+        used=MIN_ACHIEVED / m.achieved if m.achieved else math.inf,
+        reason=reason,
+        eased=m.offered_bytes > 0,
+    )
+
+
+def _lateness(m: Measured) -> tuple[Check, Check, Check]:
+    median, most, worst = m.lateness_us
+    chain = (
+        f"median lateness added up over a chain of {m.steps} {'transfer' if m.steps == 1 else 'transfers'}"
+    )
+    return (
+        _late(m, "lateness, 99th percentile", most, MAX_LATE_P99, "one frame in 100 left {} late or more"),
+        _late(m, "lateness, latest frame", worst, MAX_LATE, "a frame left {} late"),
+        _late(m, "lateness, longest chain", median * m.steps, MAX_LATE_CHAIN, f"the {chain} is {{}}"),
+    )
+
+
+def _late(m: Measured, what: str, late_us: float, limit: float, reason: str) -> Check:
+    share = m.share(late_us)
+    return Check(
+        what=what,
+        value=f"{duration(late_us)}, {percent(share)} of the run",
+        limit=f"at most {percent(limit)} of the run",
+        used=share / limit,
+        reason=f"{reason.format(duration(late_us))}, {percent(share)} of the run",
+    )
+
+
+def _processors(m: Measured) -> Check:
+    return Check(
+        what="use of all processors",
+        value=percent(m.cpu_busy),
+        limit=f"at most {percent(MAX_CPU)}",
+        used=m.cpu_busy / MAX_CPU,
+        reason=f"the processors were busy {percent(m.cpu_busy)} of the time",
+        remedy="leave the machine to the run, or give it more processors",
+    )
+
+
+def _busiest(m: Measured) -> Check:
+    process, share = m.busiest
+    return Check(
+        what="busiest process",
+        value=f"{process}, {percent(share)} of a processor" if process else "none",
+        limit=f"at most {percent(MAX_BUSIEST)} of a processor",
+        used=share / MAX_BUSIEST,
+        reason=f"{process or 'a process'} used {percent(share)} of a processor",
+    )
+
+
+def _drops(m: Measured) -> Check:
+    undue = m.undue_drops
+    total = sum(undue.values())
+    places = ", ".join(f"{count:,} at {place}" for place, count in undue.items())
+    narrow = bool(undue.keys() & _ROOM)
+    return Check(
+        what="frames lost where the fabric loses none",
+        value=f"{total:,}",
+        limit=f"at most {MAX_UNDUE_DROPS}",
+        used=math.inf if total > MAX_UNDUE_DROPS else 0.0,
+        reason=f"{total:,} {_plural(total, 'frame')} lost where the fabric loses none: {places}",
+        remedy="a smaller transport.window, so that fewer frames wait for a link" if narrow else "",
+        eased=bool(undue.keys() - _ROOM),
+    )
+
+
+def _shaped(m: Measured) -> Check:
+    return Check(
+        what="links held to their rate",
+        value="yes" if m.shaped else "no",
+        limit="required",
+        used=0.0 if m.shaped else math.inf,
+        reason="links were not held to their rate",
+        eased=False,
+        remedy="a kernel with the tbf queue (CONFIG_NET_SCH_TBF)",
+    )
+
+
+def _suggestion(dilation: float, broken: Sequence[float]) -> int:
+    """As much slower as the worst asks for, and some more, in steps of half the leading digit's place.
+
+    A loss uses its limit up without end: how much slower nothing is lost, only trying tells.
+    """
+    worst = max((used for used in broken if math.isfinite(used)), default=1.0)
+    wanted = dilation * min(max(_HEADROOM * worst, _LEAST_STEP), _MOST_STEP)
+    step = 10 ** math.floor(math.log10(wanted)) / 2
+    return math.ceil(math.ceil(wanted / step) * step)
+
+
+def percent(share: float) -> str:
+    """A share as a person reads it."""
+    if share > 10:
+        return "over 1,000 %"
+    return "under 0.01 %" if 0 < share < 0.0001 else f"{_short(100 * share)} %"
+
+
+def duration(us: float) -> str:
+    """Microseconds in the unit that suits them."""
+    for unit, size in (("s", 10**6), ("ms", 10**3), ("µs", 1)):
+        if us >= size:
+            return f"{_short(us / size)} {unit}"
+    return f"{_short(1000 * us)} ns" if us else "0 s"
+
+
+def rate(bps: float) -> str:
+    """Bits per second in the unit that suits them."""
+    for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)):
+        if bps >= size:
+            return f"{_short(bps / size)} {unit}"
+    return f"{_short(bps)} bit/s"
+
+
+def _short(figure: float) -> str:
+    """Two digits behind the point, where they say something."""
+    return f"{figure:,.2f}".rstrip("0").rstrip(".")
+
+
+def _plural(count: int, thing: str) -> str:
+    return f"{thing} was" if count == 1 else f"{thing}s were"
+
+
+def _numbers(value: object) -> Iterator[float]:
+    """All numbers of a field, however deep."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _numbers(one)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield float(value)
