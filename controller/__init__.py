@@ -15,6 +15,7 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     linear        structured addresses as small direct-indexed tables -> tables segment, linear
     planner       all of these, put together
     recovery      what one node changes and whom it tells when a link fails
+    hello         whether the two ends of a link hear each other; imported by its name
     diff          the updates between two sets of entries
     p4runtime     the client that writes entries into switches; imported by its name, since it loads gRPC
 """

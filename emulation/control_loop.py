@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the node controllers: port changes and management frames in, table writes and notices out.
+"""Runs the node controllers: port changes and management frames in, table writes, notices and hellos out.
 
-All of it goes over P4Runtime and in band, at the virtual times that detection and processing take.
+All of it goes over P4Runtime and in band, on any testbed: at the times, in the testbed's own clock, that
+detection and processing take.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
+from controller.hello import Hello, HelloAnswer, HelloSessions
 from controller.p4runtime import P4RuntimeClient
-from emulation.embedded import EmbeddedTestbed
+from emulation.testbed import Testbed
 from emulation.traffic.frames import LPH, NTH, LinkNotice, mac
 
-__all__ = ["ControlLoop", "ControlSeen", "notice_frame", "read_notice"]
+__all__ = ["ControlLoop", "ControlSeen", "HelloTimes", "hello_frame", "notice_frame", "read_management"]
+
+# Hellos rest when no data have arrived for so many periods, and look so often whether some do again.
+_QUIET = 100
+_LOOKS = 12
+
+# LinkNotice.state
+_DOWN, _UP, _HELLO, _HELLO_HEARD = range(4)
 
 
 @final
@@ -28,63 +38,110 @@ class ControlSeen:
     nodes_told: int
     entries_rewritten: int
     converged_ps: int | None
+    hellos_sent: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HelloTimes:
+    """A port says hello every `period_ps` and is dead when `multiplier` in a row did not come."""
+
+    period_ps: int
+    multiplier: int = 3
 
 
 def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes:
     """The management frame that carries a notice in band."""
-    return bytes(
-        Ether(src=mac(source_cna), dst=mac(destination_cna))
-        / LPH()
-        / NTH(scna=source_cna, dcna=destination_cna, mgmt=1)
-        / LinkNotice(
-            state=int(notice.up),
+    return _frame(
+        source_cna,
+        destination_cna,
+        LinkNotice(
+            state=_UP if notice.up else _DOWN,
             sequence=notice.sequence,
             cna_a=notice.cna_a,
             port_a=notice.port_a,
             cna_b=notice.cna_b,
             port_b=notice.port_b,
             origin=notice.origin,
-        )
+        ),
     )
 
 
-def read_notice(frame: bytes) -> Notice | None:
-    """The notice in a management frame; None when it carries none."""
+@lru_cache(maxsize=1 << 14)
+def hello_frame(hello: Hello) -> bytes:
+    """The management frame that carries a hello over its link. Those of one port are equal: made once."""
+    return _frame(
+        hello.cna,
+        hello.far_cna,
+        LinkNotice(
+            state=_HELLO_HEARD if hello.hears else _HELLO,
+            cna_a=hello.cna,
+            port_a=hello.port,
+            cna_b=hello.far_cna,
+            port_b=hello.far_port,
+            origin=hello.cna,
+        ),
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def read_management(frame: bytes) -> Notice | Hello | None:
+    """What a management frame carries; None when that is nothing known."""
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != 1 or layer.state > 1:
+    if layer is None or layer.version != 1 or layer.state > _HELLO_HEARD:
         return None
+    if layer.state in (_HELLO, _HELLO_HEARD):
+        return Hello(
+            cna=layer.cna_a,
+            port=layer.port_a,
+            far_cna=layer.cna_b,
+            far_port=layer.port_b,
+            hears=layer.state == _HELLO_HEARD,
+        )
     return Notice(
         cna_a=layer.cna_a,
         port_a=layer.port_a,
         cna_b=layer.cna_b,
         port_b=layer.port_b,
-        up=layer.state == 1,
+        up=layer.state == _UP,
         sequence=layer.sequence,
         origin=layer.origin,
     )
 
 
+def _frame(source_cna: int, destination_cna: int, payload: Packet) -> bytes:
+    return bytes(
+        Ether(src=mac(source_cna), dst=mac(destination_cna))
+        / LPH()
+        / NTH(scna=source_cna, dcna=destination_cna, mgmt=1)
+        / payload
+    )
+
+
 @final
 class ControlLoop:
-    """Drives one `NodeController` a node of the plan on a testbed in virtual time.
+    """Drives one `NodeController` a node of the plan on a testbed.
 
-    A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it.
+    A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it. With
+    `hellos`, a port counts as up only while its two ends hear each other, from start() on.
     """
 
     def __init__(
         self,
-        testbed: EmbeddedTestbed,
+        testbed: Testbed,
         client: P4RuntimeClient,
         plan: Plan,
         *,
         mode: Mode,
         detect_ps: int,
         processing_ps: int,
+        hellos: HelloTimes | None = None,
     ) -> None:
         self._testbed = testbed
         self._client = client
         self._detect_ps = detect_ps
         self._processing_ps = processing_ps
+        self._fabric = plan.fabric
         self._controllers: Mapping[str, NodeController] = {
             node.name: NodeController(plan, node.name, mode) for node in plan.fabric.nodes
         }
@@ -93,29 +150,135 @@ class ControlLoop:
         self._notices = 0
         self._rewritten = 0
         self._converged: int | None = None
+        self._hello_times = hellos
+        self._hellos = 0
+        self._sessions: dict[str, HelloSessions] = {}
+        self._active: Callable[[], bool] = lambda: False
+        self._delivered = 0
+        self._moved_ps = 0  # when that was last seen to grow
+        # By node, the ports whose carrier is gone.
+        self._dark: dict[str, set[int]] = {node.name: set() for node in plan.fabric.nodes}
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
 
     @property
     def seen(self) -> ControlSeen:
         """What was done up to now."""
-        return ControlSeen(self._notices, len(self._told), self._rewritten, self._converged)
+        return ControlSeen(self._notices, len(self._told), self._rewritten, self._converged, self._hellos)
+
+    def start(self, active: Callable[[], bool]) -> None:
+        """Say hello from now on, if hellos are wanted at all, for as long as `active` says.
+
+        They are the one thing here that goes on by itself: without an end to them virtual time has none. They
+        rest while no data arrive anywhere.
+        """
+        if self._hello_times is not None:
+            self._active = active
+            self._greet(self._hello_times)
+
+    def _greet(self, times: HelloTimes) -> None:
+        now = self._testbed.now_ps
+        self._delivered, self._moved_ps = self._testbed.delivered_bytes, now
+        nodes = self._fabric.nodes
+        for node in nodes:
+            # Spread over the period, so that they do not all cross the fabric at one moment.
+            start = now + times.period_ps * node.index // len(nodes)
+            sessions = HelloSessions(
+                self._fabric,
+                node.name,
+                period_ps=times.period_ps,
+                multiplier=times.multiplier,
+                start_ps=start,
+            )
+            for port in self._dark[node.name]:
+                sessions.on_carrier(port, False)
+            self._sessions[node.name] = sessions
+            self._wake_at(start, times, sessions)
+
+    def _wake_at(self, time_ps: int, times: HelloTimes, sessions: HelloSessions) -> None:
+        self._testbed.at(time_ps, lambda: self._wake(times, sessions))
+
+    def _wake(self, times: HelloTimes, sessions: HelloSessions) -> None:
+        """A node's timer: hellos, and ports that are silent."""
+        if self._sessions.get(sessions.node) is not sessions:
+            return
+        if not self._active():
+            self._sessions.clear()
+        elif self._quiet(times):
+            self._rest(times)
+        else:
+            self._heed(sessions.node, sessions.on_timer(self._testbed.now_ps))
+            # What comes in until then only moves the time of the next silence away.
+            self._wake_at(sessions.deadline_ps, times, sessions)
+
+    def _moved(self) -> bool:
+        """Whether data have arrived since this was last asked."""
+        before, self._delivered = self._delivered, self._testbed.delivered_bytes
+        return self._delivered != before
+
+    def _quiet(self, times: HelloTimes) -> bool:
+        if self._moved():
+            self._moved_ps = self._testbed.now_ps
+        # A testbed that does not count what arrives says 0.
+        return self._delivered > 0 and self._testbed.now_ps - self._moved_ps > _QUIET * times.period_ps
+
+    def _rest(self, times: HelloTimes) -> None:
+        """No more hellos until data arrive again; ports that only hellos gave up are tried again."""
+        for node, sessions in self._sessions.items():
+            for port in sessions.given_up:
+                self._later(node, self._controllers[node].on_port(port, True))
+        self._sessions.clear()
+        self._look_after(times, _QUIET * times.period_ps, _LOOKS)
+
+    def _look_after(self, times: HelloTimes, wait_ps: int, looks: int) -> None:
+        """Each look comes after twice the time, so that a run in which nothing more arrives has an end."""
+
+        def look() -> None:
+            if not self._active():
+                return
+            if self._moved():
+                self._greet(times)
+            elif looks > 1:
+                self._look_after(times, 2 * wait_ps, looks - 1)
+
+        self._testbed.at(self._testbed.now_ps + wait_ps, look)
 
     def _on_port(self, node: str, port: int, up: bool) -> None:
+        if self._fabric.link_at(node, port) is None:
+            return  # the way to a node's own side, or a port that the plan does not use
+
         def detected() -> None:
-            self._later(node, self._controllers[node].on_port(port, up))
+            dark = self._dark[node]
+            (dark.discard if up else dark.add)(port)
+            if node in self._sessions:
+                self._heed(node, self._sessions[node].on_carrier(port, up))
+            else:
+                self._later(node, self._controllers[node].on_port(port, up))
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
     def _on_packet_in(self, node: str) -> None:
         packet = self._client.packet_in(node)
-        notice = read_notice(packet.payload)
-        if notice is None:
+        port = packet.metadata["ingress_port"]
+        heard = read_management(packet.payload)
+        if isinstance(heard, Hello):
+            if node in self._sessions:
+                self._heed(node, self._sessions[node].on_hello(port, heard, self._testbed.now_ps))
             return
-        reaction = self._controllers[node].on_notice(notice, packet.metadata["ingress_port"])
+        if heard is None:
+            return
+        reaction = self._controllers[node].on_notice(heard, port)
         if reaction.updates or reaction.notices:
             self._told.add(node)
         self._later(node, reaction)
+
+    def _heed(self, node: str, answer: HelloAnswer) -> None:
+        for port, up in answer.changes:
+            self._later(node, self._controllers[node].on_port(port, up))
+        for port, hello in answer.hellos:
+            self._client.packet_out(node, hello_frame(hello), egress_port=port, routed=0)
+        self._hellos += len(answer.hellos)
+        self._handed_over(node, len(answer.hellos))
 
     def _later(self, node: str, reaction: Reaction) -> None:
         if reaction.updates or reaction.notices:
@@ -136,7 +299,10 @@ class ControlLoop:
             routed = one.egress_port is None
             self._client.packet_out(node, frame, egress_port=one.egress_port or 0, routed=int(routed))
             sent += 1
-        if sent:
+        self._notices += sent
+        self._handed_over(node, sent)
+
+    def _handed_over(self, node: str, frames: int) -> None:
+        if frames and self._testbed.virtual:
             # The server has handed them to the switch before virtual time goes on.
             self._client.barrier(node)
-            self._notices += sent

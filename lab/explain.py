@@ -120,7 +120,7 @@ def _keys(location: Location) -> list[str]:
     for step in location:
         if isinstance(step, str) and step in current.model_fields:
             current = _model_in(current.model_fields[step].annotation) or current
-    keys = list(current.model_fields)
+    keys = [field.alias or name for name, field in current.model_fields.items()]
     return keys if location else [*keys, *SETTINGS]
 
 

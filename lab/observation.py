@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was seen of one run, before any figure is made of it. Times are picoseconds of virtual time."""
 
 from __future__ import annotations
@@ -5,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
+
+from emulation.faults import Fault
 
 __all__ = ["FaultSeen", "Observation", "Recovery", "Timeline", "Traffic"]
 
@@ -35,9 +38,24 @@ class Timeline:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultSeen:
+    """What was done to what, and when; `links` are those it took down, `words` what it did."""
+
     at_ps: int
-    link: str
+    target: str
     event: str
+    links: tuple[str, ...] = ()
+    words: str = ""
+
+    @classmethod
+    def of(cls, fault: Fault) -> FaultSeen:
+        target = fault.target
+        links = target.links if fault.event == "down" else ()
+        return cls(fault.at_ps, target.name, fault.event, links, fault.says)
+
+    @property
+    def says(self) -> str:
+        """In words: `npu0-npu1 goes down`."""
+        return self.words or f"{self.target} goes {self.event}"
 
 
 @final

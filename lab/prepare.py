@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything of a scenario that can be wrong is found here, before anything is started."""
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from typing import TypeVar, final
 
 from controller.plan import Plan
 from controller.planner import make_plan
+from emulation import faults
+from emulation.targets import find_target
 from emulation.traffic.collectives import (
     allreduce_bound_ps,
     allreduce_halves,
@@ -18,6 +21,7 @@ from emulation.traffic.collectives import (
 from emulation.traffic.schedule import Schedule, Sliced, demand, slice_schedule
 from emulation.traffic.transport import TransportParameters
 from lab.document import Document, Location
+from lab.errors import ScenarioError
 from lab.loader import relocated
 from lab.scenario import ELEMENT_BYTES, Collective, Fault, Scenario, Transport, Variant
 from topologies import Fabric, RailyardError
@@ -31,7 +35,10 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One variant with all that its run needs; ranks of the schedule are node indices."""
+    """One variant with all that its run needs; ranks of the schedule are node indices.
+
+    `faults` are those of the variant, found in the fabric, in the order of their times.
+    """
 
     variant: Variant
     fabric: Fabric
@@ -39,9 +46,12 @@ class Prepared:
     plan: Plan
     transport: TransportParameters
     bound_ps: int
+    faults: tuple[faults.Fault, ...] = ()
 
-    def with_faults(self, faults: tuple[Fault, ...]) -> Prepared:
-        return replace(self, variant=self.variant.model_copy(update={"faults": faults}))
+    def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
+        variant = self.variant.model_copy(update={"faults": chosen})
+        found = _in_order([_found(self.fabric, fault) for fault in chosen])
+        return replace(self, variant=variant, faults=found)
 
 
 def prepare(
@@ -57,8 +67,7 @@ def prepare(
     prepared = []
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
-        for number, fault in enumerate(variant.faults):
-            with_line((*at, "faults", number, "link"), lambda name=fault.link: fabric.link(name))
+        struck = _faults(with_line, (*at, "faults"), fabric, variant)
         schedule = with_line((*at, "collective"), lambda chosen=variant.collective: _schedule(fabric, chosen))
         sliced = slice_schedule(schedule, variant.collective.payload_bytes // ELEMENT_BYTES)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
@@ -69,7 +78,7 @@ def prepare(
                 (*at, "routing"), lambda chosen=variant, traffic=schedule: _plan(fabric, chosen, traffic)
             )
         bound = _bound_ps(fabric, variant)
-        prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound))
+        prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound, struck))
     return tuple(prepared)
 
 
@@ -85,6 +94,42 @@ class _Lines:
             return make()
         except RailyardError as ex:
             raise relocated(self._document, location, ex) from ex
+
+
+def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
+    found = [
+        with_line((*at, number, fault.target[0]), lambda chosen=fault: _found(fabric, chosen))
+        for number, fault in enumerate(variant.faults)
+    ]
+    for number in faults.ends_nothing(found):
+        with_line((*at, number), lambda fault=found[number]: _refuse(fault))
+    return _in_order(found)
+
+
+def _found(fabric: Fabric, chosen: Fault) -> faults.Fault:
+    return faults.Fault(
+        at_ps=round(chosen.at_us * 10**6),
+        target=find_target(fabric, *chosen.target, chosen.source),
+        event=chosen.event,
+        loss=(chosen.percent or 0.0) / 100 if chosen.event == "loss" else 0.0,
+        rate=(chosen.percent or 100.0) / 100 if chosen.event == "rate" else 1.0,
+        delay_ps=round((chosen.add_ns or 0.0) * 1000),
+        period_ps=round((chosen.period_us or 0.0) * 10**6),
+        count=chosen.count or 0,
+    )
+
+
+def _in_order(found: list[faults.Fault]) -> tuple[faults.Fault, ...]:
+    """By time; what is at the same time stays in the order of the file."""
+    return tuple(sorted(found, key=lambda fault: fault.at_ps))
+
+
+def _refuse(fault: faults.Fault) -> None:
+    began = "took it down" if fault.event == "up" else "impaired it"
+    raise ScenarioError(
+        f"{fault.says} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
+        remedy="name the target as the fault does that it ends, and give it a later time",
+    )
 
 
 def _schedule(fabric: Fabric, collective: Collective) -> Schedule:
@@ -106,7 +151,7 @@ def _plan(fabric: Fabric, variant: Variant, schedule: Schedule) -> Plan:
 def _transport(chosen: Transport) -> TransportParameters:
     return TransportParameters(
         window=chosen.window,
-        ack_every=min(TransportParameters().ack_every, chosen.window),
+        ack_every=min(chosen.ack_every, chosen.window),
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=round(chosen.min_rto_us * 10**6),
     )

@@ -1,17 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a scenario says, as frozen values; `loader` reads them, docs/scenarios.md explains them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, final
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, final, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from emulation.faults import Event
+from emulation.targets import TargetKind
 from emulation.traffic.wire import MAX_PAYLOAD_BYTES
 
 __all__ = [
     "Assertion",
     "Collective",
     "Control",
+    "EVENT_KEYS",
     "Fault",
     "LinkSettings",
     "NUMBER",
@@ -20,6 +25,7 @@ __all__ = [
     "Routing",
     "SETTINGS",
     "Scenario",
+    "TARGETS",
     "Topology",
     "Transport",
     "Variant",
@@ -27,6 +33,16 @@ __all__ = [
 
 # What a variant may repeat; at the top level it holds for all of them.
 SETTINGS = ("collective", "routing", "link", "control", "transport", "faults")
+
+TARGETS: tuple[TargetKind, ...] = get_args(TargetKind)
+
+# What an event takes beside its target and its time.
+EVENT_KEYS: Mapping[str, tuple[str, ...]] = {
+    "flap": ("period_us", "count"),
+    "loss": ("percent",),
+    "rate": ("percent",),
+    "delay": ("add_ns",),
+}
 
 # Both element types are this wide.
 ELEMENT_BYTES = 4
@@ -93,7 +109,11 @@ class LinkSettings(Model):
 
 @final
 class Control(Model):
+    """`hello_us` is the time from one hello to the next, None: none are sent."""
+
     processing_us: NotNegative = 5.0
+    hello_us: Positive | None = None
+    hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
 
 
 @final
@@ -101,15 +121,50 @@ class Transport(Model):
     """Of the connections between NPUs."""
 
     window: Annotated[int, Field(ge=1, le=64)] = 64
+    ack_every: Annotated[int, Field(ge=1, le=64)] = 16
     initial_rto_us: Positive = 100.0
     min_rto_us: Positive = 25.0
 
 
 @final
 class Fault(Model):
+    """One of `TARGETS`, and what happens to it; `from` is the node from which a direction of a link leads."""
+
     at_us: Positive
-    link: str
-    event: Literal["down", "up"] = "down"
+    event: Event = "down"
+    link: str | None = None
+    direction: str | None = None
+    source: Annotated[str | None, Field(alias="from")] = None
+    port: str | None = None
+    switch: str | None = None
+    npu: str | None = None
+    board: Annotated[int, Field(ge=0)] | None = None
+    plane: Annotated[int, Field(ge=0)] | None = None
+    circuit: str | None = None
+    percent: Annotated[float, Field(gt=0, le=100)] | None = None
+    add_ns: Positive | None = None
+    period_us: Positive | None = None
+    count: Annotated[int, Field(ge=1, le=10_000)] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        given = [kind for kind in TARGETS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a fault strikes exactly one of {', '.join(TARGETS)}, not {' and '.join(given) or 'none'}"
+            )
+        if self.source is not None and given != ["direction"]:
+            raise ValueError(f"only a direction is `from` a node, not a {given[0]}")
+        for key in ("percent", "add_ns", "period_us", "count"):
+            if (key in EVENT_KEYS.get(self.event, ())) != (getattr(self, key) is not None):
+                verb = "needs" if key in EVENT_KEYS.get(self.event, ()) else "takes no"
+                raise ValueError(f"event {self.event} {verb} `{key}:`")
+        return self
+
+    @property
+    def target(self) -> tuple[TargetKind, str | int]:
+        """Its kind and name."""
+        return next((kind, name) for kind in TARGETS if (name := getattr(self, kind)) is not None)
 
 
 @final

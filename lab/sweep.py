@@ -17,7 +17,7 @@ from lab.document import Document
 from lab.errors import ScenarioError
 from lab.loader import load
 from lab.prepare import Prepared, prepare
-from lab.scenario import Scenario, Variant
+from lab.scenario import Fault, Scenario, Variant
 from topologies import RailyardError
 
 __all__ = ["Cut", "Sweep", "cuts", "plan_sweep", "to_json"]
@@ -117,7 +117,7 @@ def _cut(link: str) -> Cut:
     from lab.runner import observe
 
     assert _ready is not None
-    fault = _ready.variant.faults[0].model_copy(update={"link": link})
+    fault = Fault(at_us=_ready.variant.faults[0].at_us, link=link)
     ready = _ready.with_faults((fault,))
     try:
         seen = observe(ready, _seed)

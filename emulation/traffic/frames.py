@@ -239,16 +239,21 @@ class CLH(Packet):
     ]
 
 
-class LinkNotice(Packet):
-    """Payload of a management packet, 12 bytes, this testbed's own: the link between two ports is up or down.
+NOTICE_STATES: Final = ("down", "up", "hello", "hello, heard")
 
-    sequence counts the notices of origin, the CNA of the node that saw it.
+
+class LinkNotice(Packet):
+    """Payload of a management packet, 12 bytes, this testbed's own: the link between two ports is up or down,
+    or a hello of one end to the other.
+
+    sequence counts the notices of origin, the CNA of the node that saw it. A hello leads from a to b, origin
+    is a and sequence 0; heard: a hears b.
     """
 
     name = "LinkNotice"
     fields_desc: ClassVar[list[AnyField]] = [
         ByteField("version", 1),
-        ByteEnumField("state", 0, {0: "down", 1: "up"}),
+        ByteEnumField("state", 0, dict(enumerate(NOTICE_STATES))),
         ShortField("sequence", 0),
         XShortField("cna_a", 0),
         ByteField("port_a", 0),

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hellos between neighbours: a link that fails with its carrier up is noticed all the same.
+
+After the idea of bidirectional forwarding detection (RFC 5880): each end of a link says hello once a period.
+When `multiplier` of the other end's did not come, half a period after the last of them was due, it takes the
+link for dead. A hello says whether its sender hears the other end, so both ends stop using a link that works
+one way only. A link that was lost is back once its ends have heard `multiplier` hellos in a row, so one that
+loses many frames stays out of use.
+
+A state machine without clock or socket: its driver feeds it what happens and the time, sends the hellos it
+returns and tells the node's controller the changes.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from controller.errors import PlanError
+from topologies import Fabric
+
+__all__ = ["Hello", "HelloAnswer", "HelloSessions"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """From the port of one node to that of another, both as the sender knows them, each with its address."""
+
+    cna: int
+    port: int
+    far_cna: int
+    far_port: int
+    hears: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HelloAnswer:
+    """`changes`: own ports, and whether they can be used now. `hellos`: each with the port it goes out of."""
+
+    changes: tuple[tuple[int, bool], ...] = ()
+    hellos: tuple[tuple[int, Hello], ...] = ()
+
+
+@final
+class _Session:
+    """What one end of a link knows of it. At first all is taken to be well, as the plan does."""
+
+    __slots__ = (
+        "carrier",
+        "cna",
+        "expires",
+        "far_cna",
+        "far_port",
+        "heard",
+        "hears",
+        "in_a_row",
+        "last",
+        "port",
+    )
+
+    def __init__(self, cna: int, port: int, far_cna: int, far_port: int) -> None:
+        self.cna, self.port = cna, port
+        self.far_cna, self.far_port = far_cna, far_port
+        self.carrier = True
+        self.hears = True  # hellos arrive
+        self.heard = True  # the far end says that ours do
+        self.in_a_row = 0
+        self.last = 0
+        self.expires = 0
+
+    @property
+    def usable(self) -> bool:
+        return self.carrier and self.hears and self.heard
+
+    def hello(self) -> Hello:
+        return Hello(self.cna, self.port, self.far_cna, self.far_port, self.hears)
+
+
+@final
+class HelloSessions:
+    """One node's sessions, one for each of its ports that has a link. Times are picoseconds.
+
+    The first hellos leave at `start_ps`; silence counts from there.
+    """
+
+    def __init__(
+        self, fabric: Fabric, node: str, *, period_ps: int, multiplier: int = 3, start_ps: int = 0
+    ) -> None:
+        if period_ps <= 0 or multiplier < 1:
+            raise PlanError(
+                f"hellos of {node}: one in {period_ps} ps, dead after {multiplier}",
+                remedy="give a period above 0 and a multiplier of 1 or more",
+            )
+        self.node = node
+        self.strangers = 0  # hellos from another port than the plan's, or for another
+        self._period = period_ps
+        self._multiplier = multiplier
+        self._next = start_ps
+        self._sessions: dict[int, _Session] = {}
+        own = fabric.node(node)
+        for port in own.ports:
+            far = fabric.peer(node, port.number)
+            if far is not None:
+                session = _Session(own.address, port.number, fabric.node(far.node).address, far.port)
+                session.expires = start_ps + self._silence
+                self._sessions[port.number] = session
+
+    @property
+    def _silence(self) -> int:
+        return self._period * self._multiplier + self._period // 2
+
+    @property
+    def deadline_ps(self) -> int:
+        """When on_timer has something to do next."""
+        return min(self._next, *(session.expires for session in self._sessions.values()))
+
+    def usable(self, port: int) -> bool:
+        """Whether there is a carrier, and each end hears the other."""
+        return self._session(port).usable
+
+    @property
+    def given_up(self) -> tuple[int, ...]:
+        """Ports that have a carrier and cannot be used all the same."""
+        return tuple(one.port for one in self._sessions.values() if one.carrier and not one.usable)
+
+    def on_carrier(self, port: int, up: bool) -> HelloAnswer:
+        """The carrier of a port came or went. When it comes back after a silence, hellos must, too."""
+        session = self._session(port)
+        before = session.usable
+        session.carrier = up
+        return self._changed(session, before)
+
+    def on_hello(self, port: int, hello: Hello, now: int) -> HelloAnswer:
+        """A hello came in by a port."""
+        session = self._session(port)
+        there = (session.far_cna, session.far_port, session.cna, session.port)
+        if (hello.cna, hello.port, hello.far_cna, hello.far_port) != there:
+            self.strangers += 1
+            return HelloAnswer()
+        before = session.usable
+        if not session.hears:
+            # Twice the period: clocks and queues move hellos, and one that is missing shows.
+            close = now - session.last < 2 * self._period
+            session.in_a_row = session.in_a_row + 1 if close else 1
+            session.hears = session.in_a_row >= self._multiplier
+        session.heard = hello.hears
+        session.last = now
+        session.expires = now + self._silence
+        return self._changed(session, before)
+
+    def on_timer(self, now: int) -> HelloAnswer:
+        """Do what is due: give up ports that are silent, say hello.
+
+        A port that stays silent is given up again after as long: news of the link that crossed ours on its
+        way may have said that it works.
+        """
+        changes: list[tuple[int, bool]] = []
+        for session in self._sessions.values():
+            if session.expires <= now:
+                session.hears = False
+                session.in_a_row = 0
+                session.expires = now + self._silence
+                changes.append((session.port, False))
+        hellos: list[tuple[int, Hello]] = []
+        if self._next <= now:
+            hellos = [(port, session.hello()) for port, session in self._sessions.items() if session.carrier]
+            self._next += self._period * ((now - self._next) // self._period + 1)  # late ones are not made up
+        return HelloAnswer(tuple(changes), tuple(hellos))
+
+    def _changed(self, session: _Session, before: bool) -> HelloAnswer:
+        if session.usable == before:
+            return HelloAnswer()
+        return HelloAnswer(changes=((session.port, not before),))
+
+    def _session(self, port: int) -> _Session:
+        try:
+            return self._sessions[port]
+        except KeyError:
+            raise PlanError(
+                f"{self.node}: no link on port {port}", remedy="ask for ports that have a link"
+            ) from None
