@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup p4 demo test check format fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test check format fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
@@ -13,39 +13,42 @@ MINUTES ?= 10
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: ## install what is missing and build the engine; a second call does nothing
+setup: ## install what is missing, the lab's packages too, and build the engine; a second call does nothing
+	@scripts/setup.sh lab
+
+base: ## the same without what only captures and the Mininet testbed need
 	@scripts/setup.sh
 
-p4: setup ## compile the P4 programs where p4c is installed
+p4: base ## compile the P4 programs where p4c is installed
 	@scripts/p4.sh
 
-demo: setup ## 64 NPUs, an AllReduce, a link cut under it
+demo: base ## 64 NPUs, an AllReduce, a link cut under it
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 
 test: setup ## all tests
 	@$(BIN)/python -m pytest -n 2
 
-check: setup ## lint, formatting, types, and whether the compiled P4 is current
+check: base ## lint, formatting, types, and whether the compiled P4 is current
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/python scripts/p4_manifest.py check
 
-format: setup ## put the sources in their usual form
+format: base ## put the sources in their usual form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-fuzz: setup ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
+fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
-bench: setup ## measure the engine, beside BMv2 where it is installed; writes build/bench.json and the guide
+bench: base ## measure the engine, beside BMv2 where it is installed; writes build/bench.json and the guide
 	@$(BIN)/python -m bench --out build/bench.json
 
-lab: setup ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C
+lab: base ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C
 	@$(BIN)/railyard up ub-rack --grpc $(GRPC)
 
-shell: setup ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a running rack
+shell: base ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a running rack
 	@scripts/shell.sh $(GRPC) $(NODE)
 
 docs: setup ## run the guides as tests and draw their picture anew

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Makes a clone ready: missing Debian packages, .venv, Python packages, the engine. Each step leaves a stamp of what it
 # was made from, so that a second call does nothing and needs no network.
+#   scripts/setup.sh [lab]      lab: also what the Mininet testbed and captures need
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export PATH="$PATH:/usr/sbin:/sbin"
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 2; }
@@ -26,14 +28,30 @@ find_python() {
 
 has_header() { [ -f "/usr/include/$1" ] || [ -f "/usr/local/include/$1" ]; }
 
+# Ubuntu 22.04's own Python is too old; a newer one stands beside it.
+python_packages() {
+    if grep -qs '^VERSION_ID="22.04"' /etc/os-release; then
+        printf '%s\n' python3.11 python3.11-venv python3.11-dev
+    else
+        printf '%s\n' python3 python3-venv python3-dev
+    fi
+}
+
+lab_packages() {
+    [ -d /usr/lib/python3/dist-packages/mininet ] || echo mininet
+    command -v tcpdump >/dev/null || echo tcpdump
+    command -v tshark >/dev/null || echo tshark
+}
+
 install_packages() {
     local missing=()
     command -v g++ >/dev/null || missing+=(g++)
     command -v make >/dev/null || missing+=(make)
     command -v git >/dev/null || missing+=(git)
-    find_python >/dev/null || missing+=(python3 python3-venv python3-dev)
+    if ! find_python >/dev/null; then mapfile -t -O "${#missing[@]}" missing < <(python_packages); fi
     has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
-    PATH="$PATH:/usr/sbin:/sbin" command -v ip >/dev/null || missing+=(iproute2)  # the tests of railyard-switchd make links
+    command -v ip >/dev/null || missing+=(iproute2)  # the tests of railyard-switchd make links
+    if [ "$what" = lab ]; then mapfile -t -O "${#missing[@]}" missing < <(lab_packages); fi
     [ ${#missing[@]} -eq 0 ] && return 0
 
     command -v apt-get >/dev/null \
@@ -52,9 +70,11 @@ install_packages() {
 stamp_of() { { pwd; "$python" -V; cat "$@"; } | sha256sum | cut -d ' ' -f 1; }
 current() { [ -f ".venv/stamp-$1" ] && [ "$(cat ".venv/stamp-$1")" = "$2" ]; }
 
+what=${1:-base}
+case $what in base | lab) ;; *) fail "$what is neither base nor lab" ;; esac
+
 install_packages
-python=$(find_python) || fail "no Python of 3.11 or later with venv and headers; on Ubuntu 22.04: \
-apt-get install python3.11 python3.11-venv python3.11-dev; elsewhere name one: make setup PYTHON=/path/to/python3"
+python=$(find_python) || fail "no Python of 3.11 or later with venv and headers; name one: make setup PYTHON=/path/to/python3"
 
 mapfile -t engine_sources < <(find CMakeLists.txt emulation/engine -type f | LC_ALL=C sort)
 packages=$(stamp_of pyproject.toml)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capture files: pcap, or pcapng, which also says for every frame where it was."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from lab.errors import OutputError
+
+__all__ = ["Record", "write_capture"]
+
+_ETHERNET = 1
+_SNAP_BYTES = 1 << 18
+_NANOSECONDS = 9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A frame at a time; `place` names the interface that sent it, `about` says more of it."""
+
+    time_ns: int
+    place: str
+    about: str
+    frame: bytes
+
+
+def write_capture(path: Path, records: Sequence[Record]) -> None:
+    """pcapng when the name ends so, else pcap, with nanoseconds; OutputError when it cannot be written."""
+    data = _pcapng(records) if path.suffix == ".pcapng" else _pcap(records)
+    try:
+        path.write_bytes(data)
+    except OSError as ex:
+        raise OutputError(f"{path}: {ex.strerror}", remedy="name a file in a folder that is there") from None
+
+
+def _pcap(records: Sequence[Record]) -> bytes:
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, _SNAP_BYTES, _ETHERNET)]
+    for record in records:
+        seconds, rest = divmod(record.time_ns, 10**9)
+        size = len(record.frame)
+        parts += struct.pack("<IIII", seconds, rest, size, size), record.frame
+    return b"".join(parts)
+
+
+def _pcapng(records: Sequence[Record]) -> bytes:
+    places = dict.fromkeys((record.place, record.about) for record in records)
+    number = {place: index for index, place in enumerate(places)}
+    parts = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for place, about in places:
+        options = _option(2, place.encode()) + _option(3, about.encode()) + _option(9, bytes([_NANOSECONDS]))
+        parts.append(_block(1, struct.pack("<HHI", _ETHERNET, 0, _SNAP_BYTES) + options + _option(0, b"")))
+    for record in records:
+        time, size = record.time_ns, len(record.frame)
+        head = struct.pack(
+            "<IIIII", number[record.place, record.about], time >> 32, time & 0xFFFFFFFF, size, size
+        )
+        parts.append(_block(6, head + _padded(record.frame)))
+    return b"".join(parts)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    size = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + size + body + size
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + _padded(value)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

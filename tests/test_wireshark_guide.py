@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/wireshark.md is what its own commands print: run in order, in a folder of their own."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.cli import main
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "wireshark.md"
+BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def steps() -> list[tuple[str, str]]:
+    """Commands, one a line, and the output shown after the last of them."""
+    found: list[tuple[str, str]] = []
+    for kind, body in BLOCK.findall(GUIDE.read_text()):
+        if kind == "sh":
+            found += [(line, "") for line in body.splitlines()]
+        else:
+            found[-1] = found[-1][0], body
+    return found
+
+
+def test_it_shows_what_its_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed: `make setup`")
+    monkeypatch.chdir(tmp_path)
+    for command, shown in steps():
+        # What the guide shows may be a part of what comes.
+        words = shlex.split(command)
+        target = words[words.index(">") + 1] if ">" in words else ""
+        if words[0] == "railyard":
+            monkeypatch.setattr(sys, "argv", words[: words.index(">")] if target else words)
+            with pytest.raises(SystemExit):
+                main()
+            printed = capsys.readouterr().out
+        else:
+            assert words[0] == "tshark"
+            printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        if target:
+            Path(target).write_text(printed)
+        assert _flush(shown) in _flush(printed), command
+    _filters_are_good()
+
+
+def _flush(text: str) -> str:
+    """Lines without the spaces that tshark fills its columns with."""
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+def _filters_are_good():
+    rows = [line for line in GUIDE.read_text().splitlines() if line.startswith("| `ub.")]
+    filters = [one for row in rows for one in re.findall(r"`(ub\.[^`]+)`", row)]
+    assert len(filters) >= 8
+    for one in filters:
+        read = ["tshark", "-X", "lua_script:railyard.lua", "-r", "hops.pcapng", "-Y", one]
+        assert subprocess.run(read, capture_output=True, check=False).returncode == 0, one
