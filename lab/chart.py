@@ -1,4 +1,6 @@
-"""The two charts of a report as SVG: what arrived over time, and how long each variant took beside its bound.
+# SPDX-License-Identifier: Apache-2.0
+"""The charts of a report as SVG: what arrived over time, and how long each variant took beside its bound; of
+a run in real time also how much of each limit was used up, and where frames were lost.
 
 Text and axes are drawn in `currentColor`, so the page decides; the same data give the same bytes.
 """
@@ -7,32 +9,44 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-__all__ = ["Bar", "Curve", "bars_svg", "colour", "timeline_svg"]
+__all__ = [
+    "Bar",
+    "Curve",
+    "Dropped",
+    "Used",
+    "bars_svg",
+    "colour",
+    "drops_svg",
+    "limits_svg",
+    "timeline_svg",
+]
 
 # Okabe and Ito's palette, those that stand out on white and on black; each has a dash of its own as well.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+MARKS = ("o", "s", "^", "D", "v", "P")
 INK = "#010203"  # stands for currentColor until the SVG is written
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Rate of arrival over time; `cuts_us` and `recovered_us` are marked on the time axis."""
+    """Rate of arrival over time; `faults`, each a time and a word, and `recovered_us` are marked in it."""
 
     index: int
     label: str
     bin_us: float
     tbps: Sequence[float]
-    cuts_us: Sequence[float]
+    faults: Sequence[tuple[float, str]]
     recovered_us: float | None
 
 
@@ -43,6 +57,27 @@ class Bar:
     label: str
     completion_us: float
     bound_us: float
+    doubtful: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Of one variant: how much of each limit was used up, by the name of what is limited."""
+
+    index: int
+    label: str
+    shares: Mapping[str, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Of one variant: frames lost, by place."""
+
+    index: int
+    label: str
+    frames: Mapping[str, int]
 
 
 def colour(index: int) -> str:
@@ -50,7 +85,7 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def timeline_svg(curves: Sequence[Curve]) -> str:
+def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
     figure, axes = _figure(height=3.0)
     for curve in curves:
         edges = [curve.bin_us * index for index in range(len(curve.tbps) + 1)]
@@ -65,11 +100,19 @@ def timeline_svg(curves: Sequence[Curve]) -> str:
         )
     top = 1.05 * max((max(curve.tbps, default=0.0) for curve in curves), default=1.0) or 1.0
     axes.set_ylim(0, 1.16 * top)
-    axes.set_xlim(left=0)
-    for at in sorted({at for curve in curves for at in curve.cuts_us}):
+    recovered = [curve.recovered_us for curve in curves if curve.recovered_us is not None]
+    axes.set_xlim(0, max(axes.get_xlim()[1], *recovered, 0.0))
+    struck: dict[float, dict[str, None]] = {}
+    for at, word in sorted(fault for curve in curves for fault in curve.faults):
+        struck.setdefault(at, {})[word] = None
+    for at, words in struck.items():
         axes.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.annotate(
-            f"cut, {at:g} µs", (at, 1.09 * top), xytext=(4, 0), textcoords="offset points", color=INK
+            f"{', '.join(words)}, {at:g} µs",
+            (at, 1.09 * top),
+            xytext=(4, 0),
+            textcoords="offset points",
+            color=INK,
         )
     for curve in curves:
         if curve.recovered_us is not None:
@@ -83,7 +126,7 @@ def timeline_svg(curves: Sequence[Curve]) -> str:
                 linestyle="none",
                 label=f"{curve.recovered_us:.2f} µs: last table rewritten",
             )
-    axes.set_xlabel("virtual time, µs")
+    axes.set_xlabel(f"{clock}, µs")
     axes.set_ylabel("arriving at NPUs, Tbit/s")
     axes.legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
     return _svg(figure, "timeline")
@@ -93,13 +136,14 @@ def bars_svg(bars: Sequence[Bar]) -> str:
     figure, axes = _figure(height=0.55 + 0.5 * len(bars))
     longest = max(bar.completion_us for bar in bars)
     for row, bar in enumerate(bars):
-        axes.barh(row, bar.completion_us, height=0.55, color=colour(bar.index))
+        strength = 0.35 if bar.doubtful else None
+        axes.barh(row, bar.completion_us, height=0.55, color=colour(bar.index), alpha=strength)
         axes.plot(
             [bar.bound_us] * 2, [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt"
         )
         text = f"{bar.completion_us:,.2f} µs = {bar.completion_us / bar.bound_us:.2f} x bound"
         axes.annotate(
-            text,
+            f"{text} ?" if bar.doubtful else text,
             (bar.completion_us, row),
             xytext=(6, 0),
             textcoords="offset points",
@@ -113,6 +157,81 @@ def bars_svg(bars: Sequence[Bar]) -> str:
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     return _svg(figure, "bars")
+
+
+def limits_svg(variants: Sequence[Used]) -> str:
+    """A row a limit, a mark a variant; what used up twice its limit or more stands at the edge."""
+    rows = list(variants[0].shares)
+    figure, axes = _figure(height=0.75 + 0.3 * len(rows))
+    axes.axvline(1, color=INK, linewidth=1.8)
+    spread = min(0.3, 0.8 / len(variants))
+    for order, variant in enumerate(variants):
+        shift = spread * (order - (len(variants) - 1) / 2)
+        axes.plot(
+            [min(variant.shares[what], 2.0) for what in rows],
+            [row + shift for row in range(len(rows))],
+            linestyle="none",
+            marker=MARKS[variant.index % len(MARKS)],
+            markersize=6.5,
+            color=colour(variant.index),
+            clip_on=False,
+            label=variant.label,
+        )
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, 2)
+    axes.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "half", "limit", "1.5 x", "2 x or more"])
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0, pad=9)
+    _legend_below(axes, len(rows))
+    return _svg(figure, "limits")
+
+
+def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
+    """A row a place, a bar a variant that lost frames there."""
+    bars = [
+        (place, variant, variant.frames[place])
+        for place in places
+        for variant in variants
+        if variant.frames.get(place)
+    ]
+    figure, axes = _figure(height=0.75 + 0.3 * len(bars))
+    named: set[int] = set()
+    for row, (_, variant, frames) in enumerate(bars):
+        label = None if variant.index in named else variant.label
+        named.add(variant.index)
+        axes.barh(row, frames, height=0.62, color=colour(variant.index), label=label)
+        axes.annotate(
+            f"{frames:,}", (frames, row), xytext=(6, 0), textcoords="offset points", va="center", color=INK
+        )
+    first = [0] + [row for row in range(1, len(bars)) if bars[row][0] != bars[row - 1][0]]
+    axes.set_yticks(first, [bars[row][0] for row in first])
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.set_xlim(0, 1.12 * max(frames for _, _, frames in bars))
+    axes.xaxis.set_major_locator(_whole())
+    axes.set_xlabel("frames")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    _legend_below(axes, len(bars), 0.25)
+    return _svg(figure, "drops")
+
+
+def _whole() -> MaxNLocator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=6, integer=True)
+
+
+def _legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:
+    """Under the ticks, `room` inches further where there is a label, however high the figure."""
+    axes.legend(
+        frameon=False,
+        labelcolor=INK,
+        loc="upper left",
+        bbox_to_anchor=(0, -(0.25 + room) / (0.25 + 0.3 * rows)),
+        ncols=2,
+    )
 
 
 def _figure(height: float) -> tuple[Figure, Axes]:

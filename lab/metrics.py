@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a run: what each is called, what it means, and how it is made of an observation."""
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import final
 
+from emulation.fidelity import Fidelity
 from lab.observation import Observation
 
 __all__ = ["METRICS", "Metric", "Subject", "busy_share", "measure"]
@@ -17,21 +19,31 @@ Figure = int | float
 @final
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A run and what it is held against."""
+    """A run and what it is held against; `fidelity` is None where time was virtual, and exact."""
 
     seen: Observation
     bound_ps: int
     rates_bps: Mapping[str, int]
+    fidelity: Fidelity | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether its times are those of the machine that ran it."""
+        return self.fidelity is not None and not self.fidelity.trustworthy
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`unit` is also the end of the metric's name; a bare count has none."""
+    """`unit` is also the end of the metric's name; a bare count has none.
+
+    `timed`: it depends on when things happened, and says nothing where the times cannot be believed.
+    """
 
     unit: str
     meaning: str
     of: Callable[[Subject], Figure]
+    timed: bool = False
 
 
 def busy_share(subject: Subject) -> dict[str, tuple[float, float]]:
@@ -64,31 +76,37 @@ def _convergence_us(subject: Subject) -> float:
 
 
 METRICS: Mapping[str, Metric] = {
-    "completion_us": Metric("us", "until the last NPU had its result", lambda s: _us(s.seen.completion_ps)),
+    "completion_us": Metric(
+        "us", "until the last NPU had its result", lambda s: _us(s.seen.completion_ps), timed=True
+    ),
     "bound_us": Metric("us", "what this collective cannot beat on these links", lambda s: _us(s.bound_ps)),
     "ratio_to_bound": Metric(
-        "ratio", "completion over bound", lambda s: round(s.seen.completion_ps / s.bound_ps, 6)
+        "ratio", "completion over bound", lambda s: round(s.seen.completion_ps / s.bound_ps, 6), timed=True
     ),
     "npus": Metric("", "NPUs that took part", lambda s: s.seen.nodes),
     "right_npus": Metric("", "NPUs whose array equals the arithmetic truth", lambda s: s.seen.right_nodes),
     "result_crc32": Metric("", "CRC-32 of the reduced array", lambda s: s.seen.checksum),
     "sent_frames": Metric("frames", "data frames sent, each counted once", lambda s: s.seen.traffic.sent),
     "retransmitted_frames": Metric(
-        "frames", "data frames sent again", lambda s: s.seen.traffic.retransmitted
+        "frames", "data frames sent again", lambda s: s.seen.traffic.retransmitted, timed=True
     ),
     "received_frames": Metric(
         "frames", "data frames that reached an NPU, each counted once", lambda s: s.seen.traffic.received
     ),
     "duplicate_frames": Metric(
-        "frames", "data frames that came twice; the second was dropped", lambda s: s.seen.traffic.duplicates
+        "frames",
+        "data frames that came twice; the second was dropped",
+        lambda s: s.seen.traffic.duplicates,
+        timed=True,
     ),
     "acknowledgement_frames": Metric(
-        "frames", "acknowledgements sent", lambda s: s.seen.traffic.acknowledgements
+        "frames", "acknowledgements sent", lambda s: s.seen.traffic.acknowledgements, timed=True
     ),
     "lost_frames": Metric(
         "frames",
         "frames on a failed link, or sent to it or to no link",
         lambda s: s.seen.traffic.lost_with_link,
+        timed=True,
     ),
     "dropped_frames": Metric(
         "frames",
@@ -96,10 +114,16 @@ METRICS: Mapping[str, Metric] = {
         lambda s: s.seen.traffic.dropped_by_switch,
     ),
     "busiest_link_percent": Metric(
-        "percent", "busy share of the busiest direction of a link", lambda s: _busy_percent(s, max)
+        "percent",
+        "busy share of the busiest direction of a link",
+        lambda s: _busy_percent(s, max),
+        timed=True,
     ),
     "mean_link_percent": Metric(
-        "percent", "busy share of a direction of a link, on average", lambda s: _busy_percent(s, mean)
+        "percent",
+        "busy share of a direction of a link, on average",
+        lambda s: _busy_percent(s, mean),
+        timed=True,
     ),
     "table_entries": Metric("", "entries installed over P4Runtime", lambda s: s.seen.table_entries),
     "fault_us": Metric(
@@ -107,7 +131,7 @@ METRICS: Mapping[str, Metric] = {
         "time of the first fault; 0 without one",
         lambda s: _us(s.seen.faults[0].at_ps) if s.seen.faults else 0.0,
     ),
-    "convergence_us": Metric("us", "first fault to last table write", _convergence_us),
+    "convergence_us": Metric("us", "first fault to last table write", _convergence_us, timed=True),
     "notices": Metric("frames", "notices sent of a failed link", lambda s: s.seen.recovery.notices),
     "nodes_told": Metric("", "nodes that heard of a failed link", lambda s: s.seen.recovery.nodes_told),
     "entries_rewritten": Metric(

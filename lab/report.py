@@ -1,16 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
 """report.html, one file that needs nothing else, and picture.svg, its figures on one sheet."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
 from lab.chart import Bar, Curve, bars_svg, colour, timeline_svg
+from lab.markup import shown, table
 from lab.metrics import METRICS, Subject, busy_share
 from lab.rack import RACK_STYLE, rack_svg
 from lab.results import Result
 from lab.scenario import Scenario, Variant
+from lab.trust import NOT_TRUSTWORTHY, TRUST_STYLE, stamp, stamp_html, trust_html
 from topologies import Fabric
 
 __all__ = ["picture_svg", "report_html"]
@@ -57,7 +60,7 @@ stand-in that public simulators use.</li>
 </ul>
 """
 
-# Of picture.svg; the sheet is 1180 by 610.
+# Of picture.svg; the sheet is 1180 by 610, and a line more where there is a stamp.
 SHEET_STYLE = """
 svg { color: #1c2127; --page: #fff; }
 @media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
@@ -66,31 +69,47 @@ svg { color: #1c2127; --page: #fff; }
 """
 
 
+# What the timeline calls an event that has a shorter name for the eye.
+STRUCK = {"down": "cut", "up": "back", "rate": "slower", "clear": "well"}
+
+# What people call the kinds of switches.
+SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}
+
+# How a verdict looks.
+VERDICTS = {"holds": "yes", "fails": "no", "not judged": "soft"}
+
+
 def report_html(
     scenario: Scenario, result: Result, fabric: Fabric, subjects: Mapping[str, Subject], command: str
 ) -> str:
     """The whole report; `command` is what makes it again."""
     title = escape(scenario.title or scenario.name)
     verdict = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
-    held = sum(item.passed for item in result.assertions)
+    held = f"{result.held} of {len(result.assertions)} assertions hold"
+    if result.unjudged:
+        held += f", {result.unjudged} not judged"
     run = f"{escape(scenario.name)}, seed {result.seed}, {escape(result.testbed)} testbed"
+    if result.switch:
+        run += f", {escape(SWITCHES.get(result.switch, result.switch))} switches"
     size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
     racks = (_rack(index, variant, fabric, subjects) for index, variant in enumerate(scenario.variants))
     body = [
         f"<h1>{title}</h1>",
         f'<p class="soft">{run}, {size}</p>',
         f"<p>{escape(scenario.description)}</p>",
-        f'<p class="verdict">{held} of {len(result.assertions)} assertions hold: {verdict}</p>',
+        f'<p class="verdict">{held}: {verdict}</p>',
+        *filter(None, [stamp_html(scenario, result)]),
         "<h2>How long it took</h2>",
         f"<figure>{bars_svg(_bars(scenario, subjects))}</figure>",
         "<h2>What arrived when</h2>",
-        f"<figure>{timeline_svg(_curves(scenario, subjects))}</figure>",
+        f"<figure>{timeline_svg(_curves(scenario, subjects), _clock(subjects))}</figure>",
         "<h2>How busy each link was</h2>",
         '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',
         "Point at a link for its figures. A cut link is dashed and crossed.</p>",
         '<div class="racks">',
         *racks,
         "</div>",
+        *filter(None, [trust_html(scenario, result)]),
         "<h2>Assertions</h2>",
         _assertions(result),
         "<h2>Figures</h2>",
@@ -105,7 +124,7 @@ def report_html(
         '<head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title>",
-        f"<style>{STYLE}{RACK_STYLE}</style></head>",
+        f"<style>{STYLE}{RACK_STYLE}{TRUST_STYLE if result.fidelity else ''}</style></head>",
     ]
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
@@ -113,18 +132,23 @@ def report_html(
 def picture_svg(scenario: Scenario, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
     """The rack of the first variant with a fault, the timeline and the comparison, on one sheet."""
     shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
-    rack = rack_svg(fabric, busy_share(subjects[shown.name]), _cut(shown), full=_full(subjects))
+    rack = rack_svg(
+        fabric, busy_share(subjects[shown.name]), _cut(subjects[shown.name]), full=_full(subjects)
+    )
+    word = stamp({name: one.fidelity for name, one in subjects.items() if one.fidelity})
+    height = 642 if word else 610
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     parts = [
-        f'<svg {spaces} viewBox="0 0 1180 610">',
+        f'<svg {spaces} viewBox="0 0 1180 {height}">',
         f"<style>{SHEET_STYLE}{RACK_STYLE}</style>",
-        '<rect class="sheet" width="1180" height="610" rx="10"/>',
+        f'<rect class="sheet" width="1180" height="{height}" rx="10"/>',
         f'<text class="head" x="24" y="34">{escape(shown.label)}: how busy each link was</text>',
         _placed(rack, 14, 44, 520, 550),
         '<text class="head" x="566" y="34">What arrived when</text>',
-        _placed(timeline_svg(_curves(scenario, subjects)), 556, 44, 610, 310),
+        _placed(timeline_svg(_curves(scenario, subjects), _clock(subjects)), 556, 44, 610, 310),
         '<text class="head" x="566" y="388">How long it took</text>',
         _placed(bars_svg(_bars(scenario, subjects)), 556, 396, 610, 200),
+        *([f'<text class="head" x="24" y="624">{word}</text>'] if word else []),
         "</svg>\n",
     ]
     return "\n".join(parts)
@@ -142,9 +166,15 @@ def _bars(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Bar]:
             variant.label,
             subjects[variant.name].seen.completion_ps / 10**6,
             subjects[variant.name].bound_ps / 10**6,
+            subjects[variant.name].doubtful,
         )
         for index, variant in enumerate(scenario.variants)
     ]
+
+
+def _clock(subjects: Mapping[str, Subject]) -> str:
+    """Whose time it is: with real time beneath it, none is virtual."""
+    return "scenario time" if any(subject.fidelity for subject in subjects.values()) else "virtual time"
 
 
 def _curves(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Curve]:
@@ -163,7 +193,7 @@ def _curves(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Curve]:
                 variant.label,
                 bin_us,
                 [8 * delivered / (bin_us * 10**6) for delivered in seen.timeline.delivered],
-                [fault.at_ps / 10**6 for fault in seen.faults],
+                [(fault.at_ps / 10**6, STRUCK.get(fault.event, fault.event)) for fault in seen.faults],
                 converged / 10**6 if seen.faults and converged is not None else None,
             )
         )
@@ -172,12 +202,16 @@ def _curves(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Curve]:
 
 def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
-    svg = rack_svg(fabric, busy_share(subjects[variant.name]), _cut(variant), full=_full(subjects))
+    svg = rack_svg(
+        fabric, busy_share(subjects[variant.name]), _cut(subjects[variant.name]), full=_full(subjects)
+    )
     return f"<figure><figcaption>{chip} {escape(variant.label)}</figcaption>{svg}</figure>"
 
 
-def _cut(variant: Variant) -> set[str]:
-    return {fault.link for fault in variant.faults if fault.event == "down"}
+def _cut(subject: Subject) -> set[str]:
+    """Links that a fault took down, be they up again in the end."""
+    down = (fault for fault in subject.seen.faults if fault.event == "down")
+    return {link for fault in down for link in fault.links or (fault.target,)}
 
 
 def _full(subjects: Mapping[str, Subject]) -> float:
@@ -190,14 +224,14 @@ def _full(subjects: Mapping[str, Subject]) -> float:
 def _assertions(result: Result) -> str:
     rows = [
         (
-            f'<span class="{"yes" if item.passed else "no"}">{"holds" if item.passed else "fails"}</span>',
+            f'<span class="{VERDICTS[item.verdict]}">{item.verdict}</span>',
             escape(item.name),
             shown(item.value),
             shown(item.limit),
         )
         for item in result.assertions
     ]
-    return _table(("", "assertion", "value", "limit"), rows, numbers=2)
+    return table(("", "assertion", "value", "limit"), rows, numbers=2)
 
 
 def _metrics(scenario: Scenario, result: Result) -> str:
@@ -205,30 +239,18 @@ def _metrics(scenario: Scenario, result: Result) -> str:
         (
             f"<code>{name}</code>",
             escape(metric.meaning),
-            *(shown(result.of(variant.name, name)) for variant in scenario.variants),
+            *(_figure(result, variant, name) for variant in scenario.variants),
         )
         for name, metric in METRICS.items()
     ]
     labels = [escape(variant.label) for variant in scenario.variants]
-    return _table(("metric", "meaning", *labels), rows, numbers=len(labels))
+    return table(("metric", "meaning", *labels), rows, numbers=len(labels))
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> str:
-    """`numbers` columns at the right are aligned as numbers; cells are HTML."""
-    first = len(heads) - numbers
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "".join(
-            f'<{tag} class="n">{cell}</{tag}>' if column >= first else f"<{tag}>{cell}</{tag}>"
-            for column, cell in enumerate(cells)
-        )
-
-    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-    return f'<div class="scroll"><table><tr>{line(heads, "th")}</tr>\n{body}</table></div>'
-
-
-def shown(figure: float) -> str:
-    """A figure for the eye: thousands set off, no more than six digits behind the point."""
-    if isinstance(figure, int) or float(figure).is_integer():
-        return f"{int(figure):,}"
-    return f"{figure:,.6f}".rstrip("0").rstrip(".")
+def _figure(result: Result, variant: Variant, name: str) -> str:
+    """With a question mark where it depends on times that cannot be believed."""
+    figure = shown(result.of(variant.name, name))
+    fidelity = result.fidelity.get(variant.name)
+    if fidelity is None or fidelity.trustworthy or not METRICS[name].timed:
+        return figure
+    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{figure} ?</span>'

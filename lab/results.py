@@ -1,13 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures and assertions of a whole scenario, and their file form."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import final
+from dataclasses import asdict, dataclass, field
+from typing import Any, final
 
-from lab.metrics import Subject, measure
+from emulation.fidelity import Fidelity
+from lab.metrics import METRICS, Subject, measure
 from lab.scenario import Assertion, Relative, Scenario
 
 __all__ = ["Outcome", "Result", "conclude", "to_json"]
@@ -20,18 +22,32 @@ RELATIONS = {"max": "at most", "min": "at least", "equals": "exactly"}
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One assertion and what became of it."""
+    """One assertion and what became of it.
+
+    Not `judged`: it is about times that cannot be believed, and decides nothing, whatever `passed` says.
+    """
 
     name: str
     passed: bool
     value: Figure
     limit: Figure
+    judged: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `fails` or `not judged`."""
+        if not self.judged:
+            return "not judged"
+        return "holds" if self.passed else "fails"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The same scenario and seed give an equal value: nothing in it is read off a clock."""
+    """In virtual time the same scenario and seed give an equal value: nothing in it is read off a clock.
+
+    Of a run in real time there are also `switch`, the kind of its switches, and `fidelity`, by variant.
+    """
 
     scenario: str
     seed: int
@@ -39,32 +55,64 @@ class Result:
     passed: bool
     assertions: tuple[Outcome, ...]
     metrics: Mapping[str, Figure]
+    switch: str = ""
+    fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         return self.metrics[f"{variant}.{metric}"]
 
+    @property
+    def held(self) -> int:
+        """How many assertions hold, of those that were judged."""
+        return sum(outcome.judged and outcome.passed for outcome in self.assertions)
 
-def conclude(scenario: Scenario, seed: int, testbed: str, subjects: Mapping[str, Subject]) -> Result:
-    """What the runs of all variants amount to."""
+    @property
+    def unjudged(self) -> int:
+        """How many assertions are about times that cannot be believed."""
+        return sum(not outcome.judged for outcome in self.assertions)
+
+
+def conclude(
+    scenario: Scenario, seed: int, testbed: str, subjects: Mapping[str, Subject], *, switch: str = ""
+) -> Result:
+    """What the runs of all variants amount to; `switch` is empty where there was no choice of switches."""
     metrics = {
         f"{variant}.{name}": figure
         for variant, subject in subjects.items()
         for name, figure in measure(subject).items()
     }
     outcomes = [outcome for variant, subject in subjects.items() for outcome in _always(variant, subject)]
-    outcomes += [_outcome(assertion, metrics) for assertion in scenario.assertions]
+    outcomes += [_outcome(assertion, metrics, subjects) for assertion in scenario.assertions]
     return Result(
         scenario=scenario.name,
         seed=seed,
         testbed=testbed,
-        passed=all(outcome.passed for outcome in outcomes),
+        passed=all(outcome.passed for outcome in outcomes if outcome.judged),
         assertions=tuple(outcomes),
         metrics=metrics,
+        switch=switch,
+        fidelity={name: subject.fidelity for name, subject in subjects.items() if subject.fidelity},
     )
 
 
 def to_json(result: Result) -> str:
-    return json.dumps(asdict(result), indent=2, sort_keys=True, allow_nan=False) + "\n"
+    """The file's text. What only a real-time run has is left out of any other's."""
+    document: dict[str, Any] = {
+        "scenario": result.scenario,
+        "seed": result.seed,
+        "testbed": result.testbed,
+        "passed": result.passed,
+        "assertions": [asdict(outcome) for outcome in result.assertions],
+        "metrics": dict(result.metrics),
+    }
+    if result.switch:
+        document["switch"] = result.switch
+    if result.fidelity:
+        document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
+    else:
+        for outcome in document["assertions"]:
+            del outcome["judged"]
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _always(variant: str, subject: Subject) -> list[Outcome]:
@@ -74,7 +122,7 @@ def _always(variant: str, subject: Subject) -> list[Outcome]:
     outcomes = [Outcome(f"{variant}: the array of every NPU is right", right, seen.right_nodes, seen.nodes)]
     outcomes += [
         Outcome(
-            f"{variant}: {fault.link} goes {fault.event} before the end",
+            f"{variant}: {fault.says} before the end",
             0 < fault.at_ps < seen.completion_ps,
             fault.at_ps / 10**6,
             seen.completion_ps / 10**6,
@@ -84,12 +132,20 @@ def _always(variant: str, subject: Subject) -> list[Outcome]:
     return outcomes
 
 
-def _outcome(assertion: Assertion, metrics: Mapping[str, Figure]) -> Outcome:
+def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapping[str, Subject]) -> Outcome:
     value = metrics[assertion.metric]
     limit, origin = _limit(assertion, metrics)
     passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
-    return Outcome(name, passed, value, limit)
+    compared = [assertion.metric]
+    if isinstance(assertion.limit, Relative):
+        compared.append(assertion.limit.metric)
+    return Outcome(name, passed, value, limit, not any(_doubtful(metric, subjects) for metric in compared))
+
+
+def _doubtful(figure: str, subjects: Mapping[str, Subject]) -> bool:
+    variant, _, metric = figure.partition(".")
+    return METRICS[metric].timed and subjects[variant].doubtful
 
 
 def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:

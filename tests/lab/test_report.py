@@ -1,11 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
+from emulation.fidelity import Fidelity
+from lab.chart import Curve, timeline_svg
+from lab.markup import shown
 from lab.metrics import METRICS, Subject
 from lab.rack import rack_svg
-from lab.report import picture_svg, report_html, shown
+from lab.report import picture_svg, report_html
 from lab.results import conclude
 from lab.scenario import Scenario
 from topologies import Fabric
@@ -14,8 +19,8 @@ from topologies.catalog import build
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def made(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]) -> str:
-    result = conclude(scenario, 1, "embedded", subjects)
+def made(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], switch: str = "") -> str:
+    result = conclude(scenario, 1, "mininet" if switch else "embedded", subjects, switch=switch)
     return report_html(scenario, result, fabric, subjects, "railyard run small.yaml --seed 1")
 
 
@@ -77,6 +82,88 @@ def test_any_full_mesh_can_be_drawn(dims: tuple[int, ...], circles: int):
     fabric = build("full-mesh", dims=dims)
     root = ET.fromstring(rack_svg(fabric))
     assert len(list(root.iter(f"{SVG}circle"))) == circles
+
+
+def figures(text: str) -> list[str]:
+    return re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+
+
+def real(subjects: dict[str, Subject], **fidelity: Fidelity) -> dict[str, Subject]:
+    return {name: replace(subject, fidelity=fidelity[name]) for name, subject in subjects.items()}
+
+
+def test_a_run_in_virtual_time_has_no_stamp(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
+    text = made(scenario, fabric, subjects) + picture_svg(scenario, fabric, subjects)
+    assert "trustworthy" not in text.lower()
+    assert "stamp" not in text
+    assert "believed" not in text
+
+
+def test_a_report_of_real_time_is_stamped(
+    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+):
+    calm = real(subjects, healthy=fidelities["believed"], cut=fidelities["believed"])
+    text = made(scenario, fabric, calm, "bmv2")
+    assert "small, seed 1, mininet testbed, BMv2 switches, 16 nodes" in text
+    assert "<strong>timing trustworthy</strong>" in text
+    assert "NOT TRUSTWORTHY" not in text
+    assert "scenario time, µs" in text
+    assert "virtual time, µs" not in text
+    assert "not judged" not in text
+    assert "timing trustworthy" in picture_svg(scenario, fabric, calm)
+
+
+def test_a_report_that_cannot_be_believed_says_so_and_why(
+    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+):
+    hurried = real(subjects, healthy=fidelities["believed"], cut=fidelities["doubted"])
+    text = made(scenario, fabric, hurried)
+    for said in (
+        "<strong>TIMING NOT TRUSTWORTHY</strong>",
+        "4 of 5 assertions hold, 1 not judged",
+        "<li>the processors were busy 97 % of the time (at most 90 %)</li>",
+        "37 frames were lost where the fabric loses none: 37 at veth",
+        "--dilation 40000",
+        "a &lt;note&gt;",
+        "2.5 ?",
+        ">not judged</span>",
+    ):
+        assert said in text
+    assert "1.25 ?" not in text  # of the variant that is believed
+    assert "TIMING NOT TRUSTWORTHY" in picture_svg(scenario, fabric, hurried)
+
+
+def test_figures_of_a_real_time_run_are_well_formed_and_the_same_every_time(
+    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+):
+    hurried = real(subjects, healthy=fidelities["believed"], cut=fidelities["doubted"])
+    text = made(scenario, fabric, hurried)
+    assert text == made(scenario, fabric, hurried)
+    assert len(figures(text)) == 6
+    for figure in figures(text):
+        assert "#010203" not in figure
+        ET.fromstring(figure)
+    ET.fromstring(picture_svg(scenario, fabric, hurried))
+
+
+def test_a_run_that_lost_nothing_has_no_plot_of_losses(
+    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+):
+    calm = fidelities["believed"]
+    lossless = replace(calm, measured=replace(calm.measured, drops={"veth": 0}))
+    text = made(scenario, fabric, real(subjects, healthy=lossless, cut=lossless))
+    assert "no frame was lost" in text
+    assert len(figures(text)) == 5
+
+
+def test_a_timeline_names_what_struck_and_reaches_to_the_recovery():
+    faults = [(0.2, "loss"), (0.2, "cut"), (0.3, "back")]
+    text = timeline_svg([Curve(0, "one", 0.1, [1.0, 2.0, 0.5, 0.1], faults, recovered_us=2.0)])
+    assert "cut, loss, 0.2 µs" in text
+    assert "back, 0.3 µs" in text
+    box = re.search(r'viewBox="0 0 (\S+) ', text)
+    assert box is not None
+    assert float(box[1]) < 700  # a mark outside the axes would make the figure wider
 
 
 @pytest.mark.parametrize(

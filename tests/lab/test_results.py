@@ -1,9 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from emulation.fidelity import Fidelity
 from lab.loader import load
 from lab.metrics import METRICS, Subject, measure
 from lab.results import conclude, to_json
@@ -79,3 +82,97 @@ def test_limits_include_their_own_value(
     scenario_file.write_text(f"{text}assertions: [{{metric: healthy.completion_us, {relation}: {limit}}}]\n")
     result = conclude(load(scenario_file)[0], 1, "embedded", subjects)
     assert result.assertions[-1].passed is passed
+
+
+TIMED = "metric: cut.completion_us, max: 0.5"
+UNTIMED = "metric: cut.npus, equals: 15"
+ACROSS = "metric: healthy.completion_us, min: {metric: cut.completion_us, times: 10}"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "healthy", "cut", "judged"),
+    [
+        (TIMED, "believed", "doubted", False),
+        (TIMED, "doubted", "believed", True),
+        (TIMED, "believed", "believed", True),
+        (UNTIMED, "doubted", "doubted", True),
+        (ACROSS, "believed", "doubted", False),
+        (ACROSS, "doubted", "believed", False),
+        (ACROSS, "believed", "believed", True),
+    ],
+)
+def test_times_that_cannot_be_believed_decide_nothing(
+    scenario_file: Path,
+    subjects: dict[str, Subject],
+    fidelities: dict[str, Fidelity],
+    assertion: str,
+    healthy: str,
+    cut: str,
+    judged: bool,
+):
+    """Every one of these assertions fails where it is judged."""
+    scenario_file.write_text(scenario_file.read_text().split("assertions:")[0])
+    with scenario_file.open("a") as file:
+        file.write(f"assertions: [{{{assertion}}}]\n")
+    real = {
+        name: replace(subjects[name], fidelity=fidelities[word])
+        for name, word in (("healthy", healthy), ("cut", cut))
+    }
+    result = conclude(load(scenario_file)[0], 1, "mininet", real)
+    last = result.assertions[-1]
+    assert (last.judged, last.passed) == (judged, False)
+    assert last.verdict == ("fails" if judged else "not judged")
+    assert result.passed is not judged
+    assert (result.held, result.unjudged) == (3, 0 if judged else 1)
+
+
+def test_wrong_data_fails_however_doubtful_the_times(
+    scenario: Scenario, subject: Callable[..., Subject], fidelities: dict[str, Fidelity]
+):
+    bare = scenario.model_copy(update={"assertions": (), "variants": scenario.variants[:1]})
+    wrong = replace(subject(1_000_000, right=15), fidelity=fidelities["doubted"])
+    assert not conclude(bare, 1, "mininet", {"healthy": wrong}).passed
+
+
+def test_a_fault_after_the_end_fails_however_doubtful_the_times(
+    scenario: Scenario, subject: Callable[..., Subject], fidelities: dict[str, Fidelity]
+):
+    late = {"healthy": subject(1_000_000), "cut": subject(250_000, cut="npu0-npu1")}
+    real = {name: replace(one, fidelity=fidelities["doubted"]) for name, one in late.items()}
+    result = conclude(scenario, 1, "mininet", real)
+    assert not result.passed
+    assert [item.name for item in result.assertions if item.verdict == "fails"] == [
+        "cut: npu0-npu1 goes down before the end"
+    ]
+
+
+def test_a_real_time_result_says_whether_to_believe_it(
+    scenario: Scenario, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+):
+    real = {
+        "healthy": replace(subjects["healthy"], fidelity=fidelities["believed"]),
+        "cut": replace(subjects["cut"], fidelity=fidelities["doubted"]),
+    }
+    document = json.loads(to_json(conclude(scenario, 7, "mininet", real, switch="bmv2")))
+    assert (document["testbed"], document["switch"]) == ("mininet", "bmv2")
+    assert set(document["fidelity"]) == {"healthy", "cut"}
+    assert document["fidelity"]["healthy"]["trustworthy"] is True
+    assert document["fidelity"]["cut"]["trustworthy"] is False
+    assert [item["judged"] for item in document["assertions"]] == [True, True, True, True, False]
+
+
+def test_what_is_true_at_any_speed_is_not_timed():
+    assert [name for name, metric in METRICS.items() if not metric.timed] == [
+        "bound_us",
+        "npus",
+        "right_npus",
+        "result_crc32",
+        "sent_frames",
+        "received_frames",
+        "dropped_frames",
+        "table_entries",
+        "fault_us",
+        "notices",
+        "nodes_told",
+        "entries_rewritten",
+    ]

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every part of a report is written with: a table, a figure for the eye."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["shown", "table"]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> str:
+    """`numbers` columns at the right are aligned as numbers; cells are HTML."""
+    first = len(heads) - numbers
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f'<{tag} class="n">{cell}</{tag}>' if column >= first else f"<{tag}>{cell}</{tag}>"
+            for column, cell in enumerate(cells)
+        )
+
+    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    return f'<div class="scroll"><table><tr>{line(heads, "th")}</tr>\n{body}</table></div>'
+
+
+def shown(figure: float) -> str:
+    """A figure for the eye: thousands set off, no more than six digits behind the point."""
+    if isinstance(figure, int) or float(figure).is_integer():
+        return f"{int(figure):,}"
+    return f"{figure:,.6f}".rstrip("0").rstrip(".")
