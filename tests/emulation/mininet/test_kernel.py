@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is missing in a kernel is named, with what builds it and where it comes from."""
+
+from types import MappingProxyType
+
+import pytest
+
+from emulation.errors import TestbedError
+from emulation.mininet import kernel
+from emulation.mininet.kernel import CLS_BPF, FEATURES, MIRRED, NETEM, TBF, need
+from emulation.mininet.netlink import Refusal, RouteSocket
+from tests.emulation.mininet.benches import no_rights
+
+reason = no_rights()
+needs_rights = pytest.mark.skipif(bool(reason), reason=reason)
+
+
+def test_a_missing_feature_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = MappingProxyType({NETEM: "netem: No such file or directory", TBF: "tbf: gone"})
+    monkeypatch.setattr(kernel, "missing", lambda: lacking)
+    need(CLS_BPF, MIRRED)
+    with pytest.raises(TestbedError) as told:
+        need(TBF, CLS_BPF, NETEM)
+    for part in (
+        "sch_netem", "CONFIG_NET_SCH_NETEM", "delay of a link", "sch_tbf", "modprobe -a sch_tbf sch_netem",
+        "linux-modules-extra-",
+    ):  # fmt: skip
+        assert part in str(told.value)
+
+
+@needs_rights
+def test_what_this_kernel_misses_can_be_told() -> None:
+    kernel.missing.cache_clear()
+    assert set(kernel.missing()) <= set(FEATURES)
+    assert kernel.missing() is kernel.missing()
+
+
+@needs_rights
+def test_a_feature_without_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempt = RouteSocket.attempt
+
+    def without_filters(self: RouteSocket, requests: list) -> list[Refusal]:
+        if requests[0].what == "clsact":
+            return [Refusal("clsact", 2, "Specified qdisc kind is unknown")]
+        return attempt(self, requests)
+
+    monkeypatch.setattr(RouteSocket, "attempt", without_filters)
+    kernel.missing.cache_clear()
+    try:
+        found = kernel.missing()
+        assert found[kernel.CLSACT] == "clsact: No such file or directory (Specified qdisc kind is unknown)"
+        assert found[CLS_BPF] == found[MIRRED] == "cannot be tried without sch_ingress"
+        assert TBF not in found or "clsact" not in found[TBF]
+    finally:
+        kernel.missing.cache_clear()
