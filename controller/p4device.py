@@ -59,6 +59,7 @@ class Device:
         timeout: float,
     ) -> None:
         self.packets: queue.SimpleQueue[PacketIn | None] = queue.SimpleQueue()
+        self.on_packet: Callable[[str], None] | None = None
         self._node = node
         self._id = device_id
         self._election_id = U128.encode(election_id)
@@ -160,6 +161,8 @@ class Device:
             case "packet":
                 metadata = self._info.decode_metadata(message.packet.metadata) if self._info else {}
                 self.packets.put(PacketIn(message.packet.payload, metadata))
+                if self.on_packet is not None:
+                    self.on_packet(self._node)
             case "error":
                 self._refused.append(f"{message.error.message} ({_code_name(message.error.canonical_code)})")
             case _:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
 
-A synchronous face on the event loop in the background. One channel serves every device of an address;
-BMv2, which has one device an address, takes one client a switch.
+A synchronous face on the event loop in the background. One channel serves every device of an address.
 """
 
 import asyncio
 import queue
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, final
@@ -44,17 +44,21 @@ class ProgramFiles:
 
 @final
 class P4RuntimeClient:
-    """Controls every device of one server. `address` is "host:port" or "unix:path".
+    """Controls every device of one server, or of many: `address` is one, or one for each node.
 
-    Every method raises InstallError, which names the node, what was asked and what the server said.
-    `timeout` in seconds bounds each exchange with the server.
+    An address is "host:port" or "unix:path". Every method raises InstallError, which names the node, what
+    was asked and what the server said. `timeout` in seconds bounds each exchange with a server.
+    `on_packet_in`, set before connect(), is called with the node in the client's own thread whenever
+    packet_in() has one more to give.
     """
 
-    def __init__(self, address: str, *, timeout: float = 60.0) -> None:
+    def __init__(self, address: str | Mapping[str, str], *, timeout: float = 60.0) -> None:
         self._address = address
         self._timeout = timeout
         self._devices: dict[str, Device] = {}
-        self._channel: grpc.aio.Channel | None = None
+        self._channels: list[grpc.aio.Channel] = []
+        self.on_packet_in: Callable[[str], None] | None = None
+        self.packets_out: Counter[str] = Counter()  # by node
 
     def __enter__(self) -> Self:
         return self
@@ -68,12 +72,16 @@ class P4RuntimeClient:
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
         await self._close()
-        self._channel = grpc.aio.insecure_channel(self._address, options=_OPTIONS)
-        stub = p4r_grpc.P4RuntimeStub(self._channel)
-        self._devices = {
-            node: Device(node, device_id, election_id, stub, self._address, self._timeout)
-            for node, device_id in devices.items()
-        }
+        stubs: dict[str, p4r_grpc.P4RuntimeStub] = {}
+        for node, device_id in devices.items():
+            address = self._address if isinstance(self._address, str) else self._address[node]
+            if address not in stubs:
+                channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+                self._channels.append(channel)
+                stubs[address] = p4r_grpc.P4RuntimeStub(channel)
+            device = Device(node, device_id, election_id, stubs[address], address, self._timeout)
+            device.on_packet = self.on_packet_in
+            self._devices[node] = device
         await _all(device.open() for device in self._devices.values())
 
     def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
@@ -117,6 +125,7 @@ class P4RuntimeClient:
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
         """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
         run(self._device(node).packet_out(payload, metadata))
+        self.packets_out[node] += 1
 
     def barrier(self, node: str) -> None:
         """Wait until the switch has handled every packet-out sent before.
@@ -148,9 +157,8 @@ class P4RuntimeClient:
     async def _close(self) -> None:
         devices, self._devices = self._devices, {}
         await _all(device.close() for device in devices.values())
-        if self._channel is not None:
-            await self._channel.close()
-            self._channel = None
+        channels, self._channels = self._channels, []
+        await _all(channel.close(None) for channel in channels)
 
     def _device(self, node: str) -> Device:
         device = self._devices.get(node)

@@ -5,7 +5,11 @@ Knows topologies and controller; lab knows it.
 
     testbed            what every testbed does
     embedded           every switch in this process, in virtual time
-    control_loop       the node controllers, driven from port events and management frames
+    mininet            namespaces and processes, in real time
+    circuits           optical circuit switches on either
+    control_loop       the node controllers, driven from port events, hellos and notices
+    faults             what breaks, in one vocabulary; what it strikes is found by targets
+    fidelity           whether to believe the times of a run in real time
     p4runtime_server   one gRPC server in front of the switches; its parts in p4runtime
     switchd            the engine as a process on Linux interfaces, in real time
     namespace          network namespaces that are gone with who is in them

@@ -4,11 +4,13 @@
 #
 # scenario.py     the file, checked            -> Scenario (frozen)
 # document.py     YAML that remembers its lines
+# testbeds.py     which testbed runs it, and how slowly
 # runner.py       Scenario -> Fabric -> Plan -> Testbed -> Observation, one variant after the other
 # metrics.py      Observation -> named figures, each with its unit and meaning
 # results.py      figures + assertions         -> Result -> result.json
 # output.py       the folder results go to, tried before anything starts, written whole or not at all
-# rack.py chart.py report.py                   figures, picture.svg, report.html
+# rack.py chart.py trust.py markup.py report.py       figures, picture.svg, report.html
+# craft.py walk.py capture.py send.py          one frame by hand: made, carried hop by hop, written, sent
 # sweep.py        one scenario, every link cut in turn, in parallel processes
 # cli/            one file a verb
 """

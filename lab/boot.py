@@ -11,8 +11,8 @@ from typing import Protocol, final
 
 from controller.p4runtime import P4RuntimeClient, ProgramFiles
 from controller.plan import Plan
-from emulation.embedded import EmbeddedTestbed
 from emulation.errors import ProgramError
+from emulation.testbed import Testbed
 from topologies import Fabric
 
 __all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "programs_of"]
@@ -30,7 +30,7 @@ class InstallProgress(Protocol):
 class Booted:
     """A testbed whose tables are filled; `seconds` is wall-clock time from its start to the last entry."""
 
-    testbed: EmbeddedTestbed
+    testbed: Testbed
     client: P4RuntimeClient
     entries: int
     seconds: float
@@ -43,15 +43,26 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
 
 
 @contextmanager
-def booted(testbed: EmbeddedTestbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
+def booted(testbed: Testbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
     """Start a testbed and fill its tables from the plan; both are gone afterwards."""
     programs = programs_of(plan.fabric)
     began = time.perf_counter()
-    with testbed, P4RuntimeClient(testbed.address) as client:
+    with running(testbed), P4RuntimeClient(testbed.addresses) as client:
+        client.on_packet_in = testbed.packet_arrived
         client.connect(testbed.device_ids)
         client.push_pipeline(programs)
         entries = client.install(plan.entries, progress)
         yield Booted(testbed, client, entries, time.perf_counter() - began)
+
+
+@contextmanager
+def running(testbed: Testbed) -> Iterator[None]:
+    """Start a testbed, and stop it afterwards."""
+    testbed.start()
+    try:
+        yield
+    finally:
+        testbed.stop()
 
 
 def _read(program: str) -> ProgramFiles:

@@ -69,7 +69,8 @@ def test_scenarios_of_the_experiments_are_good(path: Path):
     ],
 )
 def test_the_reference_has_every_key(place: str, model: type[BaseModel]):
-    assert [key for key in model.model_fields if f"`{place}{key}`" not in REFERENCE] == []
+    keys = [field.alias or name for name, field in model.model_fields.items()]
+    assert [key for key in keys if f"`{place}{key}`" not in REFERENCE] == []
 
 
 def test_the_reference_has_every_metric_and_rule_set():

@@ -1,13 +1,17 @@
 """`railyard`: one file a verb. A verb imports what it needs when it is called, so `--help` comes at once.
 
-Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C.
+Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C, 143 SIGTERM.
 """
 
+import signal
 import sys
 
 import typer
 
 from lab.cli.check import check
+from lab.cli.clean import clean
+from lab.cli.craft import craft
+from lab.cli.dissector import dissector
 from lab.cli.list import list_names
 from lab.cli.run import run
 from lab.cli.screen import complain
@@ -26,13 +30,18 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("check")(check)
+app.command("clean")(clean)
 app.command("show")(show)
 app.command("up")(up)
 app.command("list")(list_names)
 app.command("sweep")(sweep)
+app.command("craft")(craft)
+app.command("dissector")(dissector)
 
 
 def main() -> None:
+    # Left alone, SIGTERM would end the process with all that it started still there.
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except RailyardError as ex:
@@ -40,3 +49,5 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        signal.signal(signal.SIGTERM, before)

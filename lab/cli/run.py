@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """railyard run: a scenario in, a result and a report out."""
 
 from __future__ import annotations
@@ -9,37 +10,41 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lab.cli.screen import out, progress
+from lab.cli.options import Bed, Switch
+from lab.cli.screen import progress
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from lab.results import Result
     from lab.scenario import Scenario
+    from lab.testbeds import TestbedChoice
 
 __all__ = ["run"]
-
-COLUMNS = {
-    "right_npus": "right NPUs",
-    "completion_us": "took, µs",
-    "bound_us": "bound, µs",
-    "ratio_to_bound": "ratio",
-    "lost_frames": "frames lost",
-    "retransmitted_frames": "sent again",
-    "nodes_told": "nodes told",
-    "convergence_us": "converged, µs",
-}
 
 
 def run(
     file: Annotated[Path, typer.Argument(help="scenario file")],
-    testbed: Annotated[str, typer.Option(help="what runs it")] = "embedded",
+    testbed: Annotated[
+        Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
+    ] = Bed.embedded,
+    switch: Annotated[
+        Switch | None, typer.Option(help="what carries frames on mininet [bmv2 where it is installed]")
+    ] = None,
+    dilation: Annotated[
+        int | None,
+        typer.Option(min=1, help="real seconds for one of the scenario on mininet [what the machine can do]"),
+    ] = None,
+    dims: Annotated[
+        str, typer.Option(help="a full mesh of that shape, as 2x4, in place of topology and assertions")
+    ] = "",
+    pcap: Annotated[
+        list[str] | None, typer.Option(help="link whose frames go to OUT/VARIANT-LINK.pcap; may be repeated")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results [results/NAME]")
     ] = None,
 ) -> None:
     """Run a scenario; write result.json, report.html, picture.svg and timing.json."""
+    from lab.cli.summary import print_summary
     from lab.loader import load
     from lab.output import output_folder
     from lab.prepare import prepare
@@ -47,44 +52,49 @@ def run(
     from lab.results import conclude, to_json
     from lab.runner import run as run_all
 
-    if testbed != "embedded":
-        raise typer.BadParameter(f"{testbed!r} is not there; use embedded", param_hint="--testbed")
+    choice = _choice(testbed, switch, dilation)
     scenario, document = load(file)
+    if dims:
+        scenario = _resized(scenario, dims)
     seed = scenario.seed if seed is None else seed
+    given = ["--seed", str(seed), *choice.options, *(["--dims", dims] if dims else [])]
     with output_folder(folder or Path("results", scenario.name)) as target:
         with progress([variant.name for variant in scenario.variants]) as note:
             prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
-            done = run_all(prepared, seed, note)
-        result = conclude(scenario, seed, testbed, done.subjects)
-        command = f"railyard run {shlex.quote(str(file))} --seed {seed}"
+            for name in pcap or ():
+                prepared[0].fabric.link(name)
+            captures = dict.fromkeys(pcap or (), target.path)
+            done = run_all(prepared, seed, note, choice, captures)
+        result = conclude(scenario, seed, choice.name, done.subjects, switch=choice.switch)
         fabric = prepared[0].fabric
         target.write("result.json", to_json(result))
         target.write("picture.svg", picture_svg(scenario, fabric, done.subjects))
+        command = shlex.join(["railyard", "run", str(file), *given])
         report = target.write("report.html", report_html(scenario, result, fabric, done.subjects, command))
         target.write("timing.json", json.dumps({"wall_clock_seconds": done.seconds}, indent=2) + "\n")
-    console = out()
-    console.print(_table(scenario, result))
-    for variant, subject in done.subjects.items():
-        if subject.seen.first_wrong:
-            console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
-    for item in result.assertions:
-        if not item.passed:
-            console.print(f"[red]fails[/] {item.name}: {item.value} against {item.limit}")
-    held = sum(item.passed for item in result.assertions)
-    console.print(f"{held} of {len(result.assertions)} assertions hold")
-    console.print(f"report: {report}", soft_wrap=True)
+    print_summary(scenario, result, done.subjects, report)
     raise typer.Exit(0 if result.passed else 1)
 
 
-def _table(scenario: Scenario, result: Result) -> Table:
-    from rich.table import Table
+def _choice(testbed: Bed, switch: Switch | None, dilation: int | None) -> TestbedChoice:
+    from lab.testbeds import Embedded, RealTime
 
-    from lab.report import shown
+    if testbed is Bed.mininet:
+        from emulation.mininet.switches import choose
 
-    table = Table(title=f"{scenario.title or scenario.name} (seed {result.seed})")
-    table.add_column("variant")
-    for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
-    for variant in scenario.variants:
-        table.add_row(variant.label, *(shown(round(result.of(variant.name, name), 3)) for name in COLUMNS))
-    return table
+        return RealTime(choose(switch.value if switch else None), dilation)
+    for option, value in (("--switch", switch), ("--dilation", dilation)):
+        if value is not None:
+            raise typer.BadParameter("is for --testbed mininet", param_hint=option)
+    return Embedded()
+
+
+def _resized(scenario: Scenario, dims: str) -> Scenario:
+    """The same on a full mesh of another shape; its links keep the lanes and rates that are given.
+
+    What the file asserts was written for its own topology, and is left out.
+    """
+    from lab.cli.topology import dims_of
+
+    topology = scenario.topology.model_copy(update={"name": "full-mesh", "dims": dims_of(dims)})
+    return scenario.model_copy(update={"topology": topology, "assertions": ()})

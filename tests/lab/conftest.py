@@ -1,13 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scenario and what might have been seen of it, so that figures and reports are tested without a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from emulation.fidelity import Fidelity, Measured, judge
 from lab.loader import load
 from lab.metrics import Subject
 from lab.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
@@ -63,6 +66,26 @@ def fabric() -> Fabric:
 @pytest.fixture
 def subjects(fabric: Fabric) -> dict[str, Subject]:
     return {"healthy": _subject(fabric, 1_000_000), "cut": _subject(fabric, 2_000_000, cut="npu0-npu1")}
+
+
+@pytest.fixture
+def fidelities() -> dict[str, Fidelity]:
+    """One of a run whose times can be believed, and one of a run on a machine that was too slow."""
+    believed = Measured(
+        dilation=20_000,
+        seconds=2.0,
+        stated_bps=20e6,
+        offered_bytes=10_000_000,
+        sent_bytes=9_900_000,
+        lateness_us=(90.0, 800.0, 9_000.0),
+        waiting_us=(2_000.0, 60_000.0, 200_000.0),
+        cpu_busy=0.6,
+        busiest=("switch npu3", 0.4),
+        drops={"fault": 4, "veth": 0},
+        shaped=True,
+    )
+    doubted = replace(believed, cpu_busy=0.97, drops={"fault": 4, "veth": 37}, notes=("a <note>",))
+    return {"believed": judge(believed), "doubted": judge(doubted)}
 
 
 @pytest.fixture

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which jack of the patch panel stands at which port of a fabric, and what the interfaces are called."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from emulation.errors import TestbedError
+from emulation.mininet.patch import Jack
+from topologies import HOST_PORT, End, Fabric
+
+__all__ = ["HOST_INTERFACE", "Cabling", "cable", "host_jack", "jack_at"]
+
+HOST_INTERFACE = "eth0"
+
+# Linux: IFNAMSIZ, without the terminating zero.
+_MOST_NAME = 15
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cabling:
+    """`interfaces` are the switches', by node and port; the same names stand in the patch panel.
+
+    `hosts` are the nodes with a side of their own.
+    """
+
+    jacks: Sequence[Jack]
+    interfaces: Mapping[tuple[str, int], str]
+    hosts: Sequence[str]
+
+
+def jack_at(end: End) -> str:
+    """The jack of a switch's port."""
+    return f"{end.node}:{end.port}"
+
+
+def host_jack(node: str) -> str:
+    """The jack of a node's own side."""
+    return f"{node}:host"
+
+
+def cable(fabric: Fabric, switches: str, hosts: Mapping[str, str], mtu: int) -> Cabling:
+    """`switches` is the namespace of all switches, `hosts` that of each node's own side.
+
+    Ports that no link, fibre or host leads to get no interface. TestbedError when names would clash.
+    """
+    ends = [end for link in fabric.links for end in (link.a, link.b)]
+    ends += [end for optical in fabric.optical for end in optical.ends]
+    ends += [End(node, HOST_PORT) for node in hosts]
+    jacks: list[Jack] = []
+    interfaces: dict[tuple[str, int], str] = {}
+    for end in dict.fromkeys(ends):
+        name = _name(fabric, end)
+        interfaces[end.node, end.port] = name
+        jacks.append(Jack(jack_at(end), name, switches, name, mtu))
+    for node, namespace in hosts.items():
+        jacks.append(Jack(host_jack(node), f"{_short(fabric, node)}-h", namespace, HOST_INTERFACE, mtu))
+    taken = [jack.interface for jack in jacks]
+    if len(set(taken)) != len(taken):
+        twice = next(name for name in taken if taken.count(name) > 1)
+        raise TestbedError(f"two interfaces would be called {twice}", remedy="give the nodes other names")
+    return Cabling(tuple(jacks), interfaces, tuple(hosts))
+
+
+def _name(fabric: Fabric, end: End) -> str:
+    return f"{_short(fabric, end.node)}-{end.port}"
+
+
+def _short(fabric: Fabric, node: str) -> str:
+    """The node's name, or its number where the name leaves no room for `-` and a port of three digits."""
+    return node if len(node) <= _MOST_NAME - 4 else f"n{fabric.node(node).index}"

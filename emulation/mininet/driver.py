@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives one sans-IO host in real time: a raw socket, a clock, and frames that leave at a stated rate.
+
+Time dilation D (Gupta et al., NSDI 2006): the host sees a clock on which a second of its own takes D real
+ones, so that links of hundreds of Gbit/s keep their proportions on a machine that cannot carry that much.
+"""
+
+import errno
+import select
+import socket
+import time
+from array import array
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from emulation.testbed import Host, Output
+
+__all__ = ["Clock", "HostDriver", "Pace", "open_socket"]
+
+_ETHERTYPE = 0x88B5
+_BUFFER_BYTES = 16 << 20
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+_SOL_PACKET, _PACKET_STATISTICS = 263, 6
+_BATCH = 32
+_LOWEST_RESPONSE_VL = 2
+_LPH_AT = 14
+_FOREVER_NS = 1 << 62
+_FULL = (errno.ENOBUFS, errno.EAGAIN)
+_AGAIN_NS = 500_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Scenario time of a run that began at `start_ns` of the machine's monotonic clock."""
+
+    start_ns: int
+    dilation: int
+
+    def ps(self, now_ns: int) -> int:
+        return (now_ns - self.start_ns) * 1000 // self.dilation
+
+    def ns(self, time_ps: int) -> int:
+        """The first nanosecond at which ps() gives at least `time_ps`."""
+        return self.start_ns - (-time_ps * self.dilation // 1000)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How well a driver kept to its rate. Times are real.
+
+    `offered_bytes` is what the stated rate allows while frames waited, `sent_bytes` what left then.
+    `late_us` and `waited_us` are, for every frame, how long after its slot it left and how long it waited
+    in the queue for that. `refused` counts how often the kernel had no room for a frame, which was then sent
+    again, and `missed` frames that it dropped on arrival.
+    """
+
+    offered_bytes: int
+    sent_bytes: int
+    late_us: np.ndarray
+    waited_us: np.ndarray
+    refused: int
+    missed: int
+
+
+def open_socket(interface: str) -> socket.socket:
+    """A raw socket for UB frames alone, in the caller's network namespace."""
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    # What waits for a link counts against its sender.
+    for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
+        raw.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
+    raw.bind((interface, _ETHERTYPE))
+    raw.setblocking(False)
+    return raw
+
+
+@final
+class HostDriver:
+    """`rate_bps` is in real bits per second. `tally(n)` hears of every n bytes of data that arrive."""
+
+    def __init__(
+        self, host: Host, raw: socket.socket, rate_bps: float, bin_ps: int, tally: Callable[[int], None]
+    ) -> None:
+        self._host = host
+        self._raw = raw
+        self._ns_per_byte = 8e9 / rate_bps
+        self._bin_ps = bin_ps
+        self._tally = tally
+        self.bins: dict[int, int] = {}
+        self._responses: deque[tuple[bytes, int]] = deque()
+        self._data: deque[tuple[bytes, int]] = deque()
+        self._slot = 0.0  # when the next frame may leave, ns
+        self._deadline = _FOREVER_NS
+        self._since = -1  # when the queue was last found empty and got a frame; -1: it is empty
+        self._offered = 0.0
+        self._sent = 0
+        self._refused = 0
+        self._again = 0  # not before, after a refusal
+        self._late = array("q")
+        self._waited = array("q")
+
+    def run(self, clock: Clock, stop_fd: int, finished: Callable[[], bool]) -> None:
+        """Until `stop_fd` can be read; `finished` is asked whenever something has happened."""
+        self._clock = clock
+        # Everyone begins at the same moment, not when told.
+        if select.select([stop_fd], [], [], max(0.0, (clock.start_ns - time.monotonic_ns()) / 1e9))[0]:
+            return
+        self._take(self._host.start(clock.ps(time.monotonic_ns())))
+        watched = [stop_fd, self._raw]
+        asked = True
+        while True:
+            now = time.monotonic_ns()
+            until = min(self._deadline, self._due() if self._since >= 0 else _FOREVER_NS)
+            wait = min(1.0, max(0.0, (until - now) / 1e9))
+            # Not epoll: its timeout counts whole milliseconds.
+            ready, _, _ = select.select(watched, [], [], wait)
+            if stop_fd in ready:
+                self._end_of_wait(time.monotonic_ns())
+                return
+            if ready:
+                self._receive()
+            if time.monotonic_ns() >= self._deadline:
+                self._take(self._host.on_timer(clock.ps(time.monotonic_ns())))
+            self._send()
+            if asked:
+                asked = not finished()
+
+    def _take(self, output: Output) -> None:
+        frames, deadline = output
+        if frames:
+            now = time.monotonic_ns()
+            if self._since < 0:
+                self._since = now
+                self._slot = max(self._slot, float(now))
+            for frame, vl in frames:
+                (self._responses if vl >= _LOWEST_RESPONSE_VL else self._data).append((frame, now))
+        self._deadline = _FOREVER_NS if deadline is None else self._clock.ns(deadline)
+
+    def _receive(self) -> None:
+        receive, host, clock = self._raw.recv, self._host, self._clock
+        for _ in range(_BATCH):
+            try:
+                frame = receive(65536)
+            except BlockingIOError:
+                return
+            now = clock.ps(time.monotonic_ns())
+            if len(frame) > _LPH_AT + 2 and (frame[_LPH_AT] & 1) == 0 and not frame[_LPH_AT + 1] & 0xC0:
+                # VL 0 or 1: data.
+                self.bins[now // self._bin_ps] = self.bins.get(now // self._bin_ps, 0) + len(frame)
+                self._tally(len(frame))
+            self._take(host.on_frame(frame, now))
+
+    def _send(self) -> None:
+        """Every frame whose slot has come: what was late is made up for, so the rate holds on average."""
+        while self._since >= 0:
+            now = time.monotonic_ns()
+            if now < self._due():
+                return
+            waiting = self._responses or self._data
+            frame, queued = waiting.popleft()
+            try:
+                self._raw.send(frame)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                # The kernel had no room for it on the way to the switch, and has dropped it. It stays first.
+                waiting.appendleft((frame, queued))
+                self._refused += 1
+                self._again = now + _AGAIN_NS
+                return
+            self._late.append(now - max(int(self._slot), queued))
+            self._waited.append(now - queued)
+            self._sent += len(frame)
+            self._slot += len(frame) * self._ns_per_byte
+            if not self._responses and not self._data:
+                self._end_of_wait(max(now, int(self._slot)))
+
+    def _due(self) -> int:
+        """When the first frame in the queue may leave."""
+        return max(int(self._slot), self._again)
+
+    def _end_of_wait(self, now: int) -> None:
+        if self._since >= 0:
+            self._offered += (now - self._since) / self._ns_per_byte
+            self._since = -1
+
+    def pace(self) -> Pace:
+        """After run()."""
+        counts = self._raw.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+        return Pace(
+            offered_bytes=round(self._offered),
+            sent_bytes=self._sent,
+            late_us=np.frombuffer(self._late, np.int64) / 1000 if self._late else np.zeros(0),
+            waited_us=np.frombuffer(self._waited, np.int64) / 1000 if self._waited else np.zeros(0),
+            refused=self._refused,
+            missed=int.from_bytes(counts[4:8], "little"),
+        )

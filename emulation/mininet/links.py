@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links of a fabric on a patch panel: what joins which jacks, and what is wrong with it."""
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, final
+
+from emulation.errors import TestbedError
+from emulation.mininet.cabling import Cabling, host_jack, jack_at
+from emulation.mininet.counters import JackCounters
+from emulation.mininet.patch import PatchPanel
+from emulation.mininet.record import RunRecord
+from emulation.testbed import Impairment
+from topologies import HOST_PORT, End, Fabric, Link
+from topologies.optical import circuit_link, circuit_of
+
+__all__ = ["Links"]
+
+# Faster links than this are left unshaped: no kernel queue could hold them to their rate.
+_MOST_SHAPED_BPS = 20e9
+# In a lossless fabric a frame waits for credits; here for its turn in a queue that takes what windows allow.
+_QUEUE_BYTES = 16 << 20
+
+
+@final
+class Links:
+    """A second of the fabric is `dilation` real ones, so rates are as much lower, and delays longer."""
+
+    def __init__(self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int) -> None:
+        self._fabric = fabric
+        self._panel = panel
+        self._cabling = cabling
+        self._dilation = dilation
+        self._joined: set[str] = set()
+        self._failed: set[str] = set()
+        self._wrong: dict[tuple[str, int], Impairment] = {}
+        self._captures: list[subprocess.Popen[bytes]] = []
+        self.struck: set[End] = set()
+        """Ends that have been without a carrier for a while."""
+
+    def connect(self) -> None:
+        """Patch every link and every host."""
+        self._panel.add(self._cabling.jacks)
+        for link in self._fabric.links:
+            self._join(link)
+        host_bps = self._fabric.host_lanes * self._fabric.lane_rate_bps
+        for node in self._cabling.hosts:
+            self._panel.patch(*_host(node), **self._shape(host_bps))
+
+    def joined_ends(self) -> Iterator[End]:
+        """Ports of switches that lead somewhere, to hosts too; the others are dark."""
+        for link in map(self._link, self._joined):
+            yield from (link.a, link.b)
+        yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
+
+    @property
+    def shaped(self) -> bool:
+        """Whether every link is held to its rate."""
+        return all(self._shape(link.rate_bps) for link in self._fabric.links)
+
+    def _shape(self, rate_bps: float) -> dict[str, Any]:
+        real = rate_bps / self._dilation
+        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES} if real <= _MOST_SHAPED_BPS else {}
+
+    def _join(self, link: Link) -> None:
+        self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))
+        self._joined.add(link.name)
+
+    def _link(self, name: str) -> Link:
+        """A link of the fabric, or a circuit that has been made since, or never."""
+        circuit = circuit_of(self._fabric, name)
+        return self._fabric.link(name) if circuit is None else circuit_link(self._fabric, *circuit)
+
+    # -- faults
+
+    def set_link(self, name: str, up: bool) -> None:
+        """A circuit that is brought up is there when its optical switch joins its ports, now or later."""
+        link = self._link(name)
+        (self._failed.discard if up else self._failed.add)(name)
+        self.struck |= {link.a, link.b}
+        if name in self._joined:
+            self._panel.set_carrier(*_jacks(link), up)
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """The host's own interface keeps its configuration."""
+        if node not in self._cabling.hosts:
+            raise TestbedError(f"{node} has no host port", remedy="name one of the fabric's NPUs")
+        self.struck.add(End(node, HOST_PORT))
+        self._panel.set_carrier(*_host(node), up)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """TestbedError when the kernel lacks what it takes; then nothing has changed."""
+        if direction not in (0, 1):
+            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
+        link = self._link(name)
+        if name in self._joined:
+            self._impair(link, direction, how)
+        self._wrong[name, direction] = how
+
+    def _impair(self, link: Link, direction: int, how: Impairment) -> None:
+        near, far = _jacks(link) if direction == 0 else reversed(_jacks(link))
+        self._panel.impair(
+            near,
+            far,
+            blocked=how.blocked,
+            loss=how.loss,
+            rate_bps=None if how.rate_bps is None else how.rate_bps / self._dilation,
+            delay_s=how.extra_delay_ps * self._dilation / 1e12,
+        )
+
+    # -- circuits
+
+    def cut(self, optical: str, low: int, high: int) -> None:
+        """What is on its way is lost, and both ends lose their carrier."""
+        link = circuit_link(self._fabric, optical, (low, high))
+        self._joined.discard(link.name)
+        self.struck |= {link.a, link.b}
+        self._panel.unpatch(*_jacks(link))
+
+    def join(self, optical: str, low: int, high: int) -> None:
+        """Let two dark ports lead to each other."""
+        link = circuit_link(self._fabric, optical, (low, high))
+        self._join(link)
+        for direction in (0, 1):
+            if (link.name, direction) in self._wrong:
+                self._impair(link, direction, self._wrong[link.name, direction])
+        if link.name in self._failed:
+            self._panel.set_carrier(*_jacks(link), False)
+
+    # -- looking
+
+    def counters(self) -> Mapping[str, JackCounters]:
+        return self._panel.counters()
+
+    def record(self, name: str, path: Path, record: RunRecord) -> None:
+        """Write what a link carries, as its first end sees it, to a pcap file until close()."""
+        near, _ = _jacks(self._link(name))
+        self._captures.append(self._panel.capture(near, path, record))
+
+    def close(self) -> None:
+        for capture in self._captures:
+            capture.terminate()
+        for capture in self._captures:
+            capture.wait()
+        self._captures.clear()
+
+
+def _jacks(link: Link) -> tuple[str, str]:
+    return jack_at(link.a), jack_at(link.b)
+
+
+def _host(node: str) -> tuple[str, str]:
+    return jack_at(End(node, HOST_PORT)), host_jack(node)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric as a Mininet network: hosts and switches with shells, links that its command line can cut.
+
+Mininet's own way of starting (a shell a node at once, interfaces made and moved by commands, one after the
+other) takes minutes for a rack. Here shells start when they are first used, in namespaces that exist
+already, and the patch panel makes the interfaces. Nothing of the machine's settings is changed.
+"""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+from emulation.mininet.debian import load
+from topologies import HOST_PORT, Fabric
+
+__all__ = ["command_line", "in_namespace", "make_net"]
+
+
+def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
+    """A command line that runs `command` in a named network namespace, with the /sys that belongs to it."""
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+def make_net(
+    fabric: Fabric,
+    namespaces: Mapping[str, str],
+    switch_namespace: str,
+    interfaces: Mapping[tuple[str, int], str],
+    environment: Mapping[str, str],
+    set_link: Callable[[str, bool], None],
+) -> Any:
+    """A `mininet.net.Mininet` of the fabric: host NPU, its switch `sw-NPU`, and every link between switches.
+
+    `namespaces` gives each host's by node, `interfaces` the switches' by node and port. `set_link` is what
+    Mininet's command `link A B up|down` does.
+    """
+    classes = _Classes(environment)
+    net = classes.net(set_link)
+    for node in fabric.nodes:
+        switch = net.addSwitch(f"sw-{node.name}", classes.switch, namespace=switch_namespace)
+        for port in node.ports:
+            if (node.name, port.number) in interfaces:
+                classes.interface(interfaces[node.name, port.number], switch, port.number)
+        if node.name in namespaces:
+            host = net.addHost(node.name, classes.host, namespace=namespaces[node.name])
+            eth0 = classes.interface("eth0", host, 0)
+            net.links.append(_Link("", eth0, switch.intfs[HOST_PORT]))
+    for link in fabric.links:
+        ends = (net[f"sw-{end.node}"].intfs[end.port] for end in (link.a, link.b))
+        net.links.append(_Link(link.name, *ends))
+    net.built = True
+    return net
+
+
+def command_line(net: Any) -> None:
+    """Mininet's own, until its `exit`."""
+    log = load("mininet.log")
+    log.setLogLevel("output")  # what its commands answer, not what it does
+    load("mininet.cli").CLI(net)
+
+
+@final
+class _Link:
+    """What Mininet's commands `net`, `links` and `link` ask of a link."""
+
+    def __init__(self, name: str, intf1: Any, intf2: Any) -> None:
+        self.name, self.intf1, self.intf2 = name, intf1, intf2
+        intf1.link = intf2.link = self
+
+    def __str__(self) -> str:
+        return f"{self.intf1}<->{self.intf2}"
+
+    def status(self) -> str:
+        return f"({self.intf1.status()} {self.intf2.status()})"
+
+    def stop(self) -> None:
+        """The patch panel made the interfaces and takes them away."""
+
+
+@final
+class _Classes:
+    """Mininet's classes, bent: they cannot be named before Mininet is loaded."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        node, link, network = load("mininet.node"), load("mininet.link"), load("mininet.net")
+
+        class Shelled(node.Node):
+            """A node whose shell starts when it is first spoken to."""
+
+            def __init__(self, name: str, namespace: str, **params: Any) -> None:
+                self.namespace = namespace
+                self._wanted = False
+                super().__init__(name, inNamespace=False, **params)
+
+            def startShell(self, mnopts: str | None = None) -> None:
+                if self._wanted:
+                    super().startShell(mnopts)
+
+            def _wake(self) -> None:
+                if self.shell is None:
+                    self._wanted = True
+                    self.startShell()
+
+            def cmd(self, *args: Any, **kwargs: Any) -> Any:
+                self._wake()
+                return super().cmd(*args, **kwargs)
+
+            def sendCmd(self, *args: Any, **kwargs: Any) -> Any:
+                self._wake()
+                return super().sendCmd(*args, **kwargs)
+
+            def popen(self, *args: Any, **kwargs: Any) -> Any:
+                # The namespace is entered below, by name: there may be no shell yet whose namespace to join.
+                return super().popen(*args, mncmd=["mnexec", "-d"], **kwargs)
+
+            def _popen(self, cmd: Sequence[str], **params: Any) -> Any:
+                env = {**environment, **params.pop("env", {})}
+                return subprocess.Popen(in_namespace(self.namespace, cmd), env=env, **params)
+
+            def stop(self, deleteIntfs: bool = False) -> None:
+                self.terminate()
+
+            def connected(self) -> bool:
+                return True
+
+            def defaultIntf(self) -> Any:
+                return next(iter(self.intfs.values()), None)
+
+        def ends_of(one: _Link) -> set[str]:
+            return {intf.node.name.removeprefix("sw-") for intf in (one.intf1, one.intf2)}
+
+        class Network(network.Mininet):
+            """A network whose links are cut at the patch panel, never where a switch is bound."""
+
+            # Mininet would raise the limits of the whole machine, and leave them so.
+            inited = True
+
+            def __init__(self, set_link: Callable[[str, bool], None]) -> None:
+                super().__init__(controller=None, build=False)
+                self._set_link = set_link
+
+            def configLinkStatus(self, src: str, dst: str, status: str) -> None:
+                ends = {src.removeprefix("sw-"), dst.removeprefix("sw-")}
+                found = [one for one in self.links if one.name and ends_of(one) == ends]
+                for one in found:
+                    self._set_link(one.name, status == "up")
+                if not found:
+                    load("mininet.log").error(f"no link between {src} and {dst}\n")
+
+            def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
+                return self._add(self.switches, cls(name, **params))
+
+            def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:
+                return self._add(self.hosts, cls(name, **params))
+
+            def _add(self, kind: list[Any], one: Any) -> Any:
+                kind.append(one)
+                self.nameToNode[one.name] = one
+                return one
+
+        self._interface, self._network = link.Intf, Network
+        self.host = self.switch = Shelled
+
+    def net(self, set_link: Callable[[str, bool], None]) -> Any:
+        return self._network(set_link)
+
+    def interface(self, name: str, node: Any, port: int) -> Any:
+        """An interface that exists already and is up."""
+        return self._interface(name, node, port, up=None, moveIntfFn=lambda *_: None)

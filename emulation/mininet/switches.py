@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switches of a run as processes: BMv2's, one a switch, or the built-in one's, each carrying many."""
+
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, final
+
+from emulation.errors import TestbedError
+from emulation.mininet.record import RunRecord
+from topologies import Fabric, Node
+
+__all__ = ["SwitchKind", "SwitchProcesses", "choose", "spawn"]
+
+SwitchKind = Literal["bmv2", "builtin"]
+
+_BMV2 = "simple_switch_grpc"
+_CPU_PORT = "510"
+_FIRST_THRIFT_PORT = 9090
+_READY_SECONDS = 120.0
+_STOP_SECONDS = 5.0
+
+
+def choose(wanted: SwitchKind | None) -> SwitchKind:
+    """What will run: BMv2 where it is installed unless asked otherwise. TestbedError when it is not there."""
+    installed = shutil.which(_BMV2) is not None
+    if wanted == "bmv2" and not installed:
+        raise TestbedError(
+            f"{_BMV2} is not installed",
+            remedy="install p4lang-bmv2 as docs/vagrant.md says, or say --switch builtin",
+        )
+    return wanted or ("bmv2" if installed else "builtin")
+
+
+def spawn(
+    record: RunRecord,
+    namespace: str,
+    command: Sequence[str],
+    *,
+    log: Path,
+    stdin: int = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a process of a run in a namespace; it dies with this thread, and `railyard clean` knows it."""
+    enter = ["nsenter", f"--net=/run/netns/{namespace}", "setpriv", "--pdeathsig", "KILL", *command]
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            enter,
+            stdin=stdin,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=record.environment(),
+            pass_fds=pass_fds,
+        )
+
+
+@final
+class SwitchProcesses:
+    """`interfaces` gives, by node and port number, what the switch of a node is bound to."""
+
+    def __init__(
+        self,
+        kind: SwitchKind,
+        record: RunRecord,
+        namespace: str,
+        fabric: Fabric,
+        interfaces: Mapping[tuple[str, int], str],
+    ) -> None:
+        self.kind = kind
+        self.addresses: dict[str, str] = {}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._record = record
+        self._namespace = namespace
+        self._fabric = fabric
+        self._ports: dict[str, list[tuple[int, str]]] = {node.name: [] for node in fabric.nodes}
+        for (node, port), interface in interfaces.items():
+            self._ports[node].append((port, interface))
+
+    def start(self) -> None:
+        """Start every process; none is waited for."""
+        _raise_open_files()
+        if self.kind == "bmv2":
+            told = _bmv2_options()
+            for node in self._fabric.nodes:
+                self._start(node.name, (node,), self._bmv2(node, told))
+            return
+        # One thread carries the frames of a process, so half the processors leave room for the agents.
+        count = min(len(self._fabric.nodes), max(1, (os.cpu_count() or 1) // 2))
+        for index in range(count):
+            nodes = self._fabric.nodes[index::count]
+            self._start(f"switchd{index}", nodes, self._builtin(f"switchd{index}", nodes))
+
+    def _start(self, name: str, nodes: Sequence[Node], command: Sequence[str]) -> None:
+        self.addresses.update({node.name: f"unix:{self._socket(name)}" for node in nodes})
+        self.processes[name] = spawn(self._record, self._namespace, command, log=self._log(name))
+
+    def _socket(self, name: str) -> Path:
+        return self._record.folder / f"{name}.sock"
+
+    def _log(self, name: str) -> Path:
+        return self._record.folder / f"{name}.log"
+
+    def _bmv2(self, node: Node, told: frozenset[str]) -> list[str]:
+        command = [_BMV2, "--no-p4", "--device-id", str(node.device_id)]
+        for port, interface in self._ports[node.name]:
+            command += ["-i", f"{port}@{interface}"]
+        # Ports of the run's own namespace, where nobody else is.
+        command += ["--thrift-port", str(_FIRST_THRIFT_PORT + node.index)]
+        if "--notifications-addr" in told:  # else a socket in /tmp would stay behind
+            address = self._record.folder / f"{node.name}.ipc"
+            command += ["--notifications-addr", f"ipc://{address}"]
+        return [
+            *command, "--", "--grpc-server-addr", f"unix:{self._socket(node.name)}",
+            "--cpu-port", _CPU_PORT, "--priority-queues", "8",
+        ]  # fmt: skip
+
+    def _builtin(self, name: str, nodes: Sequence[Node]) -> list[str]:
+        command = [sys.executable, "-m", "emulation.switchd", "--no-p4"]
+        for node in nodes:
+            ports = ",".join(f"{port}@{interface}" for port, interface in self._ports[node.name])
+            command += ["--switch", f"{node.device_id}:{ports}"]
+        return [*command, "--", "--grpc-server-addr", f"unix:{self._socket(name)}", "--cpu-port", _CPU_PORT]
+
+    def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+        """Until every process takes P4Runtime connections, which it does once its ports are bound."""
+        waiting = dict(self.processes)
+        deadline = time.monotonic() + _READY_SECONDS
+        while waiting:
+            for name, process in list(waiting.items()):
+                if _listens(self._socket(name)):
+                    del waiting[name]
+                    progress(len(self.processes) - len(waiting), len(self.processes))
+                elif process.poll() is not None:
+                    raise self.died(name)
+            if time.monotonic() > deadline:
+                raise TestbedError(
+                    f"{', '.join(waiting)}: not ready after {_READY_SECONDS:g} s",
+                    remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
+                )
+            if waiting:
+                time.sleep(0.005)  # the socket appears by itself: there is nothing to wait on but it
+
+    def died(self, name: str) -> TestbedError:
+        """What to say about a process that has ended by itself."""
+        code = self.processes[name].wait()
+        words = self._log(name).read_text(errors="replace").strip().splitlines()[-5:]
+        return TestbedError(
+            f"the switch process {name} has ended with code {code}: {' / '.join(words) or 'no output'}",
+            remedy="see `dmesg` for a lack of memory; a crash of BMv2 is worth a report to its project",
+        )
+
+    def stop(self) -> None:
+        """End every process; harmless when none runs."""
+        for process in self.processes.values():
+            process.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for process in self.processes.values():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.processes.clear()
+
+
+def _bmv2_options() -> frozenset[str]:
+    """Options that not every build of BMv2 has."""
+    answer = subprocess.run([_BMV2, "--help"], capture_output=True, text=True, check=False)
+    return frozenset(word for word in (answer.stdout + answer.stderr).split() if word.startswith("--"))
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _raise_open_files() -> None:
+    """A switch process holds a socket a port; the usual soft limit of 1,024 is a rack's worth of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Mininet testbed: a fabric in real time, of namespaces, veth pairs and switch processes.
+
+Needs Linux and root. Whatever it makes is recorded first and gone after stop(), or after `railyard clean`.
+"""
+
+import os
+import select
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self, final
+
+from emulation.circuits import CircuitSwitch
+from emulation.errors import TestbedError
+from emulation.fidelity import Measured
+from emulation.mininet.alarms import Alarms
+from emulation.mininet.cabling import cable
+from emulation.mininet.debian import load
+from emulation.mininet.links import Links
+from emulation.mininet.measure import Between, Ended, Ending
+from emulation.mininet.messages import Place
+from emulation.mininet.meter import CpuMeter
+from emulation.mininet.net import make_net
+from emulation.mininet.patch import PatchPanel
+from emulation.mininet.population import Population
+from emulation.mininet.record import RunRecord
+from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
+from emulation.mininet.watch import CarrierWatch
+from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
+from emulation.traffic.agent import Agent
+from topologies import HOST_PORT, Fabric
+from topologies.optical import crossconnect
+
+__all__ = ["DEFAULT_MTU", "MininetTestbed"]
+
+# The longest UB packet, 10,240 bytes, and nothing more.
+DEFAULT_MTU = 10240
+
+# From the order to begin to the first frame: every host must have read it.
+_LEAD_NS = 100_000_000
+_CARRIER_SECONDS = 30.0
+_LOOK_SECONDS = 0.02
+_SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
+
+
+@final
+class MininetTestbed:
+    """A fabric in real time, every second of its own stretched to `dilation` real ones.
+
+    `switch` is what carries frames, BMv2 where it is installed unless given. `mtu` is the longest UB packet
+    in bytes that links take. Links are held to their rate / dilation where that is at most 20 Gbit/s.
+    `bin_ps` is the width of the bins of delivered_bins().
+    """
+
+    name = "mininet"
+    virtual = False
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        *,
+        switch: SwitchKind | None = None,
+        dilation: int = 1,
+        mtu: int = DEFAULT_MTU,
+        bin_ps: int = 10**9,
+    ) -> None:
+        if dilation < 1:
+            raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
+        self.fabric = fabric
+        self.switch: SwitchKind = choose(switch)
+        self.dilation = dilation
+        self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
+        self.on_port: PortHandler | None = None
+        self.on_packet_in: PacketInHandler | None = None
+        self.seconds: dict[str, float] = {}
+        self._mtu = mtu
+        self._bin_ps = bin_ps
+        self._agents: dict[str, Agent] = {}
+        self._alarms = Alarms(dilation)
+        self._packets: deque[str] = deque()
+        self._ending: Ending | None = None
+        self._record: RunRecord | None = None
+        self.circuits: Mapping[str, CircuitSwitch] = MappingProxyType(
+            {
+                switch.name: CircuitSwitch(
+                    switch.name,
+                    len(switch.ends),
+                    self,
+                    standing=crossconnect(fabric, switch.name),
+                    reconfiguration_ps=switch.reconfiguration_ps,
+                )
+                for switch in fabric.optical
+            }
+        )
+        self.frames_without_link = 0  # known once measured() has been asked
+        self._stop_actions: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- coming up and going down
+
+    def start(self) -> None:
+        """Make namespaces, links and switches; TestbedError when anything of it cannot be."""
+        if self._record is not None:
+            raise TestbedError("the Mininet testbed runs already", remedy="stop it first")
+        if os.geteuid() != 0:
+            raise TestbedError(
+                "the Mininet testbed makes network namespaces, which takes root",
+                remedy="call with sudo, or use --testbed embedded, which needs no rights",
+            )
+        load("mininet.net")  # here, while there is nothing to take away if it is missing
+        record = self._record = RunRecord.create()
+        self._stop_actions.append(record.close)
+        try:
+            self._build(record)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _build(self, record: RunRecord) -> None:
+        lap = time.perf_counter()
+
+        def done(stage: str) -> None:
+            nonlocal lap
+            now = time.perf_counter()
+            self.seconds[stage] = round(now - lap, 3)
+            lap = now
+
+        # The hosts' process loads its modules while links are made.
+        self._population = Population(record)
+        self._stop_actions.append(self._population.close)
+        switches = record.namespace("fabric")
+        patches = record.namespace("patch")
+        self.shared_namespaces = {"fabric": switches, "patch": patches}
+        self.namespaces = {
+            node.name: record.namespace(node.name)
+            for node in self.fabric.nodes
+            if any(port.number == HOST_PORT and port.dimension is None for port in node.ports)
+        }
+        done("namespaces")
+        self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu)
+        self._watch = CarrierWatch(switches)
+        self._stop_actions.append(self._watch.close)
+        panel = PatchPanel(patches)
+        self._stop_actions.append(panel.close)
+        self._links = Links(self.fabric, panel, cabling, self.dilation)
+        self._stop_actions.append(self._links.close)
+        self._links.connect()
+        self._ports = {interface: port for port, interface in cabling.interfaces.items()}
+        self._await_carriers()
+        done("links")
+        self.net: Any = make_net(
+            self.fabric,
+            self.namespaces,
+            switches,
+            cabling.interfaces,
+            record.environment(),
+            self.set_link,
+        )
+        self._stop_actions.append(self.net.stop)
+        self._processes = SwitchProcesses(self.switch, record, switches, self.fabric, cabling.interfaces)
+        self._stop_actions.append(self._processes.stop)
+        self._processes.start()
+        self._processes.wait_ready()
+        self.addresses: Mapping[str, str] = self._processes.addresses
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK)
+        self._stop_actions.append(lambda: os.close(self._wake))
+        self._selector = self._watched()
+        done("switches")
+
+    def _await_carriers(self) -> None:
+        """The kernel gives them a while after the patch; a switch that starts before might see dead ports."""
+        missing = {self.cabling.interfaces[end.node, end.port] for end in self._links.joined_ends()}
+        deadline = time.monotonic() + _CARRIER_SECONDS
+        while missing:
+            ready, _, _ = select.select([self._watch], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TestbedError(
+                    f"{', '.join(sorted(missing)[:5])}: no carrier after {_CARRIER_SECONDS:g} s",
+                    remedy="look at `ip netns exec NAMESPACE ip link` while it starts",
+                )
+            for interface, up in self._watch.take():
+                if up:
+                    missing.discard(interface)
+
+    def _watched(self) -> selectors.BaseSelector:
+        selector = selectors.DefaultSelector()
+        self._stop_actions.append(selector.close)
+        selector.register(self._watch, selectors.EVENT_READ, self._carriers)
+        selector.register(self._wake, selectors.EVENT_READ, self._packet_ins)
+        selector.register(self._population.connection, selectors.EVENT_READ, self._population_says)
+        for name, process in self._processes.processes.items():
+            handle = os.pidfd_open(process.pid)
+            self._stop_actions.append(lambda handle=handle: os.close(handle))
+            selector.register(handle, selectors.EVENT_READ, lambda name=name: self._switch_died(name))
+        return selector
+
+    def stop(self) -> None:
+        """End every process and take everything away. Harmless when nothing runs."""
+        actions, self._stop_actions = self._stop_actions, []
+        problems: list[Exception] = []
+        told: BaseException | None = None
+        for action in reversed(actions):
+            try:
+                action()
+            except Exception as problem:  # the rest must go all the same
+                problems.append(problem)
+            except BaseException as interrupt:  # an impatient Ctrl-C: this one may not be done, the next are
+                told = interrupt
+        self._record = None
+        if told is not None:
+            raise told
+        if problems:
+            raise TestbedError(
+                f"while stopping: {'; '.join(map(str, problems))}",
+                remedy="`railyard clean` removes what is left",
+            )
+
+    # -- what runs on it
+
+    def attach(self, node: str, host: Agent) -> None:
+        """Have a process in the node's namespace run an agent like `host`, once time begins to run."""
+        if node not in self.namespaces:
+            raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
+        self._agents[node] = host
+
+    def packet_arrived(self, node: str) -> None:
+        """For the P4Runtime client's `on_packet_in`; may be called by any thread."""
+        self._packets.append(node)
+        os.eventfd_write(self._wake, 1)
+
+    def _begin(self) -> None:
+        """Let time begin, with the hosts attached so far."""
+        if self._agents:
+            places = [
+                Place(node, self.namespaces[node], "eth0", agent.again)
+                for node, agent in self._agents.items()
+            ]
+            result = next(iter(self._agents.values())).result
+            rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
+            began = time.perf_counter()
+            self._population.launch(places, result.dtype, result.nbytes, rate, self.dilation, self._bin_ps)
+            self.seconds["hosts"] = round(time.perf_counter() - began, 3)
+        self._meter = CpuMeter({name: one.pid for name, one in self._processes.processes.items()})
+        self._counted = self._links.counters()
+        start_ns = time.monotonic_ns() + _LEAD_NS
+        self._alarms.begin(start_ns)
+        if self._agents:
+            self._population.go(start_ns)
+
+    # -- time
+
+    @property
+    def now_ps(self) -> int:
+        """Scenario time in picoseconds; 0 before run() was first called."""
+        return self._alarms.now_ps
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` in run() at that scenario time, or as soon after it as can be."""
+        self._alarms.at(time_ps, callback)
+
+    def run(self, until_ps: int | None = None) -> bool:
+        """Let time pass and pass on what happens, until every host is done and no alarm is left: True.
+
+        False when `until_ps` was reached before. EmulationError when a host or a switch fails.
+        """
+        if not self._alarms.begun:
+            self._begin()
+        while True:
+            self._alarms.ring()
+            if not self.busy and not self._alarms:
+                self._finish()
+                return True
+            if until_ps is not None and self.now_ps >= until_ps:
+                return False
+            self._heed(self._alarms.seconds_left(until_ps))
+
+    def serve(self, stopped: threading.Event) -> None:
+        """Let time pass and pass on what happens until `stopped` is set, which is looked at all the time."""
+        if not self._alarms.begun:
+            self._begin()
+        while not stopped.is_set():
+            self._alarms.ring()
+            self._heed(_LOOK_SECONDS)
+
+    def _heed(self, seconds: float | None) -> None:
+        """Wait so long for something to happen, and pass it on."""
+        for key, _ in self._selector.select(seconds):
+            key.data()
+
+    def places(self) -> Mapping[str, str]:
+        """Where things are, for people: by role, namespaces and the addresses of P4Runtime."""
+        some = self.cabling.hosts[0]
+        return {
+            "switches are in the namespace": self.shared_namespaces["fabric"],
+            "the other sides of their interfaces in": self.shared_namespaces["patch"],
+            f"{some}'s own side in": self.namespaces[some],
+            f"P4Runtime of {some}, device {self.device_ids[some]}": self.addresses[some],
+        }
+
+    def _carriers(self) -> None:
+        for interface, up in self._watch.take():
+            node, port = self._ports.get(interface, ("", 0))
+            if node and port != HOST_PORT and self.on_port is not None:
+                self.on_port(node, port, up)
+
+    def _packet_ins(self) -> None:
+        os.eventfd_read(self._wake)
+        while self._packets:
+            node = self._packets.popleft()
+            if self.on_packet_in is not None:
+                self.on_packet_in(node)
+
+    def _population_says(self) -> None:
+        self._population.hear()
+
+    def _switch_died(self, name: str) -> None:
+        raise self._processes.died(name)
+
+    # -- faults
+
+    def set_link(self, name: str, up: bool) -> None:
+        """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
+        self._links.set_link(name, up)
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """The link to the node's own side; the host's interface keeps its configuration."""
+        self._links.set_host_link(node, up)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """Direction 0 leads from the link's first end to its second. In place of what was wrong before."""
+        self._links.impair(name, direction, how)
+
+    def cut(self, optical: str, low: int, high: int) -> None:
+        """For `circuits`: take one down, which loses what is on it or queued for it."""
+        self._links.cut(optical, low, high)
+
+    def join(self, optical: str, low: int, high: int) -> None:
+        """For `circuits`: let two dark ports lead to each other."""
+        self._links.join(optical, low, high)
+
+    def record(self, name: str, path: Path) -> None:
+        """Write what a link carries from now on to a pcap file, until stop()."""
+        if self._record is None:
+            raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
+        self._links.record(name, path, self._record)
+
+    # -- what came of it
+
+    def _finish(self) -> None:
+        if not self._agents or self._ending is not None:
+            return
+        seconds = self._alarms.real_seconds
+        cpu_busy, used = self._meter.read()
+        reports = self._population.reports()
+        # Copies and acknowledgements that nobody waited for may still be on their way.
+        after = self._links.counters()
+        for _ in range(_SETTLE_LOOKS):
+            time.sleep(_SETTLE_SECONDS)
+            before, after = after, self._links.counters()
+            if before == after:
+                break
+        self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used)
+
+    @property
+    def _ended(self) -> Ending:
+        if self._ending is None:
+            raise TestbedError("the run has not ended", remedy="call run() until it returns True")
+        return self._ending
+
+    @property
+    def busy(self) -> bool:
+        """Whether an agent still has something to do."""
+        return bool(self._agents) and not self._population.done
+
+    def outcome(self, node: str) -> Ended:
+        """What became of the agent of a node, after run() has returned True."""
+        report = self._ended.reports[node]
+        return Ended(self._population.array(node), report.stats, report.finished_ps, report.failed)
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Of frames on the data VLs that have reached hosts so far."""
+        return self._population.received_bytes if self._agents and self._alarms.begun else 0
+
+    def delivered_bins(self) -> tuple[int, ...]:
+        """The same by bins of `bin_ps`, after run() has returned True."""
+        return self._ended.bins()
+
+    def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """By link name: from its first to its second end, and back, from the beginning of time to its end."""
+        return self._ended.usage(self.fabric)
+
+    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+        """What speaks for and against the times of this run, after run() has returned True."""
+        measured, self.frames_without_link = self._ended.measured(
+            self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
+        )
+        return measured

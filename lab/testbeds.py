@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which testbed runs a variant, and how: what `--testbed` and its companions say, made into the thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Protocol, final
+
+from emulation.embedded import EmbeddedTestbed
+from emulation.traffic.wire import DATA_HEADER_BYTES
+from lab.prepare import Prepared
+
+if TYPE_CHECKING:
+    from emulation.mininet.switches import SwitchKind
+    from emulation.mininet.testbed import MininetTestbed
+
+__all__ = ["Embedded", "RealTime", "TestbedChoice", "suggest_dilation"]
+
+# Real time is to be this much longer than the processors alone would need: queues then stay short, and a
+# frame waits for its link's rate, not for a processor.
+_HEADROOM = 3.0
+
+# A run has to be long enough to be judged, emulation.fidelity.MIN_SECONDS.
+_LEAST_SECONDS = 1.5
+
+# Processor seconds, measured on a machine of two cores (docs/performance.md): an agent's part in one data
+# frame, its sending, its arrival and its share of an acknowledgement; and one pass through a switch process,
+# the kernel's part in the hop included.
+_AGENT_SECONDS = 130e-6
+_PASS_SECONDS = {"builtin": 20e-6, "bmv2": 220e-6}
+
+# What frames of any size need beside their payload: headers, and the source route that the first switch adds.
+_ROOM_BYTES = DATA_HEADER_BYTES + 8
+
+
+class TestbedChoice(Protocol):
+    """Makes a testbed for a variant. `name` and `switch` stand in the result, `options` in the command that
+    repeats it; `switch` is empty where there is no choice.
+    """
+
+    __test__ = False
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def switch(self) -> str: ...
+    @property
+    def options(self) -> Sequence[str]: ...
+    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Virtual time, in this process."""
+
+    name: str = "embedded"
+    switch: str = ""
+    options: Sequence[str] = ()
+
+    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
+        link = ready.variant.link
+        return EmbeddedTestbed(
+            ready.fabric, credit_bytes=link.credit_bytes, scheduler=link.scheduler, bin_ps=bin_ps, seed=seed
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RealTime:
+    """Mininet. `dilation` None: as slow as this machine is likely to keep up with."""
+
+    switch: SwitchKind
+    dilation: int | None = None
+
+    @property
+    def name(self) -> str:
+        return "mininet"
+
+    @property
+    def options(self) -> Sequence[str]:
+        slower = () if self.dilation is None else ("--dilation", str(self.dilation))
+        return ("--testbed", "mininet", "--switch", self.switch, *slower)
+
+    def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
+        from emulation.mininet.testbed import MininetTestbed
+
+        return MininetTestbed(
+            ready.fabric,
+            switch=self.switch,
+            dilation=self.dilation or suggest_dilation(ready, self.switch, os.cpu_count() or 1),
+            mtu=max(1500, ready.variant.collective.payload_bytes + _ROOM_BYTES),
+            bin_ps=bin_ps,
+        )
+
+
+def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
+    """Real seconds for one of the scenario, to two digits, from the frames of a run and what each costs."""
+    frames = sum(
+        -(-transfer.length // ready.sliced.slice_elements) for transfer in ready.sliced.schedule.transfers
+    )
+    passes = fmean(fmean(len(path) for path in paths) for paths in ready.plan.routes.values() if paths)
+    agents = frames * _AGENT_SECONDS
+    switches = frames * passes * _PASS_SECONDS[switch]
+    # A process of the built-in switch keeps to one processor.
+    alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
+    seconds = max(_LEAST_SECONDS, _HEADROOM * max((agents + switches) / processors, alone))
+    return max(1, round(float(f"{seconds * 10**12 / ready.bound_ps:.1e}")))
