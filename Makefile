@@ -42,7 +42,7 @@ fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; need
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
-bench: base ## measure the engine, beside BMv2 where it is installed; writes build/bench.json and the guide
+bench: base ## measure the engine, beside BMv2 where it is installed, and as root the lab; writes the guide
 	@$(BIN)/python -m bench --out build/bench.json
 
 lab: base ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C

@@ -3,5 +3,7 @@
 subject   the frame, the program and the tables that both switches are measured with
 engine    the built-in switch, in process
 bmv2      simple_switch_grpc, in a network namespace of its own
-rack      boot time and memory of a whole rack, in a fresh process
+veth      both as processes on veth links
+boot      boot time and memory of as many switches as a rack has, in a fresh process
+lab       the Mininet testbed: its start, its memory, a scenario on it
 """

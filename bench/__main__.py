@@ -1,6 +1,7 @@
 """Runs all measurements, the built-in switch and BMv2 in turn so that a noisy machine is noisy for both.
 
-Writes build/bench.json and, where BMv2 was measured too, the table and the plot of docs/performance.md.
+Writes build/bench.json and, where BMv2 was measured too, the tables and pictures of docs/performance.md. With
+--only, the figures of the other part stay as they are in both.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.progress import track
 
-from bench import bmv2, engine, veth
+from bench import bmv2, engine, lab, veth
 from bench.boot import SWITCHES, boot_figures
 from bench.figures import Comparison, Series
-from bench.report import GUIDE, Result, write_guide, write_json
+from bench.lab_report import LabResult, lab_text
+from bench.report import GUIDE, Result, write_guide, write_json, write_lab_guide, write_lab_json
 from bench.subject import rack_plan, transit
 from emulation.embedded import EmbeddedTestbed
 from lab.boot import booted
@@ -36,14 +38,15 @@ def _hops(rounds: int, compared: bool, console: Console) -> tuple[_Values, list[
     floor: list[float] = []
     plan = rack_plan()
     with ExitStack() as stack:
-        up = stack.enter_context(booted(EmbeddedTestbed(plan.fabric), plan))
-        chosen = transit(up.testbed, plan, HOP_PAYLOAD_BYTES)
-        small = transit(up.testbed, plan, SMALL_FRAME_BYTES - len(transit(up.testbed, plan, 0).frame))
+        testbed = EmbeddedTestbed(plan.fabric)
+        stack.enter_context(booted(testbed, plan))
+        chosen = transit(testbed, plan, HOP_PAYLOAD_BYTES)
+        small = transit(testbed, plan, SMALL_FRAME_BYTES - len(transit(testbed, plan, 0).frame))
         folder = Path(stack.enter_context(TemporaryDirectory()))
         other = stack.enter_context(bmv2.Bmv2Bench(plan, chosen, folder)) if compared else None
         for _ in track(range(rounds), "packet-hops", console=console):
-            values["ours"].append(engine.packet_hops_per_core_second(up.testbed, chosen))
-            parts.append(engine.hop_parts_ns(up.testbed, small))
+            values["ours"].append(engine.packet_hops_per_core_second(testbed, chosen))
+            parts.append(engine.hop_parts_ns(testbed, small))
             floor.append(engine.only_copies_ns(small.frame))
             if other is not None:
                 values["bmv2"].append(other.packet_hops_per_core_second())
@@ -133,22 +136,72 @@ def measure(rounds: int, console: Console) -> Result:
     return Result(rounds, bmv2.version() if compared else "", comparisons, parts, floor, notes)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").strip())
-    parser.add_argument("--out", type=Path, default=Path("build/bench.json"))
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    console = Console(stderr=True)
-    result = measure(arguments.rounds, console)
-    write_json(result, arguments.out)
+def measure_lab(rounds: int, fabric: str, folder: Path, console: Console) -> LabResult:
+    """`folder` gets the report's pictures, by kind of switch."""
+    absent = bmv2.missing()
+    if absent:
+        console.print(f"BMv2 is not measured: {absent}")
+    kinds = ["builtin", *([] if absent else ["bmv2"])]
+    starts: dict[str, dict[str, list[float]]] = {kind: defaultdict(list) for kind in kinds}
+    for _ in track(range(rounds), "lab: start", console=console):
+        for kind in kinds:
+            for name, value in lab.start_figures(kind, fabric).items():
+                starts[kind][name].append(value)
+    runs = {
+        kind: lab.run_figures(kind, fabric, folder / kind)
+        for kind in track(["embedded", *kinds], "lab: runs", console=console)
+    }
+    series = {kind: {name: Series(one) for name, one in found.items()} for kind, found in starts.items()}
+    return LabResult(fabric, "" if absent else bmv2.version(), series, runs)
+
+
+def _switch(rounds: int, out: Path, console: Console) -> None:
+    result = measure(rounds, console)
+    write_json(result, out)
     for one in result.comparisons:
         print(one.row().strip("| ").replace(" | ", "   "))
-    print(f"written: {arguments.out}")
+    print(f"written: {out}")
     if result.bmv2_version:
         write_guide(result)
         print(f"written: {GUIDE}")
     else:
         print(f"left as it is, for want of BMv2: {GUIDE}")
+
+
+def _lab(rounds: int, fabric: str, out: Path, console: Console) -> None:
+    absent = lab.missing()
+    if absent:
+        print(f"the lab in real time is not measured: {absent}")
+        return
+    with TemporaryDirectory() as folder:
+        result = measure_lab(rounds, fabric, Path(folder), console)
+        print(lab_text(result))
+        if fabric != lab.RACK:
+            print(f"not the rack: left as they are: {out}, {GUIDE}")
+            return
+        write_lab_json(result, out)
+        print(f"written: {out}")
+        if result.bmv2_version:
+            write_lab_guide(result, Path(folder, "bmv2", "picture.svg"))
+            print(f"written: {GUIDE}")
+        else:
+            print(f"left as it is, for want of BMv2: {GUIDE}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").strip())
+    parser.add_argument("--out", type=Path, default=Path("build/bench.json"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=("switch", "lab"), help="one part; the other's figures stay")
+    parser.add_argument(
+        "--dims", default=lab.RACK, help="lab: on a full mesh, as 2x4, to try it; then nothing is written"
+    )
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    if arguments.only != "lab":
+        _switch(arguments.rounds, arguments.out, console)
+    if arguments.only != "switch":
+        _lab(arguments.rounds, arguments.dims, arguments.out, console)
 
 
 if __name__ == "__main__":

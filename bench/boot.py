@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.memory import proportional_mib
 from bench.subject import TRANSIT, rack_plan
 from controller import Entry, InstallError
 from controller.p4runtime import P4RuntimeClient, ProgramFiles
@@ -43,19 +44,11 @@ def boot_figures(which: str) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def _proportional_mib(pid: int | str) -> float:
-    """Resident memory, what processes share divided among them."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError(f"/proc/{pid}/smaps_rollup has no Pss")
-
-
 def _engine(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[str, float]:
     from emulation._engine import Network
     from emulation.p4runtime_server import P4RuntimeServer
 
-    before = _proportional_mib("self")
+    before = proportional_mib("self")
     began = time.perf_counter()
     network = Network()
     ids = {name: network.add_switch(name) + 1 for name in entries}
@@ -66,7 +59,7 @@ def _engine(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[
         booted = time.perf_counter() - began
         client.install(entries)
         filled = time.perf_counter() - began
-        mib = (_proportional_mib("self") - before) / SWITCHES
+        mib = (proportional_mib("self") - before) / SWITCHES
     server.stop()
     return {"boot_seconds": booted, "filled_seconds": filled, "mib_per_switch": mib}
 
@@ -121,7 +114,7 @@ def _bmv2(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[st
             booted = time.perf_counter() - began
             list(pool.map(lambda client, name: client.install({name: entries[name]}), clients, entries))
         filled = time.perf_counter() - began
-        mib = sum(_proportional_mib(process.pid) for process in processes) / SWITCHES
+        mib = sum(proportional_mib(process.pid) for process in processes) / SWITCHES
     return {"boot_seconds": booted, "filled_seconds": filled, "mib_per_switch": mib}
 
 

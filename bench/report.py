@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ from pathlib import Path
 from typing import final
 
 from bench.figures import Comparison, Series, machine
+from bench.lab_report import PICTURE, LabResult, lab_document, lab_text
 
-__all__ = ["GUIDE", "Result", "write_guide", "write_json"]
+__all__ = ["GUIDE", "Result", "write_guide", "write_json", "write_lab_guide", "write_lab_json"]
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PLOT = GUIDE.parent / "images" / "performance.svg"
 BEGIN, END = "<!-- written by `make bench`: from here -->", "<!-- to here -->"
+LAB_BEGIN, LAB_END = "<!-- the lab, written by `make bench`: from here -->", "<!-- the lab: to here -->"
+LAB = "lab"
 PARTS = ("copy the frame", "parser", "ingress", "egress", "deparser")
 
 
@@ -45,6 +49,20 @@ def write_json(result: Result, path: Path) -> None:
         "floor_ns": result.floor.as_json(),
         "notes": dict(result.notes),
     }
+    before = _read(path)
+    _write(path, found | ({LAB: before[LAB]} if LAB in before else {}))
+
+
+def write_lab_json(result: LabResult, path: Path) -> None:
+    """Beside the other figures of the file, if there are any."""
+    _write(path, _read(path) | {LAB: lab_document(result)})
+
+
+def _read(path: Path) -> dict[str, object]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _write(path: Path, found: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=2) + "\n")
 
@@ -75,13 +93,23 @@ def _table(result: Result) -> str:
 
 def write_guide(result: Result) -> None:
     """Between the marks of the guide; the rest of it stays."""
-    text = GUIDE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if not rest or END not in text:
-        raise RuntimeError(f"{GUIDE} lacks the marks {BEGIN!r} and {END!r}")
-    GUIDE.write_text(f"{before}{BEGIN}\n\n{_table(result)}\n\n{END}{after}")
+    GUIDE.write_text(between(GUIDE.read_text(), BEGIN, END, _table(result)))
     _plot([one for one in result.comparisons if one.ratio is not None])
+
+
+def write_lab_guide(result: LabResult, picture: Path) -> None:
+    """Between the lab's marks, and the picture among the guide's."""
+    GUIDE.write_text(between(GUIDE.read_text(), LAB_BEGIN, LAB_END, lab_text(result)))
+    shutil.copyfile(picture, PLOT.parent / PICTURE)
+
+
+def between(text: str, begin: str, end: str, new: str) -> str:
+    """The text with `new` between the two marks."""
+    before, _, rest = text.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise RuntimeError(f"{GUIDE} lacks the marks {begin!r} and {end!r}")
+    return f"{before}{begin}\n\n{new}\n\n{end}{after}"
 
 
 def _plot(comparisons: Sequence[Comparison]) -> None:

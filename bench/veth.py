@@ -89,9 +89,10 @@ def _connect(client: P4RuntimeClient, process: subprocess.Popen[bytes], log: Pat
 
 def _measure(which: str, frame_bytes: int) -> dict[str, float]:
     plan = rack_plan()
-    with booted(EmbeddedTestbed(plan.fabric), plan) as up:
-        bare = len(transit(up.testbed, plan, 0).frame)
-        chosen = transit(up.testbed, plan, frame_bytes - bare)
+    testbed = EmbeddedTestbed(plan.fabric)
+    with booted(testbed, plan):
+        bare = len(transit(testbed, plan, 0).frame)
+        chosen = transit(testbed, plan, frame_bytes - bare)
     load = build_load()
     _namespace()
     with TemporaryDirectory() as folder:

@@ -383,6 +383,9 @@ class EmbeddedTestbed:
         """Bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""
         return tuple(self.network.delivered_bins())
 
+    def check(self) -> None:
+        """All of it is in this process."""
+
     def stop(self) -> None:
         """Stop the server, let the hosts go, close what is recorded. Harmless when nothing runs."""
         if self._server is not None:

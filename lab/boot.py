@@ -13,7 +13,7 @@ from controller.p4runtime import P4RuntimeClient, ProgramFiles
 from controller.plan import Plan
 from emulation.errors import ProgramError
 from emulation.testbed import Testbed
-from topologies import Fabric
+from topologies import Fabric, RailyardError
 
 __all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "programs_of"]
 
@@ -61,6 +61,9 @@ def running(testbed: Testbed) -> Iterator[None]:
     testbed.start()
     try:
         yield
+    except RailyardError:
+        testbed.check()  # which may know the reason
+        raise
     finally:
         testbed.stop()
 

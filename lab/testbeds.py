@@ -26,11 +26,11 @@ _HEADROOM = 3.0
 # A run has to be long enough to be judged, emulation.fidelity.MIN_SECONDS.
 _LEAST_SECONDS = 1.5
 
-# Processor seconds, measured on a machine of two cores (docs/performance.md): an agent's part in one data
-# frame, its sending, its arrival and its share of an acknowledgement; and one pass through a switch process,
-# the kernel's part in the hop included.
+# Processor seconds in a rack on a machine of two cores, as `python -m bench --only lab` measures them
+# (docs/performance.md): an agent's part in one data frame, its sending, its arrival and its share of an
+# acknowledgement; and one frame through a switch, the kernel's part in the hop included.
 _AGENT_SECONDS = 130e-6
-_PASS_SECONDS = {"builtin": 20e-6, "bmv2": 220e-6}
+_PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 
 # What frames of any size need beside their payload: headers, and the source route that the first switch adds.
 _ROOM_BYTES = DATA_HEADER_BYTES + 8
@@ -49,6 +49,10 @@ class TestbedChoice(Protocol):
     def switch(self) -> str: ...
     @property
     def options(self) -> Sequence[str]: ...
+    def check(self, prepared: Sequence[Prepared]) -> None:
+        """TestbedError when this machine cannot run them all; nothing has been started then."""
+        ...
+
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed: ...
 
 
@@ -60,6 +64,9 @@ class Embedded:
     name: str = "embedded"
     switch: str = ""
     options: Sequence[str] = ()
+
+    def check(self, prepared: Sequence[Prepared]) -> None:
+        """Any machine can."""
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
         link = ready.variant.link
@@ -85,6 +92,12 @@ class RealTime:
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
         return ("--testbed", "mininet", "--switch", self.switch, *slower)
 
+    def check(self, prepared: Sequence[Prepared]) -> None:
+        """TestbedError names the right, package or part of the kernel that is missing."""
+        from emulation.mininet.machine import need_machine
+
+        need_machine(delays=any(fault.event == "delay" for ready in prepared for fault in ready.faults))
+
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
         from emulation.mininet.testbed import MininetTestbed
 
@@ -99,12 +112,15 @@ class RealTime:
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
     """Real seconds for one of the scenario, to two digits, from the frames of a run and what each costs."""
-    frames = sum(
-        -(-transfer.length // ready.sliced.slice_elements) for transfer in ready.sliced.schedule.transfers
-    )
-    passes = fmean(fmean(len(path) for path in paths) for paths in ready.plan.routes.values() if paths)
-    agents = frames * _AGENT_SECONDS
-    switches = frames * passes * _PASS_SECONDS[switch]
+    names = [node.name for node in ready.fabric.nodes]
+    length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
+    frames, passes = 0, 0.0
+    for transfer in ready.sliced.schedule.transfers:
+        some = -(-transfer.length // ready.sliced.slice_elements)
+        frames += some
+        passes += some * length[names[transfer.source], names[transfer.target]]
+    passes *= 1 + 1 / ready.transport.ack_every
+    agents, switches = frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch]
     # A process of the built-in switch keeps to one processor.
     alone = switches / max(1, processors // 2) if switch == "builtin" else 0.0
     seconds = max(_LEAST_SECONDS, _HEADROOM * max((agents + switches) / processors, alone))

@@ -43,6 +43,10 @@ def main() -> None:
         _serve(testbed)
     except (_Ended, EOFError, ConnectionResetError, BrokenPipeError):
         return
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        # The testbed went in the middle of a message.
 
 
 def _serve(testbed: Connection) -> None:
@@ -133,18 +137,19 @@ def _run(job: Job, index: int, place: Place, parent: Connection, go: int, stop: 
     start = os.read(go, 8)
     if len(start) < 8:
         return
+    before = os.times()
     driver.run(Clock(int.from_bytes(start, "little"), job.dilation), stop, finished)
+    after = os.times()
     result = host.result.view(np.uint8)
     room = np.frombuffer(memory, np.uint8, job.array_bytes, 8 * len(job.places) + index * job.array_bytes)
     room[:] = result
-    times = os.times()
     report = Report(
         stats=host.stats,
         finished_ps=host.finished_ps,
         failed=host.failed,
         bins=driver.bins,
         pace=driver.pace(),
-        cpu_seconds=times.user + times.system,
+        cpu_seconds=after.user + after.system - before.user - before.system,
     )
     parent.send(("report", report))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from emulation.errors import TestbedError
+from emulation.mininet import kernel
 from emulation.mininet.cabling import Cabling, host_jack, jack_at
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.patch import PatchPanel
@@ -61,7 +62,9 @@ class Links:
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
         real = rate_bps / self._dilation
-        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES} if real <= _MOST_SHAPED_BPS else {}
+        if real > _MOST_SHAPED_BPS or kernel.TBF in kernel.missing():
+            return {}
+        return {"rate_bps": real, "queue_bytes": _QUEUE_BYTES}
 
     def _join(self, link: Link) -> None:
         self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))

@@ -200,9 +200,18 @@ class Ending:
             busiest=(busiest, used[busiest] / self.seconds),
             drops=gone.places,
             shaped=shaped,
-            notes=(f"the kernel refused frames of generators {again:,} times; they went again",)
-            if again
-            else (),
+            notes=_notes(fabric, again),
             steps=steps,
         )
         return measured, gone.to_dead_links
+
+
+def _notes(fabric: Fabric, again: int) -> tuple[str, ...]:
+    delays = sorted({link.delay_ps for link in fabric.links})
+    notes = []
+    if any(delays):
+        some = " or ".join(f"{delay / 1000:g}" for delay in delays)
+        notes.append(f"links have no delay of their own in real time; the fabric's is {some} ns")
+    if again:
+        notes.append(f"generators had to offer frames again {again:,} times")
+    return tuple(notes)

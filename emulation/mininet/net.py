@@ -29,7 +29,7 @@ def make_net(
     environment: Mapping[str, str],
     set_link: Callable[[str, bool], None],
 ) -> Any:
-    """A `mininet.net.Mininet` of the fabric: host NPU, its switch `sw-NPU`, and every link between switches.
+    """A `mininet.net.Mininet` of the fabric: host NPU, its switch `sw_NPU`, and every link between switches.
 
     `namespaces` gives each host's by node, `interfaces` the switches' by node and port. `set_link` is what
     Mininet's command `link A B up|down` does.
@@ -37,7 +37,7 @@ def make_net(
     classes = _Classes(environment)
     net = classes.net(set_link)
     for node in fabric.nodes:
-        switch = net.addSwitch(f"sw-{node.name}", classes.switch, namespace=switch_namespace)
+        switch = net.addSwitch(f"sw_{node.name}", classes.switch, namespace=switch_namespace)
         for port in node.ports:
             if (node.name, port.number) in interfaces:
                 classes.interface(interfaces[node.name, port.number], switch, port.number)
@@ -46,7 +46,7 @@ def make_net(
             eth0 = classes.interface("eth0", host, 0)
             net.links.append(_Link("", eth0, switch.intfs[HOST_PORT]))
     for link in fabric.links:
-        ends = (net[f"sw-{end.node}"].intfs[end.port] for end in (link.a, link.b))
+        ends = (net[f"sw_{end.node}"].intfs[end.port] for end in (link.a, link.b))
         net.links.append(_Link(link.name, *ends))
     net.built = True
     return net
@@ -127,7 +127,7 @@ class _Classes:
                 return next(iter(self.intfs.values()), None)
 
         def ends_of(one: _Link) -> set[str]:
-            return {intf.node.name.removeprefix("sw-") for intf in (one.intf1, one.intf2)}
+            return {intf.node.name.removeprefix("sw_") for intf in (one.intf1, one.intf2)}
 
         class Network(network.Mininet):
             """A network whose links are cut at the patch panel, never where a switch is bound."""
@@ -140,7 +140,7 @@ class _Classes:
                 self._set_link = set_link
 
             def configLinkStatus(self, src: str, dst: str, status: str) -> None:
-                ends = {src.removeprefix("sw-"), dst.removeprefix("sw-")}
+                ends = {src.removeprefix("sw_"), dst.removeprefix("sw_")}
                 found = [one for one in self.links if one.name and ends_of(one) == ends]
                 for one in found:
                     self._set_link(one.name, status == "up")

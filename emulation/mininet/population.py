@@ -37,6 +37,7 @@ class Population:
                 stdin=subprocess.DEVNULL,
                 env=record.environment(),
                 pass_fds=(theirs.fileno(), *(fd for fd in (self._make_memory(),))),
+                process_group=0,  # Ctrl-C is the testbed's, even while this one still loads
             )  # fmt: skip
         self.connection = Connection(ours.detach())
         self._places: Sequence[Place] = ()
@@ -98,7 +99,7 @@ class Population:
     def _expect(self, kind: str) -> Any:
         try:
             message = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # at the end of a message, or in the middle of one
             message = ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
         if message[0] == "failed":
             _, node, why = message

@@ -25,6 +25,8 @@ _CPU_PORT = "510"
 _FIRST_THRIFT_PORT = 9090
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
+# A process that dies closes its sockets a little before it has ended; more so when it leaves a core.
+_DYING_SECONDS = 0.5
 
 
 def choose(wanted: SwitchKind | None) -> SwitchKind:
@@ -57,6 +59,7 @@ def spawn(
             stderr=subprocess.STDOUT,
             env=record.environment(),
             pass_fds=pass_fds,
+            process_group=0,  # Ctrl-C is the testbed's, which then stops it
         )
 
 
@@ -145,6 +148,17 @@ class SwitchProcesses:
                 )
             if waiting:
                 time.sleep(0.005)  # the socket appears by itself: there is nothing to wait on but it
+
+    def check(self) -> None:
+        """TestbedError when a process has ended by itself, or does so within a moment."""
+        deadline = time.monotonic() + _DYING_SECONDS
+        while True:
+            for name, process in self.processes.items():
+                if process.poll() is not None:
+                    raise self.died(name)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.01)
 
     def died(self, name: str) -> TestbedError:
         """What to say about a process that has ended by itself."""

@@ -20,8 +20,8 @@ from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import cable
-from emulation.mininet.debian import load
 from emulation.mininet.links import Links
+from emulation.mininet.machine import need_machine
 from emulation.mininet.measure import Between, Ended, Ending
 from emulation.mininet.messages import Place
 from emulation.mininet.meter import CpuMeter
@@ -113,12 +113,7 @@ class MininetTestbed:
         """Make namespaces, links and switches; TestbedError when anything of it cannot be."""
         if self._record is not None:
             raise TestbedError("the Mininet testbed runs already", remedy="stop it first")
-        if os.geteuid() != 0:
-            raise TestbedError(
-                "the Mininet testbed makes network namespaces, which takes root",
-                remedy="call with sudo, or use --testbed embedded, which needs no rights",
-            )
-        load("mininet.net")  # here, while there is nothing to take away if it is missing
+        need_machine()
         record = self._record = RunRecord.create()
         self._stop_actions.append(record.close)
         try:
@@ -327,6 +322,10 @@ class MininetTestbed:
     def _switch_died(self, name: str) -> None:
         raise self._processes.died(name)
 
+    def check(self) -> None:
+        """TestbedError when a switch process has ended by itself."""
+        self._processes.check()
+
     # -- faults
 
     def set_link(self, name: str, up: bool) -> None:
@@ -387,6 +386,16 @@ class MininetTestbed:
         """What became of the agent of a node, after run() has returned True."""
         report = self._ended.reports[node]
         return Ended(self._population.array(node), report.stats, report.finished_ps, report.failed)
+
+    @property
+    def agent_seconds(self) -> float:
+        """Processor time of all agents together, after run() has returned True."""
+        return sum(report.cpu_seconds for report in self._ended.reports.values())
+
+    @property
+    def switch_seconds(self) -> float:
+        """Processor time of all switch processes together, after run() has returned True."""
+        return sum(self._ended.used.values())
 
     @property
     def delivered_bytes(self) -> int:

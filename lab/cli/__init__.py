@@ -1,6 +1,7 @@
 """`railyard`: one file a verb. A verb imports what it needs when it is called, so `--help` comes at once.
 
-Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C,
+143 SIGTERM.
 """
 
 import signal

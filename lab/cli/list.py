@@ -25,9 +25,10 @@ def list_names(
 def _metrics() -> Table:
     from lab.metrics import METRICS
 
-    table = Table("metric", "meaning", box=None, pad_edge=False)
+    table = Table("metric", "", "meaning", box=None, pad_edge=False)
+    table.caption = "timed: not judged in a run in real time whose times cannot be believed"
     for name, metric in METRICS.items():
-        table.add_row(name, metric.meaning)
+        table.add_row(name, "timed" if metric.timed else "", metric.meaning)
     return table
 
 

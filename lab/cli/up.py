@@ -36,9 +36,13 @@ def up(
 ) -> None:
     """Start a fabric, fill its tables and keep it until Ctrl-C.
 
-    On mininet a terminal gets Mininet's own command line, in which every NPU is a host and sw-NPU its switch:
+    On mininet a terminal gets Mininet's own command line, in which every NPU is a host and sw_NPU its switch:
 
-        npu0 ip link            sw-npu0 tcpdump -i npu0-1           link npu0 npu1 down
+        npu0 ip link
+
+        sw_npu0 tcpdump -i npu0-1
+
+        link npu0 npu1 down
 
     The fabric's controllers stay at work: they route around links that go down.
     """

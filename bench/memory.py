@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of processes and of the machine, in MiB."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["available_mib", "family", "proportional_mib"]
+
+_PROC = Path("/proc")
+
+
+def proportional_mib(pid: int | str) -> float:
+    """Resident memory, what processes share divided among them."""
+    return _field(_PROC / str(pid) / "smaps_rollup", "Pss")
+
+
+def available_mib() -> float:
+    """What the kernel could still give to processes; its own buffers are not in it."""
+    return _field(_PROC / "meminfo", "MemAvailable")
+
+
+def family() -> list[int]:
+    """This process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for folder in _PROC.iterdir():
+        if folder.name.isdecimal():
+            try:
+                # The name, in parentheses, may hold anything; the parent is the second field behind it.
+                parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            children.setdefault(parent, []).append(int(folder.name))
+    found = [os.getpid()]
+    for pid in found:
+        found += children.get(pid, ())
+    return found
+
+
+def _field(path: Path, name: str) -> float:
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return int(value.split()[0]) / 1024
+    raise RuntimeError(f"{path} has no {name}")
