@@ -62,7 +62,7 @@ class LinkUsage:
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchSeen:
-    """What a node's program counted: frames sent by port, frames refused; and frames handed in by packet-out."""
+    """Frames that a node's program sent, by port, and refused; and those handed in by packet-out."""
 
     sent: Mapping[int, int]
     refused: int

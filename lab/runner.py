@@ -80,7 +80,7 @@ def run(
     captures: Mapping[str, Path] = _NONE,
 ) -> Run:
     """`captures` names links whose frames are to be written, each into a folder, as VARIANT-LINK.pcap."""
-    choice.check(prepared)
+    choice.check(prepared, captures=bool(captures))
     subjects: dict[str, Subject] = {}
     seconds: dict[str, Mapping[str, float]] = {}
     for ready in prepared:

@@ -49,7 +49,7 @@ class TestbedChoice(Protocol):
     def switch(self) -> str: ...
     @property
     def options(self) -> Sequence[str]: ...
-    def check(self, prepared: Sequence[Prepared]) -> None:
+    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """TestbedError when this machine cannot run them all; nothing has been started then."""
         ...
 
@@ -65,7 +65,7 @@ class Embedded:
     switch: str = ""
     options: Sequence[str] = ()
 
-    def check(self, prepared: Sequence[Prepared]) -> None:
+    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Any machine can."""
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
@@ -92,11 +92,12 @@ class RealTime:
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
         return ("--testbed", "mininet", "--switch", self.switch, *slower)
 
-    def check(self, prepared: Sequence[Prepared]) -> None:
+    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """TestbedError names the right, package or part of the kernel that is missing."""
         from emulation.mininet.machine import need_machine
 
-        need_machine(delays=any(fault.event == "delay" for ready in prepared for fault in ready.faults))
+        delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
+        need_machine(delays=delays, captures=captures)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
         from emulation.mininet.testbed import MininetTestbed

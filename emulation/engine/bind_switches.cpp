@@ -47,7 +47,10 @@ void bind_switches(nb::module_& m) {
             n.mutex().lock();
         })
         .def("unlock", [](SwitchSet& n) { n.mutex().unlock(); })
-        .def("packet_out", [](SwitchSet& n, int sw, const nb::bytes& frame) { n.packet_out(sw, view(frame)); })
+        .def("packet_out", [](SwitchSet& n, int sw, const nb::bytes& frame) {
+            const SetLock lock(n);
+            n.packet_out(sw, view(frame));
+        })
         .def("profile", [](SwitchSet& n, int sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count) {
             return profile(n, sw, port, view(frame), count);
         })

@@ -45,7 +45,7 @@ void bind_wire(nb::module_& m) {
         .def("start", &Wire::start)
         .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("event_fd", &Wire::event_fd)
-        .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"))
+        .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
         .def("stats", [](Wire& w, int sw, std::uint32_t port) {
             const WireStats stats = [&] {
                 const nb::gil_scoped_release others_may_run;

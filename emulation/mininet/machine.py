@@ -13,14 +13,17 @@ __all__ = ["need_machine"]
 _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "mnexec": "mininet"}
 
 
-def need_machine(*, delays: bool = False) -> None:
-    """TestbedError names what is missing and where it comes from. `delays`: links are to be slowed down."""
+def need_machine(*, delays: bool = False, captures: bool = False) -> None:
+    """TestbedError names what is missing and where it comes from.
+
+    `delays`: links are to be slowed down, `captures`: recorded.
+    """
     if os.geteuid() != 0:
         raise TestbedError(
             "the Mininet testbed makes network namespaces, which takes root",
             remedy="call with sudo, or use --testbed embedded, which needs no rights",
         )
-    for tool, package in _TOOLS.items():
+    for tool, package in (_TOOLS | ({"tcpdump": "tcpdump"} if captures else {})).items():
         if shutil.which(tool) is None:
             raise TestbedError(
                 f"{tool} is not installed", remedy=f"`make setup` installs it, or `apt-get install {package}`"

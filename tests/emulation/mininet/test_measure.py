@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where frames were lost, worked out from what jacks and programs have counted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from emulation.mininet.counters import JackCounters
+from emulation.mininet.measure import Between, Lost, lost, usage
+from emulation.testbed import SwitchSeen
+from topologies import End, Fabric
+from topologies.full_mesh import full_mesh
+
+NOTHING = JackCounters(*(0 for _ in JackCounters.__slots__))
+QUIET = SwitchSeen({}, 0, 0)
+
+
+def found(fabric: Fabric, after: Mapping[str, JackCounters], struck: set[End], **seen: SwitchSeen) -> Lost:
+    jacks = [f"{node.name}:{port.number}" for node in fabric.nodes for port in node.ports]
+    jacks += [f"{node.name}:host" for node in fabric.nodes]
+    before = dict.fromkeys(jacks, NOTHING)
+    switches = {node.name: seen.get(node.name, QUIET) for node in fabric.nodes}
+    return lost(fabric, Between(before, {**before, **after}), switches, [], struck)
+
+
+def places(found: Lost) -> dict[str, int]:
+    return {place: count for place, count in found.places.items() if count}
+
+
+def test_a_link_that_was_down_takes_the_blame_for_its_own() -> None:
+    """10 frames were sent, 7 came to the patch; 1 was dropped at the other side and 2 vanished in between."""
+    fabric = full_mesh([2])
+    link = fabric.link("npu0-npu1")
+    after = {
+        "npu0:1": replace(NOTHING, from_frames=7, from_dropped_veth=3),
+        "npu1:1": replace(NOTHING, to_frames=4, to_dropped_veth=1),
+    }
+    # What comes into npu1 has to go on, or it would have been lost there.
+    seen = {"npu0": SwitchSeen({1: 10}, 0, 10), "npu1": SwitchSeen({}, 4, 0)}
+    down = found(fabric, after, {link.a, link.b}, **seen)
+    assert places(down) == {"fault": 3 + 3, "program": 4}
+    assert down.to_dead_links == 3
+    up = found(fabric, after, set(), **seen)
+    assert places(up) == {"switch queue": 3, "veth": 3 + 1, "program": 4}
+    assert up.to_dead_links == 0
+
+
+def test_a_queue_that_was_full_is_not_the_faults_doing() -> None:
+    fabric = full_mesh([2])
+    link = fabric.link("npu0-npu1")
+    after = {
+        "npu0:1": replace(NOTHING, from_frames=9),
+        "npu1:1": replace(NOTHING, to_frames=3, to_dropped_queue=4),
+    }
+    seen = {"npu0": SwitchSeen({1: 9}, 0, 9), "npu1": SwitchSeen({}, 3, 0)}
+    assert places(found(fabric, after, {link.a, link.b}, **seen)) == {
+        "link queue": 4,
+        "fault": 2,
+        "program": 3,
+    }
+
+
+def test_a_loss_on_purpose_is_a_fault_though_the_link_stays_up() -> None:
+    fabric = full_mesh([2])
+    after = {
+        "npu0:1": replace(NOTHING, from_frames=9, from_dropped_filter=5),
+        "npu1:1": replace(NOTHING, to_frames=4),
+    }
+    seen = {"npu0": SwitchSeen({1: 9}, 0, 9), "npu1": SwitchSeen({}, 4, 0)}
+    assert places(found(fabric, after, set(), **seen)) == {"fault": 5, "program": 4}
+
+
+def test_what_links_carried() -> None:
+    fabric = full_mesh([2])
+    before = {"npu0:1": NOTHING, "npu1:1": replace(NOTHING, from_frames=5, from_bytes=500)}
+    after = {
+        "npu0:1": replace(NOTHING, from_frames=7, from_bytes=700),
+        "npu1:1": replace(NOTHING, from_frames=8, from_bytes=900, to_frames=6),
+    }
+    there, back = usage(fabric, Between(before, after))["npu0-npu1"]
+    assert (there.frames, there.bytes, there.lost_frames) == (7, 700, 1)
+    assert (back.frames, back.bytes, back.lost_frames) == (3, 400, 3)
+    assert there.busy_ps == 700 * 8 * 10**12 // fabric.link("npu0-npu1").rate_bps
