@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, final
 
-from topologies.optical import Circuit, circuits_of
+from topologies import Fabric
+from topologies.optical import Circuit, circuits_of, crossconnect
 
-__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration"]
+__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration", "circuit_switches"]
 
 
 class CircuitFloor(Protocol):
@@ -101,6 +102,22 @@ class CircuitSwitch:
             self._floor.join(self.name, *circuit)
             self._standing.add(circuit)
         self._coming = frozenset()
+
+
+def circuit_switches(fabric: Fabric, floor: CircuitFloor) -> Mapping[str, CircuitSwitch]:
+    """The fabric's optical switches on a testbed, by name; circuits that are links of the fabric stand."""
+    return MappingProxyType(
+        {
+            switch.name: CircuitSwitch(
+                switch.name,
+                len(switch.ends),
+                floor,
+                standing=crossconnect(fabric, switch.name),
+                reconfiguration_ps=switch.reconfiguration_ps,
+            )
+            for switch in fabric.optical
+        }
+    )
 
 
 def _map(circuits: Iterable[Circuit]) -> Mapping[int, int]:

@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import Any, Literal, Self, final
 
 from emulation._engine import Network
-from emulation.circuits import CircuitSwitch
+from emulation.circuits import circuit_switches
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime_server import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.stats import Outcome
 from topologies import HOST_PORT, Fabric, Link, Node
-from topologies.optical import circuit_link, circuit_of, crossconnect
+from topologies.optical import circuit_link, circuit_of
 
 __all__ = ["EmbeddedTestbed"]
 
@@ -75,18 +75,7 @@ class EmbeddedTestbed:
         self._node_of = [node.name for node in fabric.nodes]
         self._switches = {name: index for index, name in enumerate(self._node_of)}
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
-        self.circuits: Mapping[str, CircuitSwitch] = MappingProxyType(
-            {
-                switch.name: CircuitSwitch(
-                    switch.name,
-                    len(switch.ends),
-                    self,
-                    standing=crossconnect(fabric, switch.name),
-                    reconfiguration_ps=switch.reconfiguration_ps,
-                )
-                for switch in fabric.optical
-            }
-        )
+        self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
         if bin_ps > 0:
             self.network.set_bin(bin_ps, _DATA_VLS)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, final
 
-from emulation.circuits import CircuitSwitch
+from emulation.circuits import circuit_switches
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.mininet.alarms import Alarms
@@ -34,7 +34,6 @@ from emulation.mininet.watch import CarrierWatch
 from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.agent import Agent
 from topologies import HOST_PORT, Fabric
-from topologies.optical import crossconnect
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
 
@@ -85,18 +84,7 @@ class MininetTestbed:
         self._packets: deque[str] = deque()
         self._ending: Ending | None = None
         self._record: RunRecord | None = None
-        self.circuits: Mapping[str, CircuitSwitch] = MappingProxyType(
-            {
-                switch.name: CircuitSwitch(
-                    switch.name,
-                    len(switch.ends),
-                    self,
-                    standing=crossconnect(fabric, switch.name),
-                    reconfiguration_ps=switch.reconfiguration_ps,
-                )
-                for switch in fabric.optical
-            }
-        )
+        self.circuits = circuit_switches(fabric, self)
         self.frames_without_link = 0  # known once measured() has been asked
         self._stop_actions: list[Callable[[], None]] = []
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
+from lab.cli import main
 from lab.loader import load
 from lab.metrics import Subject
 from lab.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
 from lab.scenario import Scenario
 from topologies import Fabric
 from topologies.catalog import build
+
+Railyard = Callable[..., tuple[int, str, str]]
 
 SCENARIO = """\
 name: small
@@ -34,6 +38,21 @@ assertions:
   - {metric: healthy.ratio_to_bound, max: 2.5}
   - {metric: cut.completion_us, min: {metric: healthy.completion_us, times: 1.0}}
 """
+
+
+@pytest.fixture
+def railyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Railyard:
+    """Calls the command in a folder of its own; returns its exit code, output and messages."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["railyard", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call
 
 
 @pytest.fixture

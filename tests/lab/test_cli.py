@@ -13,7 +13,6 @@ import pytest
 
 import lab.boot
 import lab.runner
-from lab.cli import main
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -23,21 +22,6 @@ name: small
 topology: {name: full-mesh, dims: [2, 2]}
 collective: {elements: 1024}
 """
-
-
-@pytest.fixture
-def railyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Railyard:
-    """Calls the command in a folder of its own; returns its exit code, output and messages."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["railyard", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
-
-    return call
 
 
 def test_a_run_writes_its_files_and_nothing_else(railyard: Railyard, write: Write, tmp_path: Path):

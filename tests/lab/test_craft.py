@@ -6,7 +6,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +19,6 @@ from emulation.errors import FrameError, TestbedError
 from emulation.namespace import enter_new_namespace
 from emulation.traffic.frames import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice, decode_length
 from lab.capture import Record, write_capture
-from lab.cli import main
 from lab.craft import Order, craft
 from lab.errors import OutputError
 from lab.send import send
@@ -39,21 +37,6 @@ def mesh() -> Fabric:
 @pytest.fixture(scope="module")
 def plan(mesh: Fabric) -> Plan:
     return make_plan(mesh)
-
-
-@pytest.fixture
-def railyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Railyard:
-    """Calls the command in a folder of its own; returns its exit code, output and messages."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["railyard", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
-
-    return call
 
 
 def follow(plan: Plan, order: Order, entry: End | None = None, cut: frozenset[str] = frozenset()) -> Journey:
