@@ -23,6 +23,14 @@ class Foreign:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
+        try:
+            self._plant()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _plant(self) -> None:
         netns.create(self.namespace)
         _ip("link", "add", f"v{self._tag}a", "type", "veth", "peer", "name", f"v{self._tag}b")
         _ip("link", "set", f"v{self._tag}b", "netns", self.namespace)
@@ -31,7 +39,6 @@ class Foreign:
         self.start()
         self.start(self.namespace)
         self._before = self._look()
-        return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
