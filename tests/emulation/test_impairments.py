@@ -1,34 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that lose, delay, slow down or block frames; host links that are down; what is recorded of a link."""
+"""Links that lose, delay, slow down or block frames; host links that are down."""
 
 import random
-import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from scipy import stats
 
 from emulation._engine import Network, Program
-from emulation.embedded import EmbeddedTestbed
-from emulation.errors import TestbedError
-from emulation.testbed import Impairment
-from tests.emulation.wires import RATE, WIRE, Sink, chain, frame, handle, steer, switches
-from topologies import TopologyError, full_mesh
-
-SIZE = 100
-
-
-def at(net: Network, time: int, act: Callable[[], None]) -> None:
-    """Runs to `time` and acts then, before anything that happens later."""
-    net.alarm(time, 0)
-    assert net.run() == 2
-    item = net.take_control()
-    assert item is not None
-    assert item[:2] == ("alarm", time)
-    act()
+from tests.emulation.wires import RATE, SIZE, WIRE, Sink, at, chain, frame, handle, numbered, steer, switches
 
 
 def drain(net: Network) -> list[tuple[str, int, int, int, bool, bytes]]:
@@ -37,10 +18,6 @@ def drain(net: Network) -> list[tuple[str, int, int, int, bool, bytes]]:
         while item := net.take_control():
             told.append(item)
     return told
-
-
-def numbered(port: int, number: int, vl: int = 0) -> bytes:
-    return frame(port, 1, vl) + number.to_bytes(4, "big") + bytes(SIZE - 5)
 
 
 def numbers(sink: Sink) -> list[int]:
@@ -425,151 +402,3 @@ def test_whatever_goes_wrong_frames_are_counted_once_and_credits_come_back(seed:
         fresh.send(other, frame(2, SIZE), 0)
     assert (net.run(), fresh.run()) == (0, 0)
     assert [time - start for time in sink.times[before:]] == undisturbed.times
-
-
-# Recording
-
-
-def pcap(path: Path) -> list[tuple[int, bytes]]:
-    """Nanoseconds and bytes of each frame."""
-    data = path.read_bytes()
-    magic, major, minor, _, _, _, kind = struct.unpack_from("<IHHiIII", data)
-    assert (magic, major, minor, kind) == (0xA1B23C4D, 2, 4, 1)
-    frames, place = [], 24
-    while place < len(data):
-        seconds, nanoseconds, length, whole = struct.unpack_from("<IIII", data, place)
-        assert length == whole
-        frames.append((seconds * 10**9 + nanoseconds, data[place + 16 : place + 16 + length]))
-        place += 16 + length
-    return frames
-
-
-def test_a_link_is_recorded_as_its_frames_begin_to_be_sent(tmp_path: Path) -> None:
-    rate, delay = 8_000_000_000, 5_000_000  # a byte a nanosecond
-    net, sinks = switches(2), (Sink(), Sink())
-    link = net.connect(0, 2, 1, 2, rate, delay, 0)
-    hosts = [net.attach_host(i, 3, RATE, 0, 0) for i in range(2)]
-    for i in range(2):
-        net.set_handler(hosts[i], sinks[i])
-        steer(net, i, {10: (2, 3)})
-    net.record(link, str(tmp_path / "both.pcap"))
-    net.record(link, str(tmp_path / "there.pcap"), 0)
-    net.record(link, str(tmp_path / "back.pcap"), 1)
-    net.impair(link, 0, loss=0.5)
-    for number in range(20):
-        net.send(hosts[0], numbered(10, number), 0)
-    at(net, 10**9, lambda: net.send(hosts[1], numbered(10, 99), 0))
-    assert net.run() == 0
-    there, back, both = (pcap(tmp_path / f"{name}.pcap") for name in ("there", "back", "both"))
-    # SIZE picoseconds on the host's link, and then one after the other; what is lost has been sent as well.
-    assert [time for time, _ in there] == [number * SIZE for number in range(20)]
-    assert [int.from_bytes(data[1:5], "big") for _, data in there] == list(range(20))
-    assert there[0][1] == frame(3, 1) + numbered(0, 0)[1:]  # as it left the switch
-    assert 0 < len(sinks[1].seen) < 20
-    assert back == [(10**6, there[0][1][:1] + numbered(0, 99)[1:])]
-    assert both == there + back
-    # What comes later is appended; after the end nothing is.
-    net.send(hosts[1], numbered(10, 100), 0)
-    net.run()
-    assert len(pcap(tmp_path / "back.pcap")) == 2
-    net.end_recordings()
-    net.send(hosts[1], numbered(10, 101), 0)
-    net.run()
-    assert len(pcap(tmp_path / "back.pcap")) == 2
-    assert len(sinks[0].seen) == 3
-
-
-def test_a_recording_that_cannot_be_says_why(tmp_path: Path) -> None:
-    net, _, _, (link,) = chain(2)
-    with pytest.raises(OSError, match=r"nowhere.*No such file or directory"):
-        net.record(link, str(tmp_path / "nowhere" / "x.pcap"))
-    with pytest.raises(ValueError, match="link s0-s1: no direction 2"):
-        net.record(link, str(tmp_path / "x.pcap"), 2)
-    assert not (tmp_path / "x.pcap").exists()
-
-
-# The testbed
-
-
-class Talker:
-    """Sends its frames at the start and notes what it gets."""
-
-    def __init__(self, *frames: bytes) -> None:
-        self.frames = [(one, 0) for one in frames]
-        self.seen: list[tuple[int, bytes]] = []
-
-    def start(self, now: int) -> tuple[list[tuple[bytes, int]], None]:
-        return self.frames, None
-
-    def on_frame(self, frame: bytes, now: int) -> tuple[list[tuple[bytes, int]], None]:
-        self.seen.append((now, frame))
-        return [], None
-
-    def on_timer(self, now: int) -> tuple[list[tuple[bytes, int]], None]:
-        return [], None
-
-
-@contextmanager
-def pair(**settings: Any) -> Iterator[EmbeddedTestbed]:
-    """npu0 and npu1 with the wire program: frames for port 10 go to the other's host."""
-    with EmbeddedTestbed(full_mesh([2]), **settings) as testbed:
-        for i in range(2):
-            testbed.network.set_program(i, Program(WIRE.read_bytes()))
-            steer(testbed.network, i, {10: (1, 0)})
-        yield testbed
-
-
-def test_the_testbed_impairs_by_name_and_counts_what_vanished_as_lost(tmp_path: Path) -> None:
-    def lost(seed: int) -> set[int]:
-        with pair(seed=seed) as testbed:
-            assert testbed.virtual
-            sink = Talker()
-            testbed.attach("npu1", sink)
-            testbed.impair("npu0-npu1", 0, Impairment(loss=0.5))
-            testbed.record("npu0-npu1", tmp_path / f"{seed}.pcap")
-            testbed.attach("npu0", Talker(*(numbered(10, number) for number in range(100))))
-            assert testbed.run()
-            there, back = testbed.link_usage()["npu0-npu1"]
-            assert there.lost_frames + len(sink.seen) == there.frames == 100
-            assert back.frames == 0
-            assert len(pcap(tmp_path / f"{seed}.pcap")) == 100
-            return {int.from_bytes(data[1:5], "big") for _, data in sink.seen}
-
-    assert lost(1) == lost(1) != lost(2)
-
-
-def test_the_testbed_takes_a_host_link_down_and_says_so_of_its_port() -> None:
-    with pair() as testbed:
-        ports: list[tuple[str, int, bool]] = []
-        testbed.on_port = lambda *port: ports.append(port)
-        sink = Talker()
-        testbed.attach("npu1", sink)
-        testbed.attach("npu0", Talker(*(numbered(10, number) for number in range(1000))))
-        testbed.at(40_000, lambda: testbed.set_host_link("npu1", False))
-        assert testbed.run()
-        assert ports == [("npu1", 0, False)]
-        to = testbed.host_usage()["npu1"][1]
-        assert to.lost_frames + to.refused_frames + len(sink.seen) == 1000
-        assert to.refused_frames > 0 < len(sink.seen)
-
-
-@pytest.mark.parametrize(
-    ("act", "error", "message"),
-    [
-        (lambda t: t.impair("npu0-npu1", 2, Impairment()), TestbedError, "no direction 2"),
-        (lambda t: t.impair("npu0-npu1", 0, Impairment(loss=2)), TestbedError, "a loss of 2"),
-        (lambda t: t.impair("npu1-npu0", 0, Impairment()), TopologyError, "did you mean npu0-npu1"),
-        (lambda t: t.set_link("npu0-npu7", False), TopologyError, "no link named 'npu0-npu7'"),
-        (lambda t: t.set_host_link("npu7", False), TestbedError, "npu7 has no host port"),
-        (lambda t: t.record("npu0-npu1", "/nowhere/x.pcap"), TestbedError, "No such file or directory"),
-        (lambda t: t.record("npu0-npu1", "/tmp/x.pcap", 3), TestbedError, "no direction 3"),
-    ],
-)
-def test_what_the_testbed_cannot_do_it_says(act: Callable, error: type[Exception], message: str) -> None:
-    with pair() as testbed, pytest.raises(error, match=message):
-        act(testbed)
-
-
-def test_before_it_starts_the_testbed_has_no_links() -> None:
-    with pytest.raises(TestbedError, match=r"no links yet; call start\(\) first"):
-        EmbeddedTestbed(full_mesh([2])).set_link("npu0-npu1", False)

@@ -1,18 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small networks of tests/programs/wire.p4: the first byte of a frame names its output and its VL."""
 
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
 from emulation._engine import Network, Program
 
-__all__ = ["FOREVER", "PROGRAMS", "RATE", "WIRE", "Sink", "chain", "frame", "handle", "steer", "switches"]
+__all__ = [
+    "FOREVER",
+    "PROGRAMS",
+    "RATE",
+    "SIZE",
+    "WIRE",
+    "Sink",
+    "at",
+    "chain",
+    "frame",
+    "handle",
+    "numbered",
+    "pcap",
+    "steer",
+    "switches",
+]
 
 PROGRAMS = Path(__file__).parents[1] / "programs" / "build"
 WIRE = PROGRAMS / "wire.json"
 RATE = 8_000_000_000_000
 """One byte a picosecond."""
 FOREVER = 1 << 60
+SIZE = 100
+"""Bytes of a numbered frame."""
 
 
 @final
@@ -64,3 +83,31 @@ def chain(count: int, *, delay: int = 0, credit: int = 0, rate: int = RATE, queu
     source = net.attach_host(0, 1, rate, delay, credit)
     net.set_handler(net.attach_host(count - 1, 2, rate, delay, credit), sink)
     return net, source, sink, links
+
+
+def numbered(port: int, number: int, vl: int = 0) -> bytes:
+    return frame(port, 1, vl) + number.to_bytes(4, "big") + bytes(SIZE - 5)
+
+
+def at(net: Network, time: int, act: Callable[[], None]) -> None:
+    """Runs to `time` and acts then, before anything that happens later."""
+    net.alarm(time, 0)
+    assert net.run() == 2
+    item = net.take_control()
+    assert item is not None
+    assert item[:2] == ("alarm", time)
+    act()
+
+
+def pcap(path: Path) -> list[tuple[int, bytes]]:
+    """Nanoseconds and bytes of each frame."""
+    data = path.read_bytes()
+    magic, major, minor, _, _, _, kind = struct.unpack_from("<IHHiIII", data)
+    assert (magic, major, minor, kind) == (0xA1B23C4D, 2, 4, 1)
+    frames, place = [], 24
+    while place < len(data):
+        seconds, nanoseconds, length, whole = struct.unpack_from("<IIII", data, place)
+        assert length == whole
+        frames.append((seconds * 10**9 + nanoseconds, data[place + 16 : place + 16 + length]))
+        place += 16 + length
+    return frames
