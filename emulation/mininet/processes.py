@@ -9,7 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-__all__ = ["VARIABLE", "alive", "ancestors", "carries", "carrying", "end", "inside", "name_of", "started"]
+__all__ = [
+    "VARIABLE",
+    "alive",
+    "ancestors",
+    "carries",
+    "carrying",
+    "end",
+    "inside",
+    "memory",
+    "name_of",
+    "settle",
+    "started",
+]
 
 VARIABLE = "RAILYARD_RUN"
 """Every process of a run has it in its environment, and passes it on to all that it starts."""
@@ -17,17 +29,34 @@ VARIABLE = "RAILYARD_RUN"
 GRACE = 3.0
 """Seconds between asking a process to end and ending it."""
 _PATIENCE = 5.0  # after which a process that was killed is one that cannot be
+_MOMENT = 1.0  # more than a program's start takes from losing the old environment to having the new one
 
 _PROC = Path("/proc")
+_KERNEL_THREAD = 0x00200000
 
 
 def started(pid: int) -> int | None:
     """When a process started, in clock ticks since boot: with its number, its identity. None: not there."""
+    fields = _stat(pid)
+    return int(fields[19]) if fields else None
+
+
+def memory(pid: int) -> int:
+    """Where the environment of a process begins in its memory: another place after every start of a program.
+
+    A process that was forked has it where its parent has it until it starts a program. 0: not there.
+    """
+    fields = _stat(pid)
+    return int(fields[47]) if fields else 0
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields of a process's state from the third on (proc_pid_stat(5)); none for one that has ended."""
     with suppress(OSError):
-        # The name, in parentheses, may hold anything; the start is field 22, the 20th behind it.
+        # The name, in parentheses, may hold anything.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else int(fields[19])
-    return None
+        return [] if fields[0] in "ZX" else fields
+    return []
 
 
 def alive(pid: int, start: int) -> bool:
@@ -65,6 +94,37 @@ def carries(pid: int, token: str) -> bool:
     return False
 
 
+def settle(owner: int, start: int, place: int) -> None:
+    """Wait until no process that is about to start a program could be one that the owner was starting.
+
+    Such a process carries nothing yet that tells whose it is: it is a copy of the owner (`place` is the
+    owner's `memory`, 0 for none; `start` when it started) and then, for a moment, has no environment at all.
+    Those that stay so, being no such processes, are not waited for longer than seconds.
+    """
+    begin = time.monotonic()
+    for seconds, is_starting in ((_PATIENCE, _is_copy), (_MOMENT, _is_blank)):
+        while any(
+            int(fields[19]) >= start and pid not in (owner, os.getpid()) and is_starting(pid, fields, place)
+            for pid in _pids()
+            if (fields := _stat(pid))
+        ):
+            if time.monotonic() > begin + seconds:
+                break
+            time.sleep(0.005)
+
+
+def _is_copy(pid: int, fields: list[str], place: int) -> bool:
+    return int(fields[47]) == place != 0
+
+
+def _is_blank(pid: int, fields: list[str], place: int) -> bool:
+    if int(fields[6]) & _KERNEL_THREAD:
+        return False
+    with suppress(OSError):
+        return not (_PROC / str(pid) / "environ").read_bytes() and bool(_stat(pid))
+    return False
+
+
 def inside(namespaces: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
     """Processes with a thread in a network namespace, by the namespace's identity."""
     found: dict[tuple[int, int], list[int]] = {identity: [] for identity in namespaces}
@@ -86,7 +146,8 @@ def end(
     ended: dict[int, str] = {}
     begin = time.monotonic()
     while True:
-        found = {pid: name_of(pid) for pid in find()}
+        # Twice, for one that was started, by another that has ended, behind the back of the first look.
+        found = {pid: name_of(pid) for pid in find() or find()}
         if not found:
             return ended, {}
         now = time.monotonic()

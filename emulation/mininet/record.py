@@ -42,6 +42,7 @@ class _Noted:
     token: str
     pid: int
     started: int
+    memory: int
     boot: str
     namespaces: tuple[str, ...]
     files: tuple[Path, ...]
@@ -77,7 +78,8 @@ class RunRecord:
         need_root("a run with network namespaces")
         run, token = _free_id(root), secrets.token_hex(16)
         pid = os.getpid()
-        line = {"id": run, "token": token, "pid": pid, "started": processes.started(pid), "boot": _boot()}
+        line = {"id": run, "token": token, "pid": pid, "boot": _boot()}
+        line |= {"started": processes.started(pid), "memory": processes.memory(pid)}
         # The folder gets its name when the record is in it. Until then its name tells whose it is.
         record = cls(run, token, _unfinished(root, run))
         record._note(what="run", **line)
@@ -209,6 +211,8 @@ def _end_owner(noted: _Noted, removed: list[str], left: list[str]) -> None:
 
 def _end_processes(noted: _Noted, removed: list[str], left: list[str]) -> None:
     ours = processes.ancestors()
+    if noted.boot == _boot():  # a living owner's copies are its own affair: what it starts, it waits for
+        processes.settle(noted.pid, noted.started, 0 if noted.living else noted.memory)
     ended, stayed = processes.end(
         lambda: processes.carrying(noted.token) - ours, lambda pid: processes.carries(pid, noted.token)
     )
@@ -344,6 +348,7 @@ def _read(folder: Path) -> _Noted | None:
         first["token"],
         first["pid"],
         first["started"],
+        first.get("memory", 0),
         first["boot"],
         tuple(line["name"] for line in lines if line["what"] == "namespace"),
         tuple(Path(line["path"]) for line in lines if line["what"] == "file"),

@@ -275,6 +275,33 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 
 # -- killed at any moment
 
+_DIES_STARTING = """
+import os, sys, time
+from pathlib import Path
+from emulation.mininet.record import RunRecord
+record = RunRecord.create(Path(sys.argv[1]))
+if not os.fork():
+    time.sleep(0.3)
+    os.execve("/bin/sleep", ["sleep", "1000"], record.environment())
+print(record.token, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_killed_between_a_processs_birth_and_its_program(root: Path) -> None:
+    """Nothing of the process tells then whose it is, but it will live."""
+    command = [sys.executable, "-c", _DIES_STARTING, str(root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        token = owner.stdout.readline().strip()
+        owner.wait()
+        assert not processes.carrying(token)
+        (cleaned,) = clean(root=root)
+        assert [text for text in cleaned.removed if "(sleep)" in text]
+        time.sleep(0.5)
+        assert not processes.carrying(token)
+
+
 
 def start_builder(root: Path, file: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.emulation.mininet.builder", str(root), str(file)]
