@@ -302,7 +302,6 @@ def test_killed_between_a_processs_birth_and_its_program(root: Path) -> None:
         assert not processes.carrying(token)
 
 
-
 def start_builder(root: Path, file: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.emulation.mininet.builder", str(root), str(file)]
     builder = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
