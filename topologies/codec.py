@@ -36,6 +36,8 @@ class _Node(_Strict):
     address: int
     coordinates: tuple[int, ...]
     ports: tuple[_Port, ...]
+    tier: int = Field(default=0, ge=0)
+    lanes: int | None = Field(default=None, ge=1)
 
 
 class _End(_Strict):
@@ -50,7 +52,7 @@ class _Link(_Strict):
     lanes: int
     rate_bps: int
     delay_ps: int
-    dimension: int
+    dimension: int | None
 
 
 class _OpticalSwitch(_Strict):

@@ -34,7 +34,7 @@ class NodeKind(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port and its lanes; `dimension` is None on the host port."""
+    """A port and its lanes; `dimension` is None on the host port and where a link leads to another tier."""
 
     number: int
     name: str
@@ -45,7 +45,11 @@ class Port:
 @final
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`."""
+    """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
+
+    `tier` is its height: 0 for whoever sends and receives, more for switches, the higher the farther from
+    them. `lanes` is how many UB lanes it has; None: as many as `Fabric.host_lanes`.
+    """
 
     name: str
     index: int
@@ -54,6 +58,8 @@ class Node:
     address: int
     coordinates: tuple[int, ...]
     ports: tuple[Port, ...]
+    tier: int = 0
+    lanes: int | None = None
 
     @property
     def device_id(self) -> int:
@@ -73,7 +79,10 @@ class End:
 @final
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation."""
+    """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation.
+
+    It joins two nodes of one tier that differ in `dimension` alone, or two of different tiers (None).
+    """
 
     name: str
     a: End
@@ -81,7 +90,7 @@ class Link:
     lanes: int
     rate_bps: int
     delay_ps: int
-    dimension: int
+    dimension: int | None
 
     def far(self, node: str) -> End:
         """The end that is not on `node`."""
