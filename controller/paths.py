@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simple paths of a fabric in one fixed order: fewest hops first, then by egress ports."""
 
-from collections.abc import Iterator, Set
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Set
 from itertools import pairwise
-from typing import final
+from typing import TypeVar, cast, final
 
 from controller.plan import Path
 from topologies import Fabric
 
 __all__ = ["PathFinder", "distance", "hops_of"]
+
+T = TypeVar("T")
 
 
 def hops_of(path: Path) -> Iterator[tuple[str, str]]:
@@ -17,9 +20,26 @@ def hops_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def distance(fabric: Fabric, source: str, destination: str) -> int:
-    """Coordinates in which two nodes differ: no path has fewer hops, as a link is a step in one dimension."""
-    a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
-    return sum(one != other for one, other in zip(a, b, strict=True))
+    """Hops of the shortest path between two nodes while nothing has failed; without one, more than any has."""
+    return _distances(fabric, destination).get(source, len(fabric.nodes))
+
+
+def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
+    return fabric.once(("distances", destination), lambda: _searched(fabric, destination))
+
+
+def _searched(fabric: Fabric, destination: str) -> Mapping[str, int]:
+    neighbours = fabric.once("neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes})
+    found = {destination: 0}
+    waiting = deque([destination])
+    while waiting:
+        node = waiting.popleft()
+        after = found[node] + 1
+        for far in neighbours[node]:
+            if far not in found:
+                found[far] = after
+                waiting.append(far)
+    return found
 
 
 @final
@@ -27,26 +47,39 @@ class PathFinder:
     """Paths over the links of a fabric that have not failed."""
 
     def __init__(self, fabric: Fabric, failed: Set[str] = frozenset()) -> None:
-        for name in failed:
-            fabric.link(name)
         self.fabric = fabric
-        self._neighbours: dict[str, dict[str, None]] = {
-            node.name: {
-                far: None
-                for far in fabric.neighbours(node.name)
-                if fabric.link_between(node.name, far).name not in failed
-            }
-            for node in fabric.nodes
-        }
+        self.failed = frozenset(failed)
+        self._cut: dict[str, set[str]] = {}
+        for name in failed:
+            link = fabric.link(name)
+            for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+                if fabric.link_between(near, far) is link:  # of parallel links, routes use the first
+                    self._cut.setdefault(near, set()).add(far)
+        self._near: dict[str, dict[str, None]] = {}
+        self._tables: dict[str, object] = {}
+
+    def neighbours(self, node: str) -> Mapping[str, None]:
+        """Nodes at the other ends of a node's links that have not failed, in the order of its ports."""
+        found = self._near.get(node)
+        if found is None:
+            cut = self._cut.get(node, ())
+            found = {far: None for far in self.fabric.neighbours(node) if far not in cut}
+            self._near[node] = found
+        return found
 
     def joined(self, node: str, neighbour: str) -> bool:
         """Whether a link that has not failed joins two nodes."""
-        return neighbour in self._neighbours[node]
+        return neighbour in self.neighbours(node)
+
+    def tables(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
+        """What `make(self, node)` returned when it was first asked for."""
+        if node not in self._tables:
+            self._tables[node] = make(self, node)
+        return cast(T, self._tables[node])
 
     def alive(self, path: Path) -> bool:
         """Whether no link of a path has failed."""
-        neighbours = self._neighbours
-        return all(far in neighbours[near] for near, far in hops_of(path))
+        return not self._cut or all(far in self.neighbours(near) for near, far in hops_of(path))
 
     def between(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
         """All simple paths of up to `max_hops` hops."""
@@ -55,21 +88,30 @@ class PathFinder:
             found += self.exactly(source, destination, hops)
         return found
 
-    def exactly(self, source: str, destination: str, hops: int) -> list[Path]:
-        """All simple paths of that many hops."""
+    def exactly(
+        self, source: str, destination: str, hops: int, through: Callable[[str], bool] | None = None
+    ) -> list[Path]:
+        """All simple paths of that many hops; only by way of nodes that `through` takes, if it is given."""
         if hops < 1 or source == destination:
             return []
-        return list(self._extend((source,), destination, hops))
+        bound = _distances(self.fabric, destination)
+        if bound.get(source, hops + 1) > hops:
+            return []
+        return list(self._extend((source,), destination, hops, bound, through))
 
-    def _extend(self, path: Path, destination: str, left: int) -> Iterator[Path]:
-        last = path[-1]
+    def _extend(
+        self,
+        path: Path,
+        destination: str,
+        left: int,
+        bound: Mapping[str, int],
+        through: Callable[[str], bool] | None,
+    ) -> Iterator[Path]:
+        near = self.neighbours(path[-1])
         if left == 1:
-            if destination in self._neighbours[last]:
+            if destination in near:
                 yield (*path, destination)
             return
-        # One hop before the last the look-up above is cheaper than the bound.
-        if left > 2 and distance(self.fabric, last, destination) > left:
-            return
-        for far in self._neighbours[last]:
-            if far != destination and far not in path:
-                yield from self._extend((*path, far), destination, left - 1)
+        for far in near:
+            if bound.get(far, left) < left and far != destination and far not in path and (not through or through(far)):
+                yield from self._extend((*path, far), destination, left - 1, bound, through)

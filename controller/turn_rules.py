@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which turns a frame may take and on which virtual lane (VL) it leaves (UB-Mesh, TFC).
 
-The paper leaves out the details of its turn and VL rules; these are this project's own. A hop goes up when
-its coordinate grows, down when it falls. Dimensions come in groups that a route visits in their order; VLs
-start afresh in each group. Inside a group one of three things counts against the VLs:
+The paper leaves out the details of its turn and VL rules; these are this project's own. Every hop is of a
+group, and the groups of a route rise: it moves in the mesh of its tier, climbs to the switches, climbs
+among them, moves in the mesh that they form, and comes down the same way (docs/deadlock.md). VLs start afresh
+in each group. A hop goes up when its coordinate or its tier grows, down when it falls. Inside a group one of
+three things counts against the VLs:
 
     valley  a down hop followed directly by an up hop: a path of up to three hops has at most one
     step    every hop after the first: with a group a dimension, dimension order and detours
     free    nothing: no protection at all, the negative control
 
 With `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up from node p
-being the sum of p's coordinates and of a hop down the largest sum twice, plus one, minus it: so no cycle
-can close.
+being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus one, minus
+it: so no cycle can close. Steps count in meshes only; between tiers valleys do.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, final
@@ -21,7 +24,7 @@ from typing import NamedTuple, final
 from controller.errors import PlanError
 from controller.paths import hops_of
 from controller.plan import CPU_PORT, Entry, Exact, Path
-from topologies import HOST_PORT, Fabric
+from topologies import HOST_PORT, Fabric, Node, NodeKind
 
 __all__ = [
     "CLASS_VLS",
@@ -42,8 +45,17 @@ CLASS_VLS = 2
 # The VL on which each class enters the fabric.
 ENTRY_VLS = (0, 2)
 
-# Mesh groups that the tables' 3 bits can name beside 0, the host.
+# Groups that the tables' 3 bits can name beside 0, the host.
 _MAX_GROUPS = 7
+
+# Kinds of nodes by height. Switches of one kind that are joined across tiers form a level of their own.
+_LEVELS = {NodeKind.NPU: 0, NodeKind.SPARE: 0, NodeKind.CPU: 0, NodeKind.LRS: 1, NodeKind.HRS: 2}
+
+# What a hop does, in the order of a route: ascending, at each level, then descending.
+_AMONG, _MESH, _LEAVE = 1, 2, 3
+
+Stage = tuple[bool, int, int, int]
+"""(descends, level or minus it, what, which mesh group of dimensions): sorts in the order of a route."""
 
 
 class Direction(NamedTuple):
@@ -67,16 +79,23 @@ class Turn(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules of one fabric: groups of dimensions in the order of a route, VLs used of a class, what counts."""
+    """Rules of one fabric: mesh groups of dimensions, VLs used of a class, what counts, all in route order.
+
+    `stages` are the kinds of hops of the fabric and the number of the group of each, from 1; `meshes` are
+    the numbers of those that move within a mesh.
+    """
 
     name: str
     groups: tuple[tuple[int, ...], ...]
     vls: int
     turn: Turn
+    stages: dict[Stage, int]
+    meshes: frozenset[int]
 
-    def group(self, dimension: int) -> int:
-        """Number of a dimension's group, from 1."""
-        return next(number for number, group in enumerate(self.groups, 1) if dimension in group)
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the groups that the fabric has."""
+        return tuple(sorted(set(self.stages.values())))
 
     def next_vl(self, came: Direction, leaves: Direction, vl: int) -> int | None:
         """VL on which a frame leaves, or None for a turn that is not allowed."""
@@ -85,7 +104,8 @@ class RuleSet:
         base = vl - vl % CLASS_VLS
         if leaves.group != came.group:
             return base if leaves.group > came.group else None
-        counts = self.turn is Turn.STEP or (leaves.up and not came.up)
+        valley = leaves.up and not came.up
+        counts = valley or (self.turn is Turn.STEP and leaves.group in self.meshes)
         leaving = vl + counts
         return leaving if leaving < base + self.vls else None
 
@@ -129,30 +149,83 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     if name not in known:
         raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(rule_names())}")
     groups, vls, turn = known[name]
-    if len(groups) > _MAX_GROUPS:
+    stages = _numbered(_stages(fabric, groups))
+    if len(set(stages.values())) > _MAX_GROUPS:
         raise PlanError(
-            f"rules {name}: {len(groups)} groups of dimensions, and the tables name {_MAX_GROUPS}",
-            remedy="use fewer dimensions",
+            f"rules {name}: {len(set(stages.values()))} groups of hops, and the tables name {_MAX_GROUPS}",
+            remedy="use fewer dimensions or rules T2-G",
         )
-    return RuleSet(name, groups, vls, turn)
+    meshes = frozenset(number for stage, number in stages.items() if stage[2] == _MESH)
+    return RuleSet(name, groups, vls, turn, stages, meshes)
 
 
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     """The way of the hop from one node to a neighbour."""
     dimension = fabric.link_between(near, far).dimension
-    goes_up = fabric.node(far).coordinates[dimension] > fabric.node(near).coordinates[dimension]
-    return Direction(rules.group(dimension), goes_up)
+    a, b = fabric.node(near), fabric.node(far)
+    goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
+    return Direction(rules.stages[_stage(a, b, dimension, rules.groups)], goes_up)
+
+
+def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
+    """Kinds of hops that the fabric has; its circuits, made or not, are as its links."""
+    found: set[Stage] = set()
+    seen: set[tuple[NodeKind, int, NodeKind, int, int | None]] = set()
+    for link in fabric.links:
+        a, b = fabric.node(link.a.node), fabric.node(link.b.node)
+        shape = (a.kind, a.tier, b.kind, b.tier, link.dimension)
+        if shape not in seen:
+            seen.add(shape)
+            found |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
+    return found or {_mesh(0, number) for number in range(len(groups))}
+
+
+def _stage(near: Node, far: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
+    level = _LEVELS[near.kind]
+    if dimension is not None:
+        return _mesh(level, next(number for number, group in enumerate(groups) if dimension in group))
+    what = _AMONG if _LEVELS[far.kind] == level else _LEAVE
+    if far.tier > near.tier:
+        return (False, level, what, 0)
+    return (True, -level, what, 0)
+
+
+def _mesh(level: int, number: int) -> Stage:
+    return (False, level, _MESH, number)
+
+
+def _numbered(stages: set[Stage]) -> dict[Stage, int]:
+    """Numbers from 1 in route order. The last climb and the first descent share one: their turn is the top."""
+    numbers: dict[Stage, int] = {}
+    number = 0
+    before: Stage | None = None
+    for stage in sorted(stages):
+        top = before is not None and stage[0] and not before[0] and before[2] != _MESH
+        number += not top
+        numbers[stage] = number
+        before = stage
+    return numbers
 
 
 def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]:
-    """Entries of the tables arrival and departure of one node, and of vl_turn, which is the same on all."""
-    entries = [_arrive(port, HOST) for port in (HOST_PORT, CPU_PORT)]
+    """Entries of the tables arrival, departure and vl_turn of one node."""
+    local = HOST_PORT, CPU_PORT
+    arrivals = {fabric.port_to(node, far): direction(rules, fabric, far, node) for far in fabric.neighbours(node)}
+    leaving = {fabric.port_to(node, far): direction(rules, fabric, node, far) for far in fabric.neighbours(node)}
+    entries = [_arrive(port, HOST) for port in local]
     entries.append(_depart(HOST_PORT, HOST))
-    for far in fabric.neighbours(node):
-        port = fabric.port_to(node, far)
-        entries.append(_arrive(port, direction(rules, fabric, far, node)))
-        entries.append(_depart(port, direction(rules, fabric, node, far)))
-    return (*entries, *_vl_turn(rules))
+    for port, came in arrivals.items():
+        entries.append(_arrive(port, came))
+        entries.append(_depart(port, leaving[port]))
+    return (*entries, *_vl_turn(rules, _ways(rules, arrivals.values()), _ways(rules, leaving.values())))
+
+
+def _ways(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
+    """Directions of a node's hops, in order; of its mesh groups both, which all members then have alike."""
+    meshes = rules.meshes
+    found = set(seen)
+    found |= {Direction(way.group, up) for way in found if way.group in meshes for up in (False, True)}
+    return [HOST, *sorted(found)]
 
 
 def _arrive(port: int, way: Direction) -> Entry:
@@ -163,11 +236,10 @@ def _depart(port: int, way: Direction) -> Entry:
     return Entry("departure", (("port", Exact(port)),), "depart", (("group", way.group), ("up", int(way.up))))
 
 
-def _vl_turn(rules: RuleSet) -> list[Entry]:
-    ways = [Direction(number, up) for number in range(1, len(rules.groups) + 1) for up in (False, True)]
+def _vl_turn(rules: RuleSet, arrivals: list[Direction], departures: list[Direction]) -> list[Entry]:
     entries: list[Entry] = []
-    for came in (HOST, *ways):
-        for leaves in (HOST, *ways):
+    for came in arrivals:
+        for leaves in departures:
             for entry_vl in ENTRY_VLS:
                 # A source names no VL, so a frame from a node's own side is on the first of its class.
                 last = entry_vl + (1 if came == HOST else rules.vls)

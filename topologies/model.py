@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as data: nodes with ports, and links between ports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import final
+from typing import TypeVar, cast, final
 
 import networkx as nx
 
@@ -13,6 +13,8 @@ from topologies.address import AddressPlan
 from topologies.errors import TopologyError
 
 __all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
+
+T = TypeVar("T")
 
 # The port that leads to a node's own side: its compute, not another node.
 HOST_PORT = 0
@@ -145,6 +147,7 @@ class Fabric:
     _link_at: dict[tuple[str, int], Link] = field(init=False, repr=False, compare=False)
     _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
     _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
+    _kept: dict[Hashable, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
@@ -159,6 +162,7 @@ class Fabric:
         object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})
         object.__setattr__(self, "_link_at", link_at)
         object.__setattr__(self, "_ports", by_port)
+        object.__setattr__(self, "_kept", {})
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
@@ -215,6 +219,12 @@ class Fabric:
         """Nodes one link away, in the order of the ports that lead to them."""
         self.node(node)
         return tuple(self._ports[node])
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` returned when this was first asked with that key: for what follows from the fabric alone."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])
 
     def graph(self) -> nx.Graph:
         """A new undirected graph: node names, and edges that carry `link`, the link's name."""

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies below a switch: the address prefixes to which it leads by descending alone.
+
+Structured addresses follow physical place (UB-Mesh, structured addressing), so the endpoints below a switch are
+a few whole segments. They are found here from the fabric itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from topologies import Fabric
+
+__all__ = ["Below", "Prefix", "below", "classes", "field_ends", "parts"]
+
+
+class Prefix(NamedTuple):
+    """The leading `length` bits of an address; those after it are 0 in `value`."""
+
+    value: int
+    length: int
+
+    def holds(self, address: int, bits: int) -> bool:
+        """Whether an address of that many bits begins so."""
+        return (address ^ self.value) >> (bits - self.length) == 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Segments below one node, and in how many hops of descent; an endpoint is below itself."""
+
+    hops: Mapping[Prefix, int]
+
+    def hops_to(self, address: int, bits: int) -> int | None:
+        """Hops of descent to an address, None when it is not below."""
+        return self.hops_to_all(Prefix(address, bits), bits)
+
+    def hops_to_all(self, segment: Prefix, bits: int) -> int | None:
+        """Hops of descent to a segment all of which is below, None when it is not."""
+        for length in {prefix.length for prefix in self.hops}:
+            if length <= segment.length:
+                value = segment.value >> (bits - length) << (bits - length)
+                if (found := self.hops.get(Prefix(value, length))) is not None:
+                    return found
+        return None
+
+
+def below(fabric: Fabric) -> Mapping[str, Below]:
+    """By node; computed once a fabric."""
+    return fabric.once("below", lambda: _below(fabric))
+
+
+def classes(fabric: Fabric) -> tuple[int, ...]:
+    """Values of the first address field that endpoints have, ascending."""
+    first = fabric.address_plan.fields[0].name
+    shift = fabric.address_plan.shift(first)
+    return fabric.once("classes", lambda: tuple(sorted({n.address >> shift for n in fabric.nodes if not n.tier})))
+
+
+def field_ends(fabric: Fabric) -> list[int]:
+    """The bit, counted from the left, before which each address field ends, the widest place first."""
+    plan = fabric.address_plan
+    return [plan.bits - plan.shift(part.name) for part in plan.fields]
+
+
+def parts(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
+    """The segments of that length that endpoints have in a segment, ascending; `length` is one of the field ends."""
+    members = fabric.once("members", lambda: _members(fabric, field_ends(fabric)))
+    found = [segment]
+    while found and found[0].length < length:
+        found = [part for one in found for part in members[one]]
+    return sorted(found)
+
+
+def _below(fabric: Fabric) -> dict[str, Below]:
+    plan, ends = fabric.address_plan, field_ends(fabric)
+    whole = fabric.once("members", lambda: _members(fabric, ends))
+    found: dict[str, Below] = {}
+    for node in sorted(fabric.nodes, key=lambda node: node.tier):
+        if not node.tier:
+            found[node.name] = Below({Prefix(node.address, plan.bits): 0})
+            continue
+        hops: dict[Prefix, int] = {}
+        for far in fabric.neighbours(node.name):
+            if fabric.node(far).tier < node.tier:
+                for prefix, more in found[far].hops.items():
+                    hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
+        found[node.name] = Below(_merged(hops, ends, whole))
+    return found
+
+
+def _members(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:
+    """The segments one field longer that endpoints have in each segment."""
+    members: dict[Prefix, set[Prefix]] = {}
+    bits = fabric.address_plan.bits
+    for node in fabric.nodes:
+        if not node.tier:
+            inner = Prefix(node.address, bits)
+            for length in reversed(ends[:-1]):
+                outer = Prefix(node.address >> (bits - length) << (bits - length), length)
+                members.setdefault(outer, set()).add(inner)
+                inner = outer
+    return {outer: frozenset(inner) for outer, inner in members.items()}
+
+
+def _merged(
+    hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
+) -> dict[Prefix, int]:
+    """Segments of which all that endpoints have is below, at one distance, in place of their parts.
+
+    None becomes as wide as a whole class: the default is for what is not below.
+    """
+    bits = ends[-1]
+    for outer_length, inner_length in reversed(list(zip(ends[:-1], ends[1:], strict=True))):
+        if outer_length <= ends[0]:
+            break
+        outers = {
+            Prefix(prefix.value >> (bits - outer_length) << (bits - outer_length), outer_length)
+            for prefix in hops
+            if prefix.length == inner_length
+        }
+        for outer in outers:
+            parts = whole[outer]
+            if all(part in hops for part in parts) and len({hops[part] for part in parts}) == 1:
+                hops[outer] = hops[next(iter(parts))]
+                for part in parts:
+                    del hops[part]
+    return hops
