@@ -4,23 +4,28 @@
 A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import gcd
 from typing import final, get_args
 
 from controller.errors import PlanError
 from controller.paths import PathFinder, distance, hops_of
 from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
-from controller.source_route import pack
+from controller.source_route import MAX_INSTRUCTIONS, pack
 from controller.turn_rules import RuleSet
-from topologies import Fabric
+from topologies import Fabric, NodeKind
 
 __all__ = ["STRATEGIES", "Router", "all_path_entries", "deal"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
-# Hops up to which every path is a candidate; a longer one is taken only when there is no other.
+# Hops up to which every path is a candidate; a longer one is taken only when there is no other, or when the
+# strategy asks for it.
 _SPREAD_HOPS = 2
 _MAX_HOPS = 3
+
+# Taken only when nothing lower joins two nodes, or to borrow what they have to spare.
+_TOP = NodeKind.HRS
 
 
 @final
@@ -33,27 +38,66 @@ class Router:
         self.finder = finder
         self.rules = rules
         self.strategy = strategy
+        nodes = finder.fabric.nodes
+        self._switches = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
+        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.kind is _TOP))
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Paths a source may plan with; `shortest`: the one path. None alive: an empty list.
+        """Paths a source may plan with; none alive: an empty list.
 
-        `all-path`: all of up to two hops, or else those of fewest hops.
+        Within a mesh, `shortest` has one path and the others all of up to two hops, or else those of fewest
+        hops. By way of switches all have the paths of fewest hops; `detour` adds those that a third member
+        of the switches' mesh makes one hop longer, `borrow` adds to these the ones by the highest switches.
         """
         found = self.fewest_hops(source, destination)
-        if self.strategy == "shortest" or not found:
+        if not found:
+            return found
+        if self._by_switches(found[0]):
+            return found + self._longer(found[0])
+        if self.strategy == "shortest":
             return found[:1]
         for hops in range(len(found[0]), _SPREAD_HOPS + 1):
             found += self._legal(source, destination, hops)
         return found
 
     def fewest_hops(self, source: str, destination: str) -> list[Path]:
-        """The allowed paths of fewest hops: at most three, or the distance where nodes are farther apart."""
+        """The allowed paths of fewest hops: up to three, or one more than if nothing had failed."""
         nearest = distance(self.finder.fabric, source, destination)
-        for hops in range(nearest, max(nearest, _MAX_HOPS) + 1):
-            found = self._legal(source, destination, hops)
-            if found:
-                return found
+        most = max(nearest + 1, _MAX_HOPS)
+        for through in (self._not_top, None) if self._top else (None,):
+            for hops in range(nearest, most + 1):
+                found = self._legal(source, destination, hops, through)
+                if found:
+                    return found
         return []
+
+    def _longer(self, shortest: Path) -> list[Path]:
+        """What `detour` and `borrow` add to the shortest paths by way of switches."""
+        source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
+        found: list[Path] = []
+        if self.strategy in ("detour", "borrow"):
+            paths = self._legal(source, destination, hops + 1, self._detours)
+            found += [path for path in paths if self._mesh_hops(path) > self._mesh_hops(shortest)]
+        if self.strategy == "borrow":
+            for more in (hops, hops + 1):
+                paths = self._legal(source, destination, more, self._switches.__contains__)
+                top = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]
+                if top:
+                    return found + top
+        return found
+
+    def _mesh_hops(self, path: Path) -> int:
+        fabric = self.finder.fabric
+        return sum(fabric.link_between(*hop).dimension is not None for hop in hops_of(path))
+
+    def _by_switches(self, path: Path) -> bool:
+        return len(path) > _SPREAD_HOPS + 1 and path[1] in self._switches
+
+    def _not_top(self, node: str) -> bool:
+        return node not in self._top
+
+    def _detours(self, node: str) -> bool:
+        return node in self._switches and node not in self._top
 
     def reroute(self, planned: Sequence[Path]) -> tuple[Path | None, ...]:
         """The buckets of one destination with dead paths replaced, the others as they are.
@@ -65,23 +109,28 @@ class Router:
         routes: list[Path | None] = list(planned)
         if dead:
             spare = self.fewest_hops(planned[0][0], planned[0][-1])
-            if self.strategy == "shortest":
+            if self.strategy == "shortest" and spare and not self._by_switches(spare[0]):
                 spare = spare[:1]
             for turn, bucket in enumerate(dead):
                 routes[bucket] = spare[turn % len(spare)] if spare else None
         return tuple(routes)
 
-    def _legal(self, source: str, destination: str, hops: int) -> list[Path]:
+    def _legal(
+        self, source: str, destination: str, hops: int, through: Callable[[str], bool] | None = None
+    ) -> list[Path]:
         fabric = self.finder.fabric
-        found = self.finder.exactly(source, destination, hops)
+        found = self.finder.exactly(source, destination, hops, through)
         return [path for path in found if self.rules.vls_of(fabric, path) is not None]
 
 
-def deal(paths: Sequence[Path], weights: Sequence[float]) -> tuple[Path, ...]:
+def deal(paths: Sequence[Path], weights: Sequence[float], turn: int = 0) -> tuple[Path, ...]:
     """16 buckets in proportion to the weights, by largest remainder.
 
-    The buckets of a path are spread over the range, so a sender that counts through them sends evenly.
+    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. Of
+    more than 16 paths of equal weight some have no bucket: which, follows from `turn`, so that pairs with
+    other turns use others.
     """
+    order = _strewn(len(paths), turn)
     total = sum(weights)
     if total <= 0 or min(weights) < 0:
         raise PlanError(
@@ -90,11 +139,19 @@ def deal(paths: Sequence[Path], weights: Sequence[float]) -> tuple[Path, ...]:
     quotas = [BUCKETS * weight / total for weight in weights]
     counts = [int(quota) for quota in quotas]
     # Rounded, so that quotas which differ only by floating-point noise are ties and the earlier path wins.
-    by_remainder = sorted(range(len(paths)), key=lambda at: (round(counts[at] - quotas[at], 9), at))
+    by_remainder = sorted(range(len(paths)), key=lambda at: (round(counts[at] - quotas[at], 9), order[at]))
     for at in by_remainder[: BUCKETS - sum(counts)]:
         counts[at] += 1
     slots = sorted(((turn + 0.5) / count, at) for at, count in enumerate(counts) for turn in range(count))
     return tuple(paths[at] for _, at in slots)
+
+
+def _strewn(count: int, turn: int) -> Sequence[int]:
+    """The place of each of `count` paths in the order in which they are taken: neighbours far apart."""
+    if count <= BUCKETS:
+        return range(count)
+    step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)
+    return [(at - turn) * step % count for at in range(count)]
 
 
 def all_path_entries(
@@ -114,7 +171,20 @@ def all_path_entries(
                     f"{node}: path {' '.join(path)} is no way to {destination}", remedy="fix the routes"
                 )
             if path not in params:
-                bitmap, instr = pack([fabric.port_to(near, far) for near, far in hops_of(path)])
+                bitmap, instr = pack(_steered(fabric, path))
                 params[path] = ("bitmap", bitmap), ("instr", instr)
             entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
     return tuple(entries)
+
+
+def _steered(fabric: Fabric, path: Path) -> list[int]:
+    """Egress ports of the hops that need an instruction; what comes after, always a descent, the tables know."""
+    ports = [fabric.port_to(near, far) for near, far in hops_of(path)]
+    for near, far in list(hops_of(path))[MAX_INSTRUCTIONS:]:
+        if fabric.node(far).tier >= fabric.node(near).tier:
+            raise PlanError(
+                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops, and after them a frame "
+                f"must be on its way down at {near}",
+                remedy="take a shorter path",
+            )
+    return ports[:MAX_INSTRUCTIONS]

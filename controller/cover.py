@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lies below a switch: the address prefixes to which it leads by descending alone.
 
-Structured addresses follow physical place (UB-Mesh, structured addressing), so the endpoints below a switch are
-a few whole segments. They are found here from the fabric itself.
+Structured addresses follow physical place (UB-Mesh, structured addressing), so the endpoints below a switch
+are a few whole segments. They are found here from the fabric itself.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, final
 
 from topologies import Fabric
 
-__all__ = ["Below", "Prefix", "below", "classes", "field_ends", "parts"]
+__all__ = ["Below", "Prefix", "below", "classes", "extremes", "field_ends", "parts"]
 
 
 class Prefix(NamedTuple):
@@ -55,7 +56,8 @@ def classes(fabric: Fabric) -> tuple[int, ...]:
     """Values of the first address field that endpoints have, ascending."""
     first = fabric.address_plan.fields[0].name
     shift = fabric.address_plan.shift(first)
-    return fabric.once("classes", lambda: tuple(sorted({n.address >> shift for n in fabric.nodes if not n.tier})))
+    ends = [node for node in fabric.nodes if not node.tier]
+    return fabric.once("classes", lambda: tuple(sorted({node.address >> shift for node in ends})))
 
 
 def field_ends(fabric: Fabric) -> list[int]:
@@ -64,8 +66,17 @@ def field_ends(fabric: Fabric) -> list[int]:
     return [plan.bits - plan.shift(part.name) for part in plan.fields]
 
 
+def extremes(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
+    """The first and the last endpoint of a segment."""
+    members = fabric.once("members", lambda: _members(fabric, field_ends(fabric)))
+    first = last = segment
+    while first.length < fabric.address_plan.bits:
+        first, last = min(members[first]), max(members[last])
+    return first, last
+
+
 def parts(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
-    """The segments of that length that endpoints have in a segment, ascending; `length` is one of the field ends."""
+    """The segments of that length, one of the field ends, that endpoints have in a segment; ascending."""
     members = fabric.once("members", lambda: _members(fabric, field_ends(fabric)))
     found = [segment]
     while found and found[0].length < length:
@@ -112,7 +123,7 @@ def _merged(
     None becomes as wide as a whole class: the default is for what is not below.
     """
     bits = ends[-1]
-    for outer_length, inner_length in reversed(list(zip(ends[:-1], ends[1:], strict=True))):
+    for outer_length, inner_length in reversed(list(pairwise(ends))):
         if outer_length <= ends[0]:
             break
         outers = {

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from controller.cover import Prefix, below, classes, field_ends, parts
+from controller.cover import Prefix, below, classes, extremes, field_ends, parts
 from controller.paths import PathFinder
 from controller.plan import Entry, Exact, Lpm, Path
 from controller.source_route import MAX_HOPS
@@ -123,7 +123,7 @@ def _itself(fabric: Fabric, here: Node) -> Segment:
 
 
 def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
-    """An array of ports a dimension in which the node has links, for each of the addresses that `places` begin.
+    """An array of ports a dimension in which the node has links, for each of the addresses `places`.
 
     A node's own value leads to its own side. Above the first dimension no frame asks for it: a destination
     that shares it also shares a longer prefix.
@@ -189,18 +189,20 @@ def _down(finder: PathFinder, here: Node) -> list[Segment]:
             choices[part] = best, [far for far, count in hops.items() if count == best]
         return choices[part]
 
+    def whole(part: Prefix) -> bool:
+        """Whether one neighbour leads to all of a segment, and none to an end of it in fewer hops."""
+        hops, nearest = choice(part)
+        return bool(nearest) and all(choice(one)[0] == hops for one in extremes(fabric, part))
+
     def split(segment: Prefix) -> list[Segment]:
         for length in (end for end in ends if end >= segment.length):
             inner = parts(fabric, segment, length)
-            finer = ends[min(ends.index(length) + 1, len(ends) - 1)]
-            if length < bits and not all(
-                choice(part)[1] and all(choice(one)[0] == choice(part)[0] for one in parts(fabric, part, finer))
-                for part in inner
-            ):
+            if length < bits and not all(whole(part) for part in inner):
                 continue
             width = length - segment.length
             if width > _MAX_ARRAY_BITS:  # too long an array: one a field
-                return [one for part in parts(fabric, segment, _next(ends, segment.length)) for one in split(part)]
+                fields = parts(fabric, segment, _next(ends, segment.length))
+                return [one for part in fields for one in split(part)]
             shift = bits - length
             array: list[str | None] = [None] * (1 << width)
             for part in inner:

@@ -20,7 +20,7 @@ def hops_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def distance(fabric: Fabric, source: str, destination: str) -> int:
-    """Hops of the shortest path between two nodes while nothing has failed; without one, more than any has."""
+    """Hops of the shortest path between two nodes while nothing has failed; with none, as many as nodes."""
     return _distances(fabric, destination).get(source, len(fabric.nodes))
 
 
@@ -113,5 +113,10 @@ class PathFinder:
                 yield (*path, destination)
             return
         for far in near:
-            if bound.get(far, left) < left and far != destination and far not in path and (not through or through(far)):
+            if (
+                bound.get(far, left) < left
+                and far != destination
+                and far not in path
+                and (not through or through(far))
+            ):
                 yield from self._extend((*path, far), destination, left - 1, bound, through)

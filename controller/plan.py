@@ -2,7 +2,7 @@
 """A plan: what every switch's tables shall hold, as values that know neither P4Runtime nor a testbed."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 from topologies import Fabric
@@ -31,8 +31,8 @@ CPU_PORT = 510
 # Names of the nodes a frame visits, source and destination included.
 Path = tuple[str, ...]
 
-# How routes are chosen: one path a destination, or all of them in shares.
-Strategy = Literal["all-path", "shortest"]
+# How routes are chosen: docs/ub-mesh.md.
+Strategy = Literal["all-path", "shortest", "detour", "borrow"]
 
 
 @final
@@ -103,8 +103,8 @@ class Entry:
 class Plan:
     """Entries for every switch of a fabric, and the routes they were made from.
 
-    `routes` gives 16 paths a (source, destination), one a bucket. `watchers` gives, for every link, the
-    sources to tell when it fails. `failed` links carry no route.
+    `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
+    every link, the sources to tell when it fails. `failed` links carry no route.
     """
 
     fabric: Fabric
@@ -114,3 +114,14 @@ class Plan:
     routes: Mapping[tuple[str, str], tuple[Path, ...]]
     entries: Mapping[str, tuple[Entry, ...]]
     watchers: Mapping[str, tuple[str, ...]]
+    _from: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_source: dict[str, dict[str, tuple[Path, ...]]] = {}
+        for (source, destination), paths in self.routes.items():
+            by_source.setdefault(source, {})[destination] = paths
+        object.__setattr__(self, "_from", by_source)
+
+    def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
+        """The routes of one source by destination."""
+        return self._from.get(source, {})

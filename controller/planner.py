@@ -2,6 +2,7 @@
 """The whole plan of a fabric: routes, entries for every switch, and whom to tell when a link fails."""
 
 from collections.abc import Iterable, Mapping, Set
+from itertools import permutations
 
 from controller import deadlock
 from controller.all_path import Router, all_path_entries, deal
@@ -15,33 +16,34 @@ from topologies import Fabric
 
 __all__ = ["check_routes", "make_plan"]
 
+# Paths for which shares are still solved for; a program of more takes minutes.
+_MAX_SHARED_PATHS = 50_000
+
 
 def make_plan(
     fabric: Fabric,
     *,
     strategy: Strategy = "all-path",
     demand: Demand | None = None,
+    peers: Iterable[Pair] | None = None,
     failed: Set[str] = frozenset(),
     rules: str = "T2-G",
     check: bool = True,
 ) -> Plan:
     """A plan that avoids the `failed` links, by name.
 
+    Planned for are `peers`, both ways, or all pairs of endpoints; the tables reach the others, too.
     `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
-    busiest link is least busy; pairs without demand then use their paths of fewest hops. DeadlockError when
+    busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
+    goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. DeadlockError when
     the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
     finder = PathFinder(fabric, failed)
     turns = rule_set(rules, fabric)
     router = Router(finder, turns, strategy)
-    names = [node.name for node in fabric.nodes]
-    candidates = {
-        (source, destination): router.candidates(source, destination)
-        for source in names
-        for destination in names
-        if source != destination
-    }
+    pairs = _both_ways(fabric, peers)
+    candidates = {pair: router.candidates(*pair) for pair in pairs}
     for (source, destination), paths in candidates.items():
         if not paths:
             raise PlanError(
@@ -57,24 +59,45 @@ def make_plan(
         rules=rules,
         failed=frozenset(failed),
         routes=routes,
-        entries=_entries(finder, turns, names, routes),
+        entries=_entries(finder, turns, routes),
         watchers=_watchers(fabric, candidates),
     )
 
 
+def _both_ways(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
+    """Pairs to plan for, in the order of the fabric's nodes."""
+    if peers is None:
+        ends = [node.name for node in fabric.nodes if not node.tier]
+        return list(permutations(ends, 2))
+    index = {node.name: node.index for node in fabric.nodes}
+    pairs = {pair for source, destination in peers for pair in ((source, destination), (destination, source))}
+    for source, destination in pairs:
+        if fabric.node(source).tier or fabric.node(destination).tier or source == destination:
+            raise PlanError(
+                f"a route from {source} to {destination}", remedy="plan between two different endpoints"
+            )
+    return sorted(pairs, key=lambda pair: (index[pair[0]], index[pair[1]]))
+
+
 def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> None:
-    """Raises DeadlockError when these routes together with those of the tables could deadlock."""
-    names = [node.name for node in finder.fabric.nodes]
+    """Raises DeadlockError when these routes together with those of the tables could deadlock.
+
+    Where no turns that the rules permit close a circle, no routes do.
+    """
+    fabric = finder.fabric
+    if fabric.once(
+        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted(fabric, rules))
+    ):
+        return
+    ends = [node.name for node in fabric.nodes if not node.tier]
     tables = (
-        _forwarded(rules, finder.fabric, table_path(finder, source, destination))
-        for source in names
-        for destination in names
-        if source != destination
+        _forwarded(rules, fabric, table_path(finder, source, destination))
+        for source, destination in permutations(ends, 2)
     )
     paths = dict.fromkeys([*routes, *tables])
     deadlock.check(
-        deadlock.dependencies(finder.fabric, paths, rules),
-        what=f"routes of {finder.fabric.name} under rules {rules.name}",
+        deadlock.dependencies(fabric, paths, rules),
+        what=f"routes of {fabric.name} under rules {rules.name}",
     )
 
 
@@ -88,32 +111,38 @@ def _forwarded(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
 def _routes(
     fabric: Fabric, candidates: Mapping[Pair, list[Path]], demand: Demand | None
 ) -> dict[Pair, tuple[Path, ...]]:
-    shares = {} if demand is None else least_utilisation(fabric, checked(fabric, demand), candidates)
+    wanted = {} if demand is None else checked(fabric, demand)
+    solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
+    shares = least_utilisation(fabric, wanted, candidates) if solvable else {}
     routes: dict[Pair, tuple[Path, ...]] = {}
     for pair, paths in candidates.items():
+        turn = fabric.node(pair[0]).index + fabric.node(pair[1]).index
         if len(paths) == 1:
             routes[pair] = (paths[0],) * BUCKETS
         elif pair in shares:
-            routes[pair] = deal(paths, shares[pair])
+            routes[pair] = deal(paths, shares[pair], turn)
         elif demand is None:
-            routes[pair] = deal(paths, by_rate(fabric, paths))
+            routes[pair] = deal(paths, by_rate(fabric, paths), turn)
         else:
             fewest = [path for path in paths if len(path) == len(paths[0])]
-            routes[pair] = deal(fewest, [1.0] * len(fewest))
+            routes[pair] = deal(fewest, [1.0] * len(fewest), turn)
     return routes
 
 
 def _entries(
-    finder: PathFinder, rules: RuleSet, names: list[str], routes: Mapping[Pair, tuple[Path, ...]]
+    finder: PathFinder, rules: RuleSet, routes: Mapping[Pair, tuple[Path, ...]]
 ) -> dict[str, tuple[Entry, ...]]:
     fabric = finder.fabric
+    by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
+    for (source, destination), paths in routes.items():
+        by_source[source][destination] = paths
     return {
         node: (
             *turn_entries(rules, fabric, node),
             *linear_entries(finder, node),
-            *all_path_entries(fabric, node, {far: routes[node, far] for far in names if far != node}),
+            *all_path_entries(fabric, node, planned),
         )
-        for node in names
+        for node, planned in by_source.items()
     }
 
 

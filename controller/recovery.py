@@ -11,6 +11,7 @@ In direct mode a source hears of the links of its candidates only (`Plan.watcher
 failure; a source that failures have driven onto a path beyond its candidates hears of no further one there.
 """
 
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, final, get_args
 
@@ -21,14 +22,16 @@ from controller.linear import linear_entries
 from controller.paths import PathFinder, hops_of
 from controller.plan import Entry, Path, Plan
 from controller.turn_rules import rule_set
-from topologies import Link
+from topologies import Fabric, Link
 
-__all__ = ["Mode", "NodeController", "Notice", "Outgoing", "Reaction"]
+__all__ = ["Finders", "Mode", "NodeController", "Notice", "Outgoing", "Reaction"]
 
 Mode = Literal["direct", "flooding"]
 
 # Sequence numbers have 16 bits and wrap: a number is newer than those of the half circle before it.
 _SEQUENCES = 1 << 16
+
+_FINDERS = 64
 
 
 @final
@@ -69,10 +72,30 @@ class Reaction:
 
 
 @final
-class NodeController:
-    """The part of the controller that runs beside one switch of a plan."""
+class Finders:
+    """Path finders by what has failed, for the nodes of one fabric: most know of the same failures."""
 
-    def __init__(self, plan: Plan, node: str, mode: Mode = "direct") -> None:
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._last: dict[frozenset[str], PathFinder] = {}
+
+    def without(self, failed: Set[str]) -> PathFinder:
+        """A finder over the links that have not failed."""
+        key = frozenset(failed)
+        if key not in self._last:
+            if len(self._last) >= _FINDERS:
+                self._last.clear()
+            self._last[key] = PathFinder(self._fabric, key)
+        return self._last[key]
+
+
+@final
+class NodeController:
+    """The part of the controller that runs beside one switch. Those of a fabric may share `finders`."""
+
+    def __init__(
+        self, plan: Plan, node: str, mode: Mode = "direct", finders: "Finders | None" = None
+    ) -> None:
         if mode not in get_args(Mode):
             raise PlanError(f"no notification mode {mode!r}", remedy=f"there are {', '.join(get_args(Mode))}")
         self.node = node
@@ -84,7 +107,9 @@ class NodeController:
         self._down = set(plan.failed)
         self._sequence: dict[str, int] = {}
         self._told: dict[str, int] = {}
-        self._destinations = _destinations_by_link(plan, node)
+        self._finders = finders or Finders(plan.fabric)
+        self._planned = plan.routes_from(node)
+        self._by_link: Mapping[str, Sequence[str]] | None = None
         self._replaced: dict[str, tuple[Path | None, ...]] = {}
         self._linear = tuple(entry for entry in plan.entries[node] if entry.table == "linear")
 
@@ -95,7 +120,7 @@ class NodeController:
 
     def routes(self, destination: str) -> tuple[Path | None, ...]:
         """The paths of the 16 buckets towards a destination as they are now; None where there is none."""
-        return self._replaced.get(destination) or self._plan.routes[self.node, destination]
+        return self._replaced.get(destination) or self._planned[destination]
 
     def on_port(self, port: int, up: bool) -> Reaction:
         """The carrier of one of this node's own ports came or went."""
@@ -139,12 +164,12 @@ class NodeController:
         """Takes note of a link's new state; updates for every destination that it concerns."""
         (self._down.discard if up else self._down.add)(link.name)
         fabric = self._plan.fabric
-        finder = PathFinder(fabric, self._down)
+        finder = self._finders.without(self._down)
         router = Router(finder, self._rules, self._plan.strategy)
-        concerned = dict.fromkeys([*self._destinations.get(link.name, ()), *self._replaced])
+        concerned = dict.fromkeys([*self._destinations(link.name), *self._replaced])
         before = {far: self.routes(far) for far in concerned}
         for far in concerned:
-            planned = self._plan.routes[self.node, far]
+            planned = self._planned[far]
             routes = router.reroute(planned)
             if routes == planned:
                 self._replaced.pop(far, None)
@@ -156,6 +181,17 @@ class NodeController:
         new: tuple[Entry, ...] = (*linear, *all_path_entries(fabric, self.node, after))
         self._linear = linear
         return diff(old, new)
+
+    def _destinations(self, link: str) -> Sequence[str]:
+        """The destinations to which this node's planned paths use a link."""
+        if self._by_link is None:  # most nodes of a large fabric never hear of a failure
+            found: dict[str, dict[str, None]] = {}
+            for far, paths in self._planned.items():
+                for path in dict.fromkeys(paths):
+                    for hop in hops_of(path):
+                        found.setdefault(self._plan.fabric.link_between(*hop).name, {})[far] = None
+            self._by_link = {name: tuple(destinations) for name, destinations in found.items()}
+        return self._by_link.get(link, ())
 
     def _to_watchers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
         watchers = self._plan.watchers[link.name]
@@ -181,18 +217,6 @@ class NodeController:
 
     def _cna(self, node: str) -> int:
         return self._plan.fabric.node(node).address
-
-
-def _destinations_by_link(plan: Plan, node: str) -> dict[str, list[str]]:
-    """For every link the destinations to which this node's planned paths use it."""
-    found: dict[str, dict[str, None]] = {}
-    for far in plan.fabric.nodes:
-        if far.name == node:
-            continue
-        for path in dict.fromkeys(plan.routes[node, far.name]):
-            for hop in hops_of(path):
-                found.setdefault(plan.fabric.link_between(*hop).name, {})[far.name] = None
-    return {link: list(destinations) for link, destinations in found.items()}
 
 
 def _newer(sequence: int, known: int) -> bool:

@@ -195,7 +195,7 @@ def _mesh(level: int, number: int) -> Stage:
 
 
 def _numbered(stages: set[Stage]) -> dict[Stage, int]:
-    """Numbers from 1 in route order. The last climb and the first descent share one: their turn is the top."""
+    """Numbers from 1 in route order. The last climb and the first descent share one: between is the top."""
     numbers: dict[Stage, int] = {}
     number = 0
     before: Stage | None = None
@@ -210,8 +210,12 @@ def _numbered(stages: set[Stage]) -> dict[Stage, int]:
 def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]:
     """Entries of the tables arrival, departure and vl_turn of one node."""
     local = HOST_PORT, CPU_PORT
-    arrivals = {fabric.port_to(node, far): direction(rules, fabric, far, node) for far in fabric.neighbours(node)}
-    leaving = {fabric.port_to(node, far): direction(rules, fabric, node, far) for far in fabric.neighbours(node)}
+    arrivals = {
+        fabric.port_to(node, far): direction(rules, fabric, far, node) for far in fabric.neighbours(node)
+    }
+    leaving = {
+        fabric.port_to(node, far): direction(rules, fabric, node, far) for far in fabric.neighbours(node)
+    }
     entries = [_arrive(port, HOST) for port in local]
     entries.append(_depart(HOST_PORT, HOST))
     for port, came in arrivals.items():

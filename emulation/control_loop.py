@@ -16,6 +16,7 @@ from scapy.packet import Packet
 from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
 from controller.hello import Hello, HelloAnswer, HelloSessions
 from controller.p4runtime import P4RuntimeClient
+from controller.recovery import Finders
 from emulation.testbed import Testbed
 from emulation.traffic.frames import LPH, NTH, LinkNotice, mac
 
@@ -142,8 +143,9 @@ class ControlLoop:
         self._detect_ps = detect_ps
         self._processing_ps = processing_ps
         self._fabric = plan.fabric
+        finders = Finders(plan.fabric)
         self._controllers: Mapping[str, NodeController] = {
-            node.name: NodeController(plan, node.name, mode) for node in plan.fabric.nodes
+            node.name: NodeController(plan, node.name, mode, finders) for node in plan.fabric.nodes
         }
         self._cna = {node.name: node.address for node in plan.fabric.nodes}
         self._told: set[str] = set()

@@ -221,7 +221,7 @@ class Fabric:
         return tuple(self._ports[node])
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returned when this was first asked with that key: for what follows from the fabric alone."""
+        """What `make` returned when this key was first asked for: for what follows from the fabric alone."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast(T, self._kept[key])
