@@ -178,13 +178,13 @@ def all_path_entries(
 
 
 def _steered(fabric: Fabric, path: Path) -> list[int]:
-    """Egress ports of the hops that need an instruction; what comes after, always a descent, the tables know."""
+    """Egress ports of the hops that need an instruction; the tables know those after, which all descend."""
     ports = [fabric.port_to(near, far) for near, far in hops_of(path)]
     for near, far in list(hops_of(path))[MAX_INSTRUCTIONS:]:
         if fabric.node(far).tier >= fabric.node(near).tier:
             raise PlanError(
-                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops, and after them a frame "
-                f"must be on its way down at {near}",
+                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops, and {near} is "
+                f"no descent after them",
                 remedy="take a shorter path",
             )
     return ports[:MAX_INSTRUCTIONS]
