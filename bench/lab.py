@@ -86,16 +86,16 @@ def _scenario(fabric: str) -> tuple[Scenario, Document]:
 def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
     ready = prepare(*_scenario(fabric))[0]
     collective = ready.variant.collective
-    addresses = [node.address for node in ready.fabric.nodes]
+    addresses = [ready.fabric.node(name).address for name in ready.members]
     agents = {
-        node.name: Agent(
+        name: Agent(
             rank,
             ready.sliced,
             make_data(rank, collective.elements, collective.dtype, SEED),
             addresses,
             parameters=ready.transport,
         )
-        for rank, node in enumerate(ready.fabric.nodes)
+        for rank, name in enumerate(ready.members)
     }
     testbed = RealTime(kind).make(ready, ready.bound_ps, SEED)
     free = available_mib()

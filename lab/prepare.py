@@ -24,7 +24,7 @@ from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.loader import relocated
 from lab.scenario import ELEMENT_BYTES, Collective, Fault, Scenario, Transport, Variant
-from topologies import Fabric, RailyardError
+from topologies import Fabric, NodeKind, RailyardError
 from topologies.catalog import build
 
 __all__ = ["Prepared", "prepare"]
@@ -35,7 +35,7 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One variant with all that its run needs; ranks of the schedule are node indices.
+    """One variant with all that its run needs; rank r of the schedule is the NPU `members[r]`.
 
     `faults` are those of the variant, found in the fabric, in the order of their times.
     """
@@ -46,6 +46,7 @@ class Prepared:
     plan: Plan
     transport: TransportParameters
     bound_ps: int
+    members: tuple[str, ...]
     faults: tuple[faults.Fault, ...] = ()
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
@@ -63,6 +64,7 @@ def prepare(
     """
     with_line = _Lines(document)
     fabric = with_line(("topology",), lambda: build(scenario.topology.name, **scenario.topology.parameters()))
+    members = tuple(node.name for node in fabric.nodes if node.kind is NodeKind.NPU)
     plans: dict[object, Plan] = {}
     prepared = []
     for index, variant in enumerate(scenario.variants):
@@ -71,14 +73,16 @@ def prepare(
         schedule = with_line((*at, "collective"), lambda chosen=variant.collective: _schedule(fabric, chosen))
         sliced = slice_schedule(schedule, variant.collective.payload_bytes // ELEMENT_BYTES)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
-        same = (variant.routing.strategy, variant.routing.rules, variant.collective)
+        routing = variant.routing
+        same = (routing.strategy, routing.rules, routing.peers, variant.collective)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
-                (*at, "routing"), lambda chosen=variant, traffic=schedule: _plan(fabric, chosen, traffic)
+                (*at, "routing"),
+                lambda chosen=variant, traffic=schedule: _plan(fabric, members, chosen, traffic),
             )
         bound = _bound_ps(fabric, variant)
-        prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound, struck))
+        prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound, members, struck))
     return tuple(prepared)
 
 
@@ -138,13 +142,14 @@ def _schedule(fabric: Fabric, collective: Collective) -> Schedule:
     return allreduce_halves(fabric.dims, collective.elements)
 
 
-def _plan(fabric: Fabric, variant: Variant, schedule: Schedule) -> Plan:
-    names = [node.name for node in fabric.nodes]
+def _plan(fabric: Fabric, members: tuple[str, ...], variant: Variant, schedule: Schedule) -> Plan:
+    wanted = demand(schedule, members, ELEMENT_BYTES)
     return make_plan(
         fabric,
         strategy=variant.routing.strategy,
         rules=variant.routing.rules,
-        demand=demand(schedule, names, ELEMENT_BYTES),
+        demand=wanted,
+        peers=wanted if variant.routing.peers == "job" else None,
     )
 
 

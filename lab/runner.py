@@ -117,7 +117,7 @@ def _observe(
     with booted(testbed, ready.plan, installing) as up:
         watch.lap("boot")
         control = _control(ready, up)
-        inputs = [_data(ready, rank, seed) for rank in range(len(ready.fabric.nodes))]
+        inputs = [_data(ready, rank, seed) for rank in range(len(ready.members))]
         _attach(ready, testbed, inputs)
         Faults(testbed).schedule(ready.faults)
         for link, folder in captures.items():
@@ -159,9 +159,9 @@ def _data(ready: Prepared, rank: int, seed: int) -> Array:
 
 
 def _attach(ready: Prepared, testbed: Testbed, inputs: Sequence[Array]) -> None:
-    addresses = [node.address for node in ready.fabric.nodes]
-    for rank, (node, data) in enumerate(zip(ready.fabric.nodes, inputs, strict=True)):
-        testbed.attach(node.name, Agent(rank, ready.sliced, data, addresses, parameters=ready.transport))
+    addresses = [ready.fabric.node(name).address for name in ready.members]
+    for rank, (name, data) in enumerate(zip(ready.members, inputs, strict=True)):
+        testbed.attach(name, Agent(rank, ready.sliced, data, addresses, parameters=ready.transport))
 
 
 def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
@@ -214,7 +214,7 @@ def _seen(
     ready: Prepared, up: Booted, inputs: Sequence[Array], control: ControlLoop, bin_ps: int
 ) -> Observation:
     testbed = up.testbed
-    ends = [testbed.outcome(node.name) for node in ready.fabric.nodes]
+    ends = [testbed.outcome(name) for name in ready.members]
     comparison = compare([end.result for end in ends], inputs, ready.sliced)
     given_up = next((str(end.failed) for end in ends if end.failed), "")
     done = control.seen

@@ -65,6 +65,13 @@ class Topology(Model):
     lanes: Annotated[int, Field(ge=1)] | None = None
     lane_rate_gbps: Positive | None = None
     delay_ns: NotNegative | None = None
+    planes: Annotated[int, Field(ge=1)] | None = None
+    spares: Annotated[int, Field(ge=0)] | None = None
+    cpus: Annotated[int, Field(ge=0)] | None = None
+    hrs_per_lrs: Annotated[int, Field(ge=0)] | None = None
+    uplink_lanes: Annotated[int, Field(ge=1)] | None = None
+    rack_delay_ns: NotNegative | None = None
+    hrs_delay_ns: NotNegative | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments of the generator, in its units."""
@@ -73,6 +80,13 @@ class Topology(Model):
             "lanes": self.lanes,
             "lane_rate_bps": _scaled(self.lane_rate_gbps, 10**9),
             "delay_ps": _scaled(self.delay_ns, 1000),
+            "planes": self.planes,
+            "spares": self.spares,
+            "cpus": self.cpus,
+            "hrs_per_lrs": self.hrs_per_lrs,
+            "uplink_lanes": self.uplink_lanes,
+            "rack_delay_ps": _scaled(self.rack_delay_ns, 1000),
+            "hrs_delay_ps": _scaled(self.hrs_delay_ns, 1000),
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -95,9 +109,12 @@ class Collective(Model):
 
 @final
 class Routing(Model):
-    strategy: Literal["all-path", "shortest"] = "all-path"
+    """`peers` says for which pairs paths are planned: all, or those that the job's collective joins."""
+
+    strategy: Literal["all-path", "shortest", "detour", "borrow"] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"
+    peers: Literal["all", "job"] = "all"
 
 
 @final

@@ -113,7 +113,7 @@ class RealTime:
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
     """Real seconds for one of the scenario, to two digits, from the frames of a run and what each costs."""
-    names = [node.name for node in ready.fabric.nodes]
+    names = ready.members
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
     frames, passes = 0, 0.0
     for transfer in ready.sliced.schedule.transfers:
