@@ -4,16 +4,19 @@
 A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import final, get_args
 
+import networkx as nx
+
 from controller.errors import PlanError
-from controller.paths import PathFinder, distance, hops_of
+from controller.paths import PathFinder, distance, hops_of, steps
 from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
 from controller.source_route import MAX_INSTRUCTIONS, pack
+from controller.switch_paths import SwitchPaths
 from controller.turn_rules import RuleSet
-from topologies import Fabric, NodeKind
+from topologies import Fabric
 
 __all__ = ["STRATEGIES", "Router", "all_path_entries", "deal"]
 
@@ -23,9 +26,6 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 # strategy asks for it.
 _SPREAD_HOPS = 2
 _MAX_HOPS = 3
-
-# Taken only when nothing lower joins two nodes, or to borrow what they have to spare.
-_TOP = NodeKind.HRS
 
 
 @final
@@ -38,9 +38,7 @@ class Router:
         self.finder = finder
         self.rules = rules
         self.strategy = strategy
-        nodes = finder.fabric.nodes
-        self._switches = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
-        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.kind is _TOP))
+        self._by_switches = SwitchPaths(finder, rules)
 
     def candidates(self, source: str, destination: str) -> list[Path]:
         """Paths a source may plan with; none alive: an empty list.
@@ -52,8 +50,10 @@ class Router:
         found = self.fewest_hops(source, destination)
         if not found:
             return found
-        if self._by_switches(found[0]):
-            return found + self._longer(found[0])
+        if not self._in_one_mesh(source, destination):
+            if self.strategy in ("detour", "borrow"):
+                found += self._by_switches.longer(found[0], borrow=self.strategy == "borrow")
+            return found
         if self.strategy == "shortest":
             return found[:1]
         for hops in range(len(found[0]), _SPREAD_HOPS + 1):
@@ -62,42 +62,25 @@ class Router:
 
     def fewest_hops(self, source: str, destination: str) -> list[Path]:
         """The allowed paths of fewest hops: up to three, or one more than if nothing had failed."""
-        nearest = distance(self.finder.fabric, source, destination)
-        most = max(nearest + 1, _MAX_HOPS)
-        for through in (self._not_top, None) if self._top else (None,):
-            for hops in range(nearest, most + 1):
-                found = self._legal(source, destination, hops, through)
-                if found:
-                    return found
+        fabric = self.finder.fabric
+        if self._in_one_mesh(source, destination):
+            nearest = steps(fabric, source, destination)
+        else:
+            found = self._by_switches.fewest_hops(source, destination)
+            if found:
+                return found
+            nearest = distance(fabric, source, destination)
+        for hops in range(nearest, max(nearest + 1, _MAX_HOPS) + 1):
+            found = self._legal(source, destination, hops)
+            if found:
+                return found
         return []
 
-    def _longer(self, shortest: Path) -> list[Path]:
-        """What `detour` and `borrow` add to the shortest paths by way of switches."""
-        source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
-        found: list[Path] = []
-        if self.strategy in ("detour", "borrow"):
-            paths = self._legal(source, destination, hops + 1, self._detours)
-            found += [path for path in paths if self._mesh_hops(path) > self._mesh_hops(shortest)]
-        if self.strategy == "borrow":
-            for more in (hops, hops + 1):
-                paths = self._legal(source, destination, more, self._switches.__contains__)
-                top = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]
-                if top:
-                    return found + top
-        return found
-
-    def _mesh_hops(self, path: Path) -> int:
+    def _in_one_mesh(self, source: str, destination: str) -> bool:
+        """Whether links between endpoints alone join two of them."""
         fabric = self.finder.fabric
-        return sum(fabric.link_between(*hop).dimension is not None for hop in hops_of(path))
-
-    def _by_switches(self, path: Path) -> bool:
-        return len(path) > _SPREAD_HOPS + 1 and path[1] in self._switches
-
-    def _not_top(self, node: str) -> bool:
-        return node not in self._top
-
-    def _detours(self, node: str) -> bool:
-        return node in self._switches and node not in self._top
+        meshes = fabric.once("meshes", lambda: _meshes(fabric))
+        return meshes.get(source, source) == meshes.get(destination, destination)
 
     def reroute(self, planned: Sequence[Path]) -> tuple[Path | None, ...]:
         """The buckets of one destination with dead paths replaced, the others as they are.
@@ -109,18 +92,27 @@ class Router:
         routes: list[Path | None] = list(planned)
         if dead:
             spare = self.fewest_hops(planned[0][0], planned[0][-1])
-            if self.strategy == "shortest" and spare and not self._by_switches(spare[0]):
+            if self.strategy == "shortest" and self._in_one_mesh(planned[0][0], planned[0][-1]):
                 spare = spare[:1]
             for turn, bucket in enumerate(dead):
                 routes[bucket] = spare[turn % len(spare)] if spare else None
         return tuple(routes)
 
-    def _legal(
-        self, source: str, destination: str, hops: int, through: Callable[[str], bool] | None = None
-    ) -> list[Path]:
+    def _legal(self, source: str, destination: str, hops: int) -> list[Path]:
         fabric = self.finder.fabric
-        found = self.finder.exactly(source, destination, hops, through)
+        found = self.finder.exactly(source, destination, hops)
         return [path for path in found if self.rules.vls_of(fabric, path) is not None]
+
+
+def _meshes(fabric: Fabric) -> dict[str, int]:
+    """A number for each set of endpoints that links between them join, by endpoint."""
+    graph = nx.Graph()
+    ends = {node.name for node in fabric.nodes if not node.tier}
+    graph.add_nodes_from(ends)
+    joins = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
+    graph.add_edges_from(pair for pair in joins if pair[0] in ends)
+    parts = nx.connected_components(graph)
+    return {name: number for number, part in enumerate(parts) for name in part}
 
 
 def deal(paths: Sequence[Path], weights: Sequence[float], turn: int = 0) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from typing import TypeVar, cast, final
 from controller.plan import Path
 from topologies import Fabric
 
-__all__ = ["PathFinder", "distance", "hops_of"]
+__all__ = ["PathFinder", "distance", "hops_of", "steps"]
 
 T = TypeVar("T")
 
@@ -22,6 +22,12 @@ def hops_of(path: Path) -> Iterator[tuple[str, str]]:
 def distance(fabric: Fabric, source: str, destination: str) -> int:
     """Hops of the shortest path between two nodes while nothing has failed; with none, as many as nodes."""
     return _distances(fabric, destination).get(source, len(fabric.nodes))
+
+
+def steps(fabric: Fabric, source: str, destination: str) -> int:
+    """Coordinates in which two nodes differ: in a mesh no path has fewer hops."""
+    a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
+    return sum(one != other for one, other in zip(a, b, strict=True))
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
@@ -88,35 +94,20 @@ class PathFinder:
             found += self.exactly(source, destination, hops)
         return found
 
-    def exactly(
-        self, source: str, destination: str, hops: int, through: Callable[[str], bool] | None = None
-    ) -> list[Path]:
-        """All simple paths of that many hops; only by way of nodes that `through` takes, if it is given."""
+    def exactly(self, source: str, destination: str, hops: int) -> list[Path]:
+        """All simple paths of that many hops."""
         if hops < 1 or source == destination:
             return []
-        bound = _distances(self.fabric, destination)
-        if bound.get(source, hops + 1) > hops:
-            return []
-        return list(self._extend((source,), destination, hops, bound, through))
+        # For two hops the search from the destination costs more than it saves.
+        bound = _distances(self.fabric, destination) if hops > 2 else {}
+        return list(self._extend((source,), destination, hops, bound))
 
-    def _extend(
-        self,
-        path: Path,
-        destination: str,
-        left: int,
-        bound: Mapping[str, int],
-        through: Callable[[str], bool] | None,
-    ) -> Iterator[Path]:
+    def _extend(self, path: Path, destination: str, left: int, bound: Mapping[str, int]) -> Iterator[Path]:
         near = self.neighbours(path[-1])
         if left == 1:
             if destination in near:
                 yield (*path, destination)
             return
         for far in near:
-            if (
-                bound.get(far, left) < left
-                and far != destination
-                and far not in path
-                and (not through or through(far))
-            ):
-                yield from self._extend((*path, far), destination, left - 1, bound, through)
+            if far != destination and far not in path and bound.get(far, 0) < left:
+                yield from self._extend((*path, far), destination, left - 1, bound)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole plan of a fabric: routes, entries for every switch, and whom to tell when a link fails."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import permutations
+from typing import final
 
 from controller import deadlock
 from controller.all_path import Router, all_path_entries, deal
@@ -60,7 +61,7 @@ def make_plan(
         failed=frozenset(failed),
         routes=routes,
         entries=_entries(finder, turns, routes),
-        watchers=_watchers(fabric, candidates),
+        watchers=_Watchers(fabric, candidates),
     )
 
 
@@ -146,20 +147,36 @@ def _entries(
     }
 
 
-def _watchers(fabric: Fabric, candidates: Mapping[Pair, list[Path]]) -> dict[str, tuple[str, ...]]:
+@final
+class _Watchers(Mapping[str, tuple[str, ...]]):
     """For every link the sources that have a candidate path over it, in the order of the fabric's nodes.
 
     Candidates, not routes: a source that has moved to another of its candidates must learn when that fails
-    too.
+    too. Found when first asked for: on a large fabric most plans never are.
     """
-    link_of = {
-        (near, far): link.name
-        for link in fabric.links
-        for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node))
-    }
-    watching: dict[str, dict[str, None]] = {link.name: {} for link in fabric.links}
-    for (source, _), paths in candidates.items():
-        for path in paths:
-            for hop in hops_of(path):
-                watching[link_of[hop]][source] = None
-    return {link: tuple(sources) for link, sources in watching.items()}
+
+    def __init__(self, fabric: Fabric, candidates: Mapping[Pair, list[Path]]) -> None:
+        self._fabric = fabric
+        self._candidates = candidates
+        self._found: dict[str, tuple[str, ...]] | None = None
+
+    def __getitem__(self, link: str) -> tuple[str, ...]:
+        return self._all()[link]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._fabric.links)
+
+    def _all(self) -> dict[str, tuple[str, ...]]:
+        if self._found is None:
+            links = self._fabric.links
+            link_of = {(link.a.node, link.b.node): link.name for link in links}
+            link_of |= {(link.b.node, link.a.node): link.name for link in links}
+            watching: dict[str, dict[str, None]] = {link.name: {} for link in links}
+            for (source, _), paths in self._candidates.items():
+                for hop in dict.fromkeys(hop for path in paths for hop in hops_of(path)):
+                    watching[link_of[hop]][source] = None
+            self._found = {link: tuple(sources) for link, sources in watching.items()}
+        return self._found

@@ -16,7 +16,7 @@ being the sum of p's coordinates, or its tier, and of a hop down the largest suc
 it: so no cycle can close. Steps count in meshes only; between tiers valleys do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, final
@@ -221,7 +221,9 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
     for port, came in arrivals.items():
         entries.append(_arrive(port, came))
         entries.append(_depart(port, leaving[port]))
-    return (*entries, *_vl_turn(rules, _ways(rules, arrivals.values()), _ways(rules, leaving.values())))
+    ways = tuple(_ways(rules, arrivals.values())), tuple(_ways(rules, leaving.values()))
+    # Nodes of one kind have them alike.
+    return (*entries, *fabric.once(("vl_turn", rules.name, ways), lambda: _vl_turn(rules, *ways)))
 
 
 def _ways(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
@@ -240,7 +242,9 @@ def _depart(port: int, way: Direction) -> Entry:
     return Entry("departure", (("port", Exact(port)),), "depart", (("group", way.group), ("up", int(way.up))))
 
 
-def _vl_turn(rules: RuleSet, arrivals: list[Direction], departures: list[Direction]) -> list[Entry]:
+def _vl_turn(
+    rules: RuleSet, arrivals: Sequence[Direction], departures: Sequence[Direction]
+) -> tuple[Entry, ...]:
     entries: list[Entry] = []
     for came in arrivals:
         for leaves in departures:
@@ -251,7 +255,7 @@ def _vl_turn(rules: RuleSet, arrivals: list[Direction], departures: list[Directi
                     leaving = rules.next_vl(came, leaves, vl)
                     if leaving is not None:
                         entries.append(_turn(came, leaves, vl, leaving))
-    return entries
+    return tuple(entries)
 
 
 def _turn(came: Direction, leaves: Direction, vl: int, leaving: int) -> Entry:
