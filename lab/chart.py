@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts of a report as SVG: what arrived over time, and how long each variant took beside its bound; of
-a run in real time also how much of each limit was used up, and where frames were lost.
+a run in real time also how much of each limit was used up, and where frames were lost; of
+a model its figures beside a paper's.
 
 Text and axes are drawn in `currentColor`, so the page decides; the same data give the same bytes.
 """
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "Compared",
     "Curve",
     "Dropped",
     "Used",
     "bars_svg",
     "colour",
+    "compared_svg",
     "drops_svg",
     "limits_svg",
     "timeline_svg",
@@ -58,6 +61,7 @@ class Bar:
     completion_us: float
     bound_us: float
     doubtful: bool = False
+    stopped: bool = False
 
 
 @final
@@ -78,6 +82,17 @@ class Dropped:
     index: int
     label: str
     frames: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure of ours and a paper's, None where it has none; `fitted`: ours was made to agree."""
+
+    label: str
+    ours: float
+    paper: float | None
+    fitted: bool = False
 
 
 def colour(index: int) -> str:
@@ -142,9 +157,11 @@ def bars_svg(bars: Sequence[Bar]) -> str:
             [bar.bound_us] * 2, [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt"
         )
         text = f"{bar.completion_us:,.2f} µs = {bar.completion_us / bar.bound_us:.2f} x bound"
+        if bar.stopped:
+            text = f"{bar.completion_us:,.2f} µs: deadlock"
         axes.annotate(
             f"{text} ?" if bar.doubtful else text,
-            (bar.completion_us, row),
+            (max(bar.completion_us, bar.bound_us if bar.stopped else 0), row),
             xytext=(6, 0),
             textcoords="offset points",
             va="center",
@@ -215,6 +232,28 @@ def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
     axes.tick_params(axis="y", length=0)
     _legend_below(axes, len(bars), 0.25)
     return _svg(figure, "drops")
+
+
+def compared_svg(rows: Sequence[Compared], unit: str) -> str:
+    """A bar a row for ours, pale where it was fitted, and a mark where the paper has its figure."""
+    figure, axes = _figure(height=0.75 + 0.42 * len(rows))
+    for row, one in enumerate(rows):
+        axes.barh(row, one.ours, height=0.55, color=colour(0), alpha=0.35 if one.fitted else None)
+        text = f"{one.ours:.2f}"
+        if one.paper is not None:
+            axes.plot(
+                [one.paper] * 2, [row - 0.38, row + 0.38], color=INK, linewidth=2.2, solid_capstyle="butt"
+            )
+            text += f", paper {one.paper:.2f}"
+        end = max(one.ours, one.paper or 0.0)
+        axes.annotate(text, (end, row), xytext=(8, 0), textcoords="offset points", va="center", color=INK)
+    axes.set_yticks(range(len(rows)), [one.label for one in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.3 * max(max(one.ours, one.paper or 0.0) for one in rows))
+    axes.set_xlabel(f"{unit}; the mark is the paper's")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return _svg(figure, "compared")
 
 
 def _whole() -> MaxNLocator:

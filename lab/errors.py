@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from topologies.errors import RailyardError
 
-__all__ = ["OutputError", "ScenarioError"]
+__all__ = ["ModelError", "OutputError", "ScenarioError"]
 
 
 class ScenarioError(RailyardError):
@@ -17,3 +17,7 @@ class ScenarioError(RailyardError):
 
 class OutputError(RailyardError):
     """A place for results that cannot be written."""
+
+
+class ModelError(RailyardError):
+    """A closed-form model asked for what it does not cover."""

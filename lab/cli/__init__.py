@@ -13,7 +13,9 @@ from lab.cli.check import check
 from lab.cli.clean import clean
 from lab.cli.craft import craft
 from lab.cli.dissector import dissector
+from lab.cli.experiments import experiments
 from lab.cli.list import list_names
+from lab.cli.model import model
 from lab.cli.run import run
 from lab.cli.screen import complain
 from lab.cli.show import show
@@ -36,6 +38,8 @@ app.command("show")(show)
 app.command("up")(up)
 app.command("list")(list_names)
 app.command("sweep")(sweep)
+app.command("experiments")(experiments)
+app.command("model")(model)
 app.command("craft")(craft)
 app.command("dissector")(dissector)
 

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UB-Mesh's figures that a closed formula gives: counts, cables, cost, availability, linearity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lab.claims import Claim, Finding, Progress
+
+if TYPE_CHECKING:
+    from lab.models.figure import Figure
+
+__all__ = ["CLAIMS"]
+
+
+def _finding(figure: Figure) -> Finding:
+    from lab.models.figure import Kind
+
+    ours = f"{figure.shown(figure.ours)} ({figure.kind})"
+    paper = figure.shown(figure.paper)
+    if figure.judged:
+        verdict = "holds" if figure.holds else "differs"
+        if figure.kind is not Kind.counted or figure.difference:
+            ours = f"{figure.shown(figure.ours)}, {figure.difference_shown} ({figure.kind})"
+        return Finding(figure.name, figure.source, paper, ours, verdict, figure.reason, figure.known)
+    reason = figure.reason
+    if figure.kind is Kind.fitted:
+        reason = f"fitted to this figure, so no evidence for it; {reason}"
+    return Finding(figure.name, figure.source, paper, ours, "not judged", reason)
+
+
+def _run(figures: Callable[[], Sequence[Figure]]) -> Callable[[Progress], Sequence[Finding]]:
+    def run(note: Progress) -> Sequence[Finding]:
+        note("computing", 0.0)
+        return tuple(_finding(figure) for figure in figures())
+
+    return run
+
+
+def _counts() -> Sequence[Figure]:
+    from lab.models.networks import saved_figures
+    from lab.models.structure import count_figures
+
+    return (*count_figures(), *saved_figures())
+
+
+def _run_cables(note: Progress) -> Sequence[Finding]:
+    """Table 2 by the formula, and the formula held against the fabric that the generator makes."""
+    from lab.models.structure import SUPERPOD, cable_figures, fabric_cable_lanes
+    from topologies.ub_mesh import ub_superpod
+
+    note("generating the SuperPod", 0.0)
+    made = fabric_cable_lanes(ub_superpod())
+    same = all(lanes == SUPERPOD.cable_lanes[kind] for kind, lanes in made.items())
+    counted = ", ".join(f"{lanes:,} ({kind})" for kind, lanes in made.items())
+    held = Finding(
+        "lanes of cable of the generated SuperPod",
+        "derived here",
+        "-",
+        f"{counted}: {'as' if same else 'not as'} the formula has it",
+        "holds" if same else "differs",
+        "" if same else f"the formula has {dict(SUPERPOD.cable_lanes)}",
+    )
+    return (*(_finding(figure) for figure in cable_figures()), held)
+
+
+def _cost() -> Sequence[Figure]:
+    from lab.models.cost import capex_figures, efficiency_figures, opex_figures
+
+    return (*capex_figures(), *opex_figures(), *efficiency_figures())
+
+
+def _cost_picture() -> str:
+    from lab.models.picture import ratios_svg
+
+    return ratios_svg(_cost())
+
+
+def _availability() -> Sequence[Figure]:
+    from lab.models.availability import availability_figures, mtbf_figures
+
+    return (*availability_figures(), *mtbf_figures())
+
+
+def _linearity() -> Sequence[Figure]:
+    from lab.models.linearity import linearity_figures
+
+    return linearity_figures()
+
+
+CLAIMS = (
+    Claim("parts", "ub-mesh", "NPUs, lanes and switches; HRS and optics saved", _run(_counts)),
+    Claim("cables", "ub-mesh", "the mix of cables of Table 2", _run_cables),
+    Claim(
+        "cost", "ub-mesh", "CapEx, OpEx and cost-efficiency of Fig. 21", _run(_cost), picture=_cost_picture
+    ),
+    Claim("availability", "ub-mesh", "MTBF and availability of 8,192 NPUs", _run(_availability)),
+    Claim("linearity", "ub-mesh", "performance of an NPU at scale, Fig. 22", _run(_linearity)),
+)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Closed-form models of UB-Mesh: each gives the paper's figure, ours, the difference and the reason.
+
+# figure.py        a figure beside the paper's, and where ours comes from
+# structure.py     a SuperPod's NPUs, lanes, cables and switches, counted
+# networks.py      what UB-Mesh and the networks it is compared with are built of
+# cost.py          CapEx, OpEx, cost-efficiency
+# availability.py  failures a year, MTBF, availability
+# linearity.py     performance of an NPU at scale
+"""
