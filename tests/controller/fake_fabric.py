@@ -92,12 +92,11 @@ class FakeSwitch:
         else:
             self.entries[entry.key] = entry
         if entry.table == "segment":
-            self.segments = [
-                (match, dict(kept.params))
-                for kept in self.table("segment")
-                for _, match in kept.match
-                if isinstance(match, Lpm)
-            ]
+            self.segments = []
+            for kept in self.table("segment"):
+                match = dict(kept.match).get("dcna", Lpm(0, 0))  # left out: any address
+                assert isinstance(match, Lpm)
+                self.segments.append((match, dict(kept.params)))
             return
         key = entry.table, tuple(match.value for _, match in entry.match if isinstance(match, Exact))
         if update.kind == "delete":
