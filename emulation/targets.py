@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, final
 
-import networkx as nx
-
 from topologies import HOST_PORT, End, Fabric, Link, Node, NodeKind, TopologyError
 from topologies.optical import circuit_of
+from topologies.places import boards, planes
 
 __all__ = ["Target", "TargetKind", "Way", "find_target"]
 
@@ -44,8 +43,9 @@ def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str |
 
     A direction is `npu0->npu1`, or, when several links join the two, a link's name and the `source` node. A
     port is `npu0:3`, `npu0:host` the one to its own side. What leads to an optical switch is struck with all
-    circuits that may be made there. A board is the nodes that differ in the first
-    dimension only, counted as nodes are; a plane is the low-radix switches that links among them join.
+    circuits that may be made there. A board is the NPUs that differ in the first dimension only,
+    counted as NPUs are; a plane is the low-radix switches of a rack that links among them join, counted rack
+    by rack.
     """
     if source is not None and kind != "direction":
         raise _missing(fabric, f"{kind} {name} from {source}", "only a direction is from somewhere")
@@ -64,9 +64,9 @@ def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str |
         case "npu":
             return _npu(fabric, word)
         case "board":
-            return _one_of(fabric, kind, name, _boards(fabric))
+            return _one_of(fabric, kind, name, boards(fabric))
         case "plane":
-            return _one_of(fabric, kind, name, _planes(fabric))
+            return _one_of(fabric, kind, name, planes(fabric))
 
 
 def _missing(fabric: Fabric, what: str, remedy: str) -> TopologyError:
@@ -190,18 +190,3 @@ def _one_of(fabric: Fabric, kind: str, number: str | int, groups: Sequence[Seque
     if not isinstance(number, int) or not 0 <= number < len(groups):
         raise _missing(fabric, f"{kind} {number}", f"its {kind}s are 0 to {len(groups) - 1}")
     return _nodes(fabric, f"{kind} {number}", groups[number])
-
-
-def _boards(fabric: Fabric) -> list[list[Node]]:
-    found: dict[tuple[int, ...], list[Node]] = {}
-    for node in fabric.nodes:
-        if node.kind in (NodeKind.NPU, NodeKind.SPARE):
-            found.setdefault(node.coordinates[1:], []).append(node)
-    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
-
-
-def _planes(fabric: Fabric) -> list[list[Node]]:
-    switches = [node.name for node in fabric.nodes if node.kind is NodeKind.LRS]
-    parts = nx.connected_components(fabric.graph().subgraph(switches))
-    planes = [sorted((fabric.node(name) for name in part), key=lambda node: node.index) for part in parts]
-    return sorted(planes, key=lambda plane: plane[0].index)

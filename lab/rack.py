@@ -1,21 +1,33 @@
 """A fabric drawn as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
+With switches, each rack is drawn by itself: its NPUs in a grid, its planes of switches below, HRS on top.
+
 One hue in several strengths reads the same on a light and on a dark page and without colour vision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from math import prod
 
-from topologies import Fabric, Link
+from topologies import Fabric, Link, Node, NodeKind
+from topologies.places import planes, racks
 
-__all__ = ["RACK_STYLE", "rack_svg"]
+__all__ = ["RACK_STYLE", "rack_svg", "too_large"]
 
 STEP = 62.0
 MARGIN = 44.0
 NODE = 11.0
+
+# More would be a picture of some megabytes that shows nothing.
+MAX_LINKS = 6000
+LETTERS = {NodeKind.SPARE: "S", NodeKind.CPU: "C", NodeKind.HRS: "H"}
+
+# So wide that the key has room below.
+MIN_COLUMNS = 8
+# As many switches side by side as a plane has.
+MAX_IN_ROW = 18
 
 RACK_STYLE = """
 .rack path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
@@ -39,13 +51,11 @@ def rack_svg(
 
     `shares` is the busy share of each link, there and back; a share of `full` is drawn at full strength.
     """
-    columns = fabric.dims[0]
-    rows = prod(fabric.dims[1:])
-    place = {
-        node.name: (MARGIN + STEP * (node.index % columns), MARGIN + STEP * (node.index // columns))
-        for node in fabric.nodes
-    }
-    width, height = 2 * MARGIN + STEP * (columns - 1), 2 * MARGIN + STEP * (rows - 1) + 24
+    if words := too_large(fabric):
+        return _words(fabric, words)
+    place = _with_switches(fabric) if any(node.tier for node in fabric.nodes) else _grid(fabric)
+    width = max(x for x, _ in place.values()) + MARGIN
+    height = max(y for _, y in place.values()) + MARGIN + 24
     known = shares or {}
     quiet_first = sorted(fabric.links, key=lambda link: (link.name in cut, max(known.get(link.name, (0, 0)))))
     parts = [
@@ -58,10 +68,94 @@ def rack_svg(
         parts.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="{NODE:g}"><title>{escape(node.name)}</title></circle>'
         )
-        parts.append(f'<text x="{x:g}" y="{y:g}">{node.index}</text>')
+        parts.append(f'<text x="{x:g}" y="{y:g}">{_short(node)}</text>')
     if shares is not None:
         parts += _key(MARGIN - NODE, height - 16, full)
     return "\n".join([*parts, "</svg>"])
+
+
+def too_large(fabric: Fabric) -> str:
+    """Why there is no picture of a fabric; empty when there is one."""
+    if len(fabric.links) <= MAX_LINKS:
+        return ""
+    size = f"{len(fabric.nodes)} nodes and {len(fabric.links)} links"
+    return f"{size} are too many to draw: {MAX_LINKS} links at most"
+
+
+def _words(fabric: Fabric, words: str) -> str:
+    spaces = 'class="rack" xmlns="http://www.w3.org/2000/svg" role="img"'
+    title = escape(fabric.name)
+    parts = [f'<svg {spaces} viewBox="0 0 560 60">', f"<title>{title}, not drawn</title>"]
+    for y, line in ((20, title), (40, words)):
+        parts.append(f'<text class="key" x="12" y="{y}">{line}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
+    columns = fabric.dims[0]
+    return {
+        node.name: (MARGIN + STEP * (node.index % columns), MARGIN + STEP * (node.index // columns))
+        for node in fabric.nodes
+    }
+
+
+def _with_switches(fabric: Fabric) -> dict[str, tuple[float, float]]:
+    """Rack by rack, in the columns and rows in which the racks are; Pods one below the other."""
+    plane_of = {node.name: plane for plane in planes(fabric) for node in plane}
+    rows_of = [_rows(fabric, rack, plane_of) for rack in racks(fabric)]
+    columns = (*fabric.dims, 1, 1)[2]
+    width = STEP * max(fabric.dims[0], MIN_COLUMNS)
+    height = STEP * max(len(rows) for rows in rows_of)
+    place: dict[str, tuple[float, float]] = {}
+    hrs = [node for node in fabric.nodes if node.kind is NodeKind.HRS]
+    top = MARGIN + (1.6 * STEP if hrs else 0)
+    for number, rows in enumerate(rows_of):
+        left, above = number % columns * (width + STEP), number // columns * (height + STEP)
+        for at, row in enumerate(rows):
+            _spread(place, row, MARGIN + left, width, top + above + STEP * at)
+    _spread(place, hrs, MARGIN, columns * (width + STEP) - STEP, MARGIN)
+    return place
+
+
+def _rows(fabric: Fabric, rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[list[Node]]:
+    """NPUs board by board, each plane of switches in two rows, switches that are alone, then the others."""
+    boards: dict[tuple[int, ...], list[Node]] = {}
+    rows: list[list[Node]] = []
+    drawn: set[str] = set()
+    alone: list[Node] = []
+    others: list[Node] = []
+    for node in rack:
+        if node.kind is NodeKind.NPU:
+            boards.setdefault(node.coordinates[1:], []).append(node)
+        elif node.kind is not NodeKind.LRS:
+            others.append(node)
+        elif len(plane_of[node.name]) == 1:
+            alone.append(node)
+        elif node.name not in drawn:
+            plane = plane_of[node.name]
+            low = min(member.tier for member in plane)
+            rows.append([member for member in plane if member.tier == low])
+            rows.append([member for member in plane if member.tier > low])
+            drawn.update(member.name for member in plane)
+    rows += [alone[first : first + MAX_IN_ROW] for first in range(0, len(alone), MAX_IN_ROW)]
+    return [row for row in (*boards.values(), *rows, others) if row]
+
+
+def _spread(
+    place: dict[str, tuple[float, float]], row: Sequence[Node], left: float, width: float, y: float
+) -> None:
+    """A row of nodes in the middle of a width, a step apart, or less when there is less room."""
+    step = min(STEP, width / max(len(row), 1))
+    first = left + (width - STEP) / 2 - step * (len(row) - 1) / 2
+    place.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
+
+
+def _short(node: Node) -> str:
+    """What fits a circle: an NPU's number, else the end of the name, such as n3 of lrs0p1n3."""
+    if node.kind is NodeKind.NPU:
+        return str(node.index)
+    end = re.search(r"[a-z]?\d+$" if node.kind is NodeKind.LRS else r"\d+$", node.name)
+    return (LETTERS.get(node.kind, "") + end[0]) if end else str(node.index)
 
 
 def _arc(
@@ -74,7 +168,9 @@ def _arc(
     (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
     # Long links bulge further, so that none runs through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
-    if link.dimension == 0:
+    if link.dimension is None and y1 != y2:
+        control = ((x1 + x2) / 2, (y1 + y2) / 2)
+    elif y1 == y2:
         control = ((x1 + x2) / 2, y1 - 2 * bulge)
     else:
         control = ((x1 + x2) / 2 + 2 * bulge, (y1 + y2) / 2)

@@ -8,8 +8,10 @@ links between their ends, plus the `AddressPlan` by which the nodes got their ad
 second, times integer picoseconds.
 
     model      the values                        address    addresses cut into fields
-    full_mesh  n-dimensional full mesh           ub_mesh    the UB-Mesh rack
-    optical    circuits of optical switches
+    full_mesh  n-dimensional full mesh           ub_mesh    UB-Mesh: rack, Pod, SuperPod
+    optical    circuits of optical switches      wiring     nodes and links put together by name
+    dcn        what joins SuperPods, as numbers  places     boards, racks, planes of switches
+    distance   how far nodes are apart
     checks     every problem of a fabric         codec      a fabric as JSON, and back
     catalog    generators by name                errors     the root of the error tree
 """
@@ -19,7 +21,8 @@ from topologies.errors import RailyardError, TopologyError
 from topologies.full_mesh import full_mesh
 from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 from topologies.optical import optical_rings, with_circuits
-from topologies.ub_mesh import ub_rack
+from topologies.ub_mesh import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
+from topologies.ub_mesh_racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
 
 __all__ = [
     "HOST_PORT",
@@ -36,6 +39,13 @@ __all__ = [
     "TopologyError",
     "full_mesh",
     "optical_rings",
+    "ub_pod",
+    "ub_pod_clos",
     "ub_rack",
+    "ub_rack_1dfm_a",
+    "ub_rack_1dfm_b",
+    "ub_rack_clos",
+    "ub_rack_lrs",
+    "ub_superpod",
     "with_circuits",
 ]

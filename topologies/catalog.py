@@ -9,7 +9,27 @@ from topologies.checks import check
 from topologies.errors import TopologyError
 from topologies.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
 from topologies.model import Fabric
-from topologies.ub_mesh import PEER_LANES, ub_rack
+from topologies.ub_mesh import (
+    PLANES,
+    UB_POD_DIMS,
+    UB_RACK_DIMS,
+    UB_SUPERPOD_DIMS,
+    UPLINK_LANES,
+    ub_pod,
+    ub_pod_clos,
+    ub_rack,
+    ub_rack_lrs,
+    ub_superpod,
+)
+from topologies.ub_mesh_parts import HRS_DELAY_PS, PEER_LANES, RACK_DELAY_PS
+from topologies.ub_mesh_racks import (
+    BOARD_LANES,
+    CLOS_LRS,
+    HRS_UPLINK_LANES,
+    ub_rack_1dfm_a,
+    ub_rack_1dfm_b,
+    ub_rack_clos,
+)
 
 __all__ = ["Generator", "Parameter", "build", "describe", "names"]
 
@@ -21,7 +41,7 @@ class Parameter:
 
     name: str
     kind: str
-    default: int | None
+    default: int | tuple[int, ...] | None
     text: str
 
 
@@ -40,6 +60,46 @@ _LINKS = (
     Parameter("delay_ps", "integer", LINK_DELAY_PS, "picoseconds from one end of a link to the other"),
 )
 
+_HOST_LANES = Parameter("host_lanes", "integer", NPU_LANES, "lanes of an NPU; its links may use no more")
+_PEERS = Parameter("lanes", "integer", PEER_LANES, "lanes from an NPU to each of its peers")
+_DEVICES = (
+    Parameter("spares", "integer", 1, "spare NPUs of a rack"),
+    Parameter("cpus", "integer", 1, "CPUs of a rack"),
+)
+_DELAY = Parameter("delay_ps", "integer", LINK_DELAY_PS, "picoseconds from end to end of a link in a rack")
+_RACK_DELAY = Parameter("rack_delay_ps", "integer", RACK_DELAY_PS, "the same of links between racks")
+_HRS_DELAY = Parameter("hrs_delay_ps", "integer", HRS_DELAY_PS, "the same of links to HRS")
+_EXTENTS = ("slots of a board", "boards of a rack", "columns of racks", "rows of racks", "Pods")
+
+
+def _dims(default: tuple[int, ...]) -> Parameter:
+    return Parameter("dims", "list of integers", default, ", ".join(_EXTENTS[: len(default)]))
+
+
+def _planes(text: str = "planes of switches of a rack") -> Parameter:
+    return Parameter("planes", "integer", PLANES, text)
+
+
+def _uplink(lanes: int, text: str = "lanes from an NPU to its rack's switches") -> Parameter:
+    return Parameter("uplink_lanes", "integer", lanes, text)
+
+
+def _racks(dims: tuple[int, ...], *, hrs_per_lrs: int | None = None) -> tuple[Parameter, ...]:
+    """What fabrics of racks with planes of LRS take, but for delays between racks."""
+    hrs = Parameter("hrs_per_lrs", "integer", hrs_per_lrs, "HRS that an LRS for other racks leads to")
+    return (
+        _dims(dims),
+        _planes("planes of switches of a rack, 18 LRS each at full size"),
+        *_DEVICES,
+        *(() if hrs_per_lrs is None else (hrs,)),
+        _LINKS[0],
+        _PEERS,
+        _uplink(UPLINK_LANES),
+        _HOST_LANES,
+        _DELAY,
+    )
+
+
 _GENERATORS = {
     generator.name: generator
     for generator in (
@@ -49,7 +109,7 @@ _GENERATORS = {
             (
                 Parameter("dims", "list of integers", None, "nodes a dimension, the fastest counted first"),
                 *_LINKS,
-                Parameter("host_lanes", "integer", NPU_LANES, "lanes of an NPU; its links may use no more"),
+                _HOST_LANES,
             ),
             full_mesh,
         ),
@@ -58,6 +118,77 @@ _GENERATORS = {
             "UB-Mesh rack: 8 boards of 8 NPUs in a 2D full mesh, 448 links",
             _LINKS,
             ub_rack,
+        ),
+        Generator(
+            "ub-rack-lrs",
+            "UB-Mesh rack with its switches: 64+1 NPUs, a CPU, 72 LRS in 4 planes",
+            _racks(UB_RACK_DIMS),
+            ub_rack_lrs,
+        ),
+        Generator(
+            "ub-rack-1dfm-a",
+            "the rack as 1D-FM-A: boards in a full mesh, each slot through 4 LRS, 4 HRS for other racks",
+            (
+                _dims(UB_RACK_DIMS),
+                _planes(),
+                Parameter("hrs", "integer", 4, "HRS of the rack"),
+                *_DEVICES,
+                _LINKS[0],
+                _PEERS,
+                Parameter("board_lanes", "integer", BOARD_LANES, "lanes from an NPU to other boards' LRS"),
+                _uplink(UPLINK_LANES, "lanes from an NPU to HRS"),
+                _HOST_LANES,
+                _DELAY,
+            ),
+            ub_rack_1dfm_a,
+        ),
+        Generator(
+            "ub-rack-1dfm-b",
+            "the rack as 1D-FM-B: boards in a full mesh, the rest through 8 HRS, the CPU through 16 LRS",
+            (
+                _dims(UB_RACK_DIMS),
+                _planes(),
+                Parameter("hrs", "integer", 8, "HRS of the rack"),
+                *_DEVICES,
+                _LINKS[0],
+                _PEERS,
+                _uplink(HRS_UPLINK_LANES, "lanes from an NPU to HRS"),
+                _HOST_LANES,
+                _DELAY,
+            ),
+            ub_rack_1dfm_b,
+        ),
+        Generator(
+            "ub-rack-clos",
+            "the rack as a Clos: all lanes of 64+1 NPUs on 72 LRS",
+            (
+                _dims(UB_RACK_DIMS),
+                Parameter("lrs", "integer", CLOS_LRS, "LRS of the rack"),
+                *_DEVICES,
+                _LINKS[0],
+                Parameter("lanes", "integer", 1, "lanes from an NPU to each LRS"),
+                _HOST_LANES,
+                _DELAY,
+            ),
+            ub_rack_clos,
+        ),
+        Generator(
+            "ub-pod",
+            "UB-Mesh Pod: 4 x 4 racks in a full mesh along rows and along columns, 1,024 NPUs",
+            (*_racks(UB_POD_DIMS, hrs_per_lrs=0), _RACK_DELAY, _HRS_DELAY),
+            ub_pod,
+        ),
+        Generator(
+            "ub-pod-clos",
+            "the racks of a Pod joined by 32 HRS alone, to compare with",
+            (*_racks(UB_POD_DIMS), _HRS_DELAY),
+            ub_pod_clos,
+        ),
+        Generator(
+            "ub-superpod",
+            "UB-Mesh SuperPod: 8 Pods behind 64 HRS, 8,192 NPUs",
+            (*_racks(UB_SUPERPOD_DIMS, hrs_per_lrs=2), _RACK_DELAY, _HRS_DELAY),
+            ub_superpod,
         ),
     )
 }

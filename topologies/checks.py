@@ -10,7 +10,7 @@ import networkx as nx
 
 from topologies.address import CNA_BITS
 from topologies.errors import TopologyError
-from topologies.model import HOST_PORT, End, Fabric, Link, OpticalSwitch, Port
+from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 from topologies.optical import circuit_link, circuit_of
 
 __all__ = ["LaneUse", "check", "lane_audit", "problems"]
@@ -47,7 +47,8 @@ def problems(fabric: Fabric) -> list[str]:
 def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
     """Lanes of every node; those not on links are not connected in this fabric.
 
-    In the UB-Mesh rack 56 of 72 are used: the x16 towards the rack's switches is unconnected.
+    In the UB-Mesh rack as a bare mesh 56 of an NPU's 72 are used: the x16 towards the rack's switches is
+    unconnected.
     """
     used: Counter[str] = Counter()
     fibres = {end: switch.lanes for switch in fabric.optical for end in switch.ends}
@@ -55,7 +56,11 @@ def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
     lanes = {end: link.lanes for link in fabric.links for end in (link.a, link.b)} | fibres
     for end, taken in lanes.items():
         used[end.node] += taken
-    return {node.name: LaneUse(used[node.name], fabric.host_lanes) for node in fabric.nodes}
+    own = fabric.host_lanes
+    return {
+        node.name: LaneUse(used[node.name], own if node.lanes is None else node.lanes)
+        for node in fabric.nodes
+    }
 
 
 def _addresses(fabric: Fabric) -> Iterator[str]:
@@ -85,21 +90,32 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
     yield from _repeated("node name", (node.name for node in fabric.nodes))
     yield from _repeated("node index", (node.index for node in fabric.nodes))
     for node in fabric.nodes:
-        if len(node.coordinates) != len(fabric.dims) or any(
-            not 0 <= value < size for value, size in zip(node.coordinates, fabric.dims, strict=False)
+        # A switch's coordinates tell where it is among its like, which dims do not count.
+        if len(node.coordinates) != len(fabric.dims) or (
+            node.kind is NodeKind.NPU
+            and any(not 0 <= at < size for at, size in zip(node.coordinates, fabric.dims, strict=True))
         ):
             yield f"{node.name}: coordinates {node.coordinates} lie outside dims {fabric.dims}"
+        if node.tier < 0:
+            yield f"{node.name}: tier {node.tier}"
+        if node.lanes is not None and node.lanes <= 0:
+            yield f"{node.name}: {node.lanes} lanes"
         for number in _twice(port.number for port in node.ports):
             yield f"{node.name}: two ports numbered {number}"
         for port in node.ports:
             if port.lanes <= 0:
                 yield f"{node.name} port {port.number}: {port.lanes} lanes"
-            if (port.dimension is None) != (port.number == HOST_PORT):
-                yield f"{node.name} port {port.number}: port {HOST_PORT} and no other is without dimension"
-            elif port.dimension is not None and not 0 <= port.dimension < len(fabric.dims):
+            if port.dimension is None:
+                continue
+            if port.number == HOST_PORT:
+                yield f"{node.name} port {HOST_PORT}: the host port is in no dimension, not {port.dimension}"
+            elif not 0 <= port.dimension < len(fabric.dims):
                 yield f"{node.name} port {port.number}: no dimension {port.dimension}"
-        if HOST_PORT not in (port.number for port in node.ports):
+        has_host = any(port.number == HOST_PORT for port in node.ports)
+        if node.tier == 0 and not has_host:
             yield f"{node.name}: no host port {HOST_PORT}"
+        if node.tier > 0 and has_host:
+            yield f"{node.name}: a host port {HOST_PORT}, which a node of tier {node.tier} has not"
     grouped = [dimension for group in fabric.groups for dimension in group]
     if sorted(grouped) != list(range(len(fabric.dims))):
         yield f"groups {fabric.groups} do not name each of {len(fabric.dims)} dimensions once"
@@ -108,13 +124,13 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
 def _links(fabric: Fabric) -> Iterator[str]:
     yield from _repeated("link name", (link.name for link in fabric.links))
     ports = {(node.name, port.number): port for node in fabric.nodes for port in node.ports}
-    names = {node.name for node in fabric.nodes}
+    nodes = {node.name: node for node in fabric.nodes}
     taken: dict[tuple[str, int], str] = {}
     for link in fabric.links:
         if link.a.node == link.b.node:
             yield f"link {link.name}: both ends on {link.a.node}"
         for end in (link.a, link.b):
-            if end.node not in names:
+            if end.node not in nodes:
                 yield f"link {link.name}: no node named {end.node!r}"
                 continue
             port = ports.get((end.node, end.port))
@@ -124,24 +140,38 @@ def _links(fabric: Fabric) -> Iterator[str]:
                 yield f"link {link.name}: ends on the host port of {end.node}"
             elif (port.lanes, port.dimension) != (link.lanes, link.dimension):
                 yield (
-                    f"link {link.name}: x{link.lanes} in dimension {link.dimension}, but port {end.port} of "
-                    f"{end.node} is x{port.lanes} in dimension {port.dimension}"
+                    f"link {link.name}: x{link.lanes} in {_axis(link.dimension)}, but port {end.port} of "
+                    f"{end.node} is x{port.lanes} in {_axis(port.dimension)}"
                 )
             holder = taken.setdefault((end.node, end.port), link.name)
             if holder != link.name:
                 yield f"links {holder} and {link.name} share port {end.port} of {end.node}"
-        yield from _straight(fabric, link)
+        if link.a.node in nodes and link.b.node in nodes:
+            yield from _straight(link, nodes[link.a.node], nodes[link.b.node])
 
 
-def _straight(fabric: Fabric, link: Link) -> Iterator[str]:
-    """Forwarding and turn rules take a link for a step in its dimension, so it must be one."""
-    places = {node.name: node.coordinates for node in fabric.nodes}
-    a, b = places.get(link.a.node), places.get(link.b.node)
-    if a is None or b is None or len(a) != len(b):
+def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
+    """Forwarding and turn rules take a link for a step in its dimension, or between tiers, so it is one."""
+    if link.dimension is None:
+        if a.tier == b.tier and a is not b:
+            yield f"link {link.name}: in no dimension, but joins two nodes of tier {a.tier}"
         return
-    changed = [axis for axis, (one, other) in enumerate(zip(a, b, strict=True)) if one != other]
-    if changed != [link.dimension] and link.a.node != link.b.node:
-        yield f"link {link.name}: {a} to {b} is no step in dimension {link.dimension} alone"
+    if a.tier != b.tier:
+        yield f"link {link.name}: in {_axis(link.dimension)}, but joins tiers {a.tier} and {b.tier}"
+        return
+    if a is b or len(a.coordinates) != len(b.coordinates):
+        return
+    places = zip(a.coordinates, b.coordinates, strict=True)
+    changed = [axis for axis, (one, other) in enumerate(places) if one != other]
+    if changed != [link.dimension]:
+        yield (
+            f"link {link.name}: {a.coordinates} to {b.coordinates} is no step in dimension {link.dimension} "
+            "alone"
+        )
+
+
+def _axis(dimension: int | None) -> str:
+    return "no dimension" if dimension is None else f"dimension {dimension}"
 
 
 def _rates(fabric: Fabric) -> Iterator[str]:

@@ -36,8 +36,9 @@ class _Node(_Strict):
     address: int
     coordinates: tuple[int, ...]
     ports: tuple[_Port, ...]
-    tier: int = Field(default=0, ge=0)
-    lanes: int | None = Field(default=None, ge=1)
+    # Documents of fabrics without switches have no word of either.
+    tier: int = Field(default=0, ge=0, exclude_if=lambda tier: tier == 0)
+    lanes: int | None = Field(default=None, ge=1, exclude_if=lambda lanes: lanes is None)
 
 
 class _End(_Strict):
@@ -124,7 +125,17 @@ def from_json(text: str) -> Fabric:
 
 def _node(read: _Node) -> Node:
     ports = tuple(Port(port.number, port.name, port.lanes, port.dimension) for port in read.ports)
-    return Node(read.name, read.index, read.kind, read.program, read.address, read.coordinates, ports)
+    return Node(
+        name=read.name,
+        index=read.index,
+        kind=read.kind,
+        program=read.program,
+        address=read.address,
+        coordinates=read.coordinates,
+        ports=ports,
+        tier=read.tier,
+        lanes=read.lanes,
+    )
 
 
 def _link(read: _Link) -> Link:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from lab.cli.screen import out
 
 if TYPE_CHECKING:
-    from topologies import Fabric
+    from topologies import Fabric, Node
 
 __all__ = ["show"]
 
@@ -39,10 +40,8 @@ def show(
 
 
 def _summary(fabric: Fabric) -> Table:
-    import networkx
+    from topologies.distance import longest_way
 
-    graph = fabric.graph()
-    degrees = sorted({degree for _, degree in graph.degree()})
     rates = Counter((link.lanes, link.rate_bps) for link in fabric.links)
     kinds = Counter(node.kind.value for node in fabric.nodes)
     fields = " | ".join(f"{field.name} {field.bits}" for field in fabric.address_plan.fields)
@@ -51,29 +50,59 @@ def _summary(fabric: Fabric) -> Table:
     table.add_row("dimensions", " x ".join(map(str, fabric.dims)))
     for (lanes, rate), count in sorted(rates.items()):
         table.add_row("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way")
-    table.add_row("links of a node", ", ".join(map(str, degrees)))
-    table.add_row("longest shortest path", f"{networkx.diameter(graph)} links")
+    for row in _kinds(fabric):
+        table.add_row(*row)
+    table.add_row("longest shortest path", f"{longest_way(fabric)} links")
     table.add_row("address bits", fields)
     return table
 
 
+def _kinds(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    """Links and lanes of the nodes of each kind and tier."""
+    from topologies.checks import lane_audit
+
+    audit = lane_audit(fabric)
+    found: dict[tuple[str, int], list[Node]] = {}
+    for node in fabric.nodes:
+        found.setdefault((node.kind.value, node.tier), []).append(node)
+    for (kind, tier), nodes in sorted(found.items(), key=lambda item: item[0][1]):
+        links = _extent(len(fabric.neighbours(node.name)) for node in nodes)
+        lanes = _extent(audit[node.name].used for node in nodes)
+        has = _extent(audit[node.name].available for node in nodes)
+        height = f", tier {tier}" if tier else ""
+        yield f"{kind}{height}", f"{len(nodes)}: {links} neighbours each, {lanes} of {has} lanes on links"
+
+
+def _extent(values: Iterable[int]) -> str:
+    found = sorted(set(values))
+    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
 def _node(fabric: Fabric, name: str) -> Table:
+    from topologies import HOST_PORT
+
     node = fabric.node(name)
     place = ", ".join(map(str, node.coordinates))
     table = Table("port", "name", "lanes", "leads to", "link", box=None, pad_edge=False)
-    table.title = f"{name}: place ({place}), address {node.address:#06x}, device id {node.device_id}"
+    tier = f", tier {node.tier}" if node.tier else ""
+    own = f"{node.kind}{tier}, place ({place}), address {node.address:#06x}, device id {node.device_id}"
+    table.title = f"{name}: {own}"
     for port in node.ports:
         link = fabric.link_at(name, port.number)
         far = fabric.peer(name, port.number)
-        leads = f"{far.node} port {far.port}" if far else "its own side"
+        dark = "its own side" if port.number == HOST_PORT else "nothing"
+        leads = f"{far.node} port {far.port}" if far else dark
         table.add_row(str(port.number), port.name, str(port.lanes), leads, link.name if link else "")
     return table
 
 
 def _draw(fabric: Fabric, path: Path) -> None:
+    from lab.errors import OutputError
     from lab.output import output_folder
-    from lab.rack import RACK_STYLE, rack_svg
+    from lab.rack import RACK_STYLE, rack_svg, too_large
 
+    if words := too_large(fabric):
+        raise OutputError(f"{fabric.name}: {words}", remedy="draw a smaller one, such as --dims 2x2x2x2")
     drawing = rack_svg(fabric).replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1)
     with output_folder(path.parent) as folder:
         folder.write(path.name, drawing + "\n")

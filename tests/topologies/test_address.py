@@ -12,7 +12,8 @@ def test_rack_addresses_are_board_and_slot() -> None:
     assert [(part.name, part.bits) for part in rack.address_plan.fields] == [
         ("class", 3),
         ("pod", 3),
-        ("rack", 4),
+        ("row", 2),
+        ("column", 2),
         ("board", 3),
         ("npu", 3),
     ]
@@ -21,7 +22,8 @@ def test_rack_addresses_are_board_and_slot() -> None:
     assert rack.address_plan.unpack(rack.node("npu42").address) == {
         "class": 0,
         "pod": 0,
-        "rack": 0,
+        "row": 0,
+        "column": 0,
         "board": 5,
         "npu": 2,
     }
@@ -49,7 +51,7 @@ def test_unpacking_and_packing_is_exact(address: int) -> None:
 
 
 def test_prefix_ends_just_before_the_field() -> None:
-    address = UB_ADDRESS_PLAN.pack(**{"class": 5, "pod": 3, "rack": 9, "board": 6, "npu": 2})
+    address = UB_ADDRESS_PLAN.pack(**{"class": 5, "pod": 3, "row": 2, "column": 1, "board": 6, "npu": 2})
     assert UB_ADDRESS_PLAN.prefix("npu", address) == (address & 0xFFF8, 13)
     assert UB_ADDRESS_PLAN.prefix("board", address) == (address & 0xFFC0, 10)
     assert UB_ADDRESS_PLAN.prefix("class", address) == (0, 0)

@@ -3,7 +3,17 @@ from dataclasses import replace
 
 import pytest
 
-from topologies import AddressField, AddressPlan, End, Fabric, TopologyError, full_mesh, ub_rack
+from topologies import (
+    AddressField,
+    AddressPlan,
+    End,
+    Fabric,
+    TopologyError,
+    full_mesh,
+    ub_pod,
+    ub_rack,
+    ub_rack_lrs,
+)
 from topologies.checks import LaneUse, check, lane_audit, problems
 
 
@@ -31,6 +41,8 @@ def test_rack_uses_56_of_72_lanes() -> None:
 
 
 MESH = full_mesh([4, 4])
+RACK = ub_rack_lrs(dims=(2, 2), planes=1, uplink_lanes=4)
+POD = ub_pod(dims=(2, 2, 2, 1), planes=1, uplink_lanes=4)
 HOST_ONLY = (MESH.nodes[0].ports[0],)
 
 
@@ -83,6 +95,59 @@ HOST_ONLY = (MESH.nodes[0].ports[0],)
 )
 def test_each_problem_is_found_and_named(fabric: Fabric, problem: str) -> None:
     assert problem in problems(fabric)
+
+
+def named(fabric: Fabric, name: str) -> int:
+    return next(number for number, link in enumerate(fabric.links) if link.name == name)
+
+
+NPU_UP = named(RACK, "npu0-lrs0p0n0")
+BETWEEN = named(POD, "lrs0p0r0-lrs1p0r0")
+
+
+@pytest.mark.parametrize(
+    ("fabric", "problem"),
+    [
+        (
+            with_link(RACK, NPU_UP, dimension=1),
+            "link npu0-lrs0p0n0: in dimension 1, but joins tiers 0 and 1",
+        ),
+        (
+            with_link(RACK, NPU_UP, dimension=1),
+            "link npu0-lrs0p0n0: x4 in dimension 1, but port 3 of npu0 is x4 in no dimension",
+        ),
+        (
+            with_link(RACK, 0, dimension=None),
+            "link npu0-npu1: in no dimension, but joins two nodes of tier 0",
+        ),
+        (
+            with_link(POD, BETWEEN, dimension=3),
+            "link lrs0p0r0-lrs1p0r0: (0, 1, 0, 0) to (0, 1, 1, 0) is no step in dimension 3 alone",
+        ),
+        (with_node(RACK, 0, tier=1), "npu0: a host port 0, which a node of tier 1 has not"),
+        (with_node(RACK, 0, tier=-1), "npu0: tier -1"),
+        (with_node(RACK, 6, tier=0), "lrs0p0n0: no host port 0"),
+        (with_node(RACK, 6, lanes=0), "lrs0p0n0: 0 lanes"),
+        (with_node(RACK, 6, lanes=23), "lrs0p0n0: links use 24 of 23 lanes"),
+        (
+            with_node(MESH, 1, ports=(replace(HOST_ONLY[0], dimension=0), *MESH.nodes[1].ports[1:])),
+            "npu1 port 0: the host port is in no dimension, not 0",
+        ),
+        (
+            with_node(MESH, 1, ports=(*HOST_ONLY, replace(MESH.nodes[1].ports[1], dimension=2))),
+            "npu1 port 1: no dimension 2",
+        ),
+    ],
+)
+def test_each_problem_of_tiers_is_found_and_named(fabric: Fabric, problem: str) -> None:
+    assert problem in problems(fabric)
+
+
+def test_lanes_are_counted_against_what_each_node_has() -> None:
+    audit = lane_audit(RACK)
+    assert audit["npu0"] == LaneUse(12, 72)
+    assert audit["cpu0"] == LaneUse(8, 32)
+    assert audit["lrs0p0n0"] == LaneUse(24, 72)
 
 
 def test_parts_that_nothing_joins_are_named() -> None:

@@ -3,17 +3,30 @@ import json
 
 import pytest
 
-from topologies import Fabric, TopologyError, full_mesh, ub_rack
+from topologies import Fabric, TopologyError, full_mesh, ub_rack, ub_rack_clos, ub_superpod
 from topologies.codec import from_json, to_json
 
 
 @pytest.mark.parametrize(
-    "fabric", [ub_rack(lane_rate_bps=1, delay_ps=0), full_mesh([3, 2, 4], lanes=1), full_mesh([2])]
+    "fabric",
+    [
+        ub_rack(lane_rate_bps=1, delay_ps=0),
+        full_mesh([3, 2, 4], lanes=1),
+        full_mesh([2]),
+        ub_rack_clos(),
+        ub_superpod(dims=(3, 2, 2, 2, 2), planes=2, uplink_lanes=8, cpus=2),
+    ],
 )
 def test_round_trip_is_exact(fabric: Fabric) -> None:
     text = to_json(fabric)
     assert from_json(text) == fabric
     assert to_json(from_json(text)) == text
+
+
+def test_a_fabric_without_switches_has_no_word_of_tiers() -> None:
+    document = json.loads(to_json(ub_rack()))
+    assert not {"tier", "lanes"} & set(document["nodes"][0])
+    assert set(json.loads(to_json(ub_rack_clos()))["nodes"][-1]) >= {"tier", "lanes"}
 
 
 def changed(path: list, value: object) -> str:
@@ -41,6 +54,9 @@ def changed(path: list, value: object) -> str:
         (changed(["nodes", 1, "kind"], "toaster"), "nodes.1.kind"),
         (changed(["nodes", 1, "ports", 0, "number"], 256), "nodes.1.ports.0.number"),
         (changed(["links", 0, "rate_bps"], 0), "link npu0-npu1: rate of 0 bit/s"),
+        (changed(["nodes", 1, "tier"], -1), "nodes.1.tier"),
+        (changed(["nodes", 1, "lanes"], 0), "nodes.1.lanes"),
+        (changed(["nodes", 1, "tier"], 1), "npu1: a host port 0, which a node of tier 1 has not"),
         (changed(["nodes", 1, "address"], 2), "address 0x0002 belongs to npu1, npu2"),
         (changed(["address_plan", "fields", 2, "bits"], 3), "17 bits"),
     ],

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards, racks and planes of switches, found in a fabric by where its nodes are and what joins them."""
+
+import networkx as nx
+
+from topologies.model import Fabric, Node, NodeKind
+
+__all__ = ["boards", "planes", "racks"]
+
+
+def boards(fabric: Fabric) -> list[list[Node]]:
+    """NPUs that share every place but the slot, in the order of Pod, row, column and board."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if node.kind is NodeKind.NPU:
+            found.setdefault(node.coordinates[1:], []).append(node)
+    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+
+
+def racks(fabric: Fabric) -> list[list[Node]]:
+    """Nodes that share every place above X and Y, HRS left out, in the order of Pod, row and column."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if node.kind is not NodeKind.HRS:
+            found.setdefault(node.coordinates[2:], []).append(node)
+    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+
+
+def planes(fabric: Fabric) -> list[list[Node]]:
+    """LRS that links inside of a rack join, so not those between racks; in the order of their first LRS."""
+    rack = {node.name: node.coordinates[2:] for node in fabric.nodes if node.kind is NodeKind.LRS}
+    graph = nx.Graph()
+    graph.add_nodes_from(rack)
+    graph.add_edges_from(
+        (link.a.node, link.b.node)
+        for link in fabric.links
+        if link.a.node in rack and rack[link.a.node] == rack.get(link.b.node)
+    )
+    parts = nx.connected_components(graph)
+    found = [sorted((fabric.node(name) for name in part), key=lambda node: node.index) for part in parts]
+    return sorted(found, key=lambda plane: plane[0].index)
