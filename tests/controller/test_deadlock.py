@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Sequence
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -7,13 +8,34 @@ import pytest
 from controller import DeadlockError, Path, PlanError
 from controller.deadlock import Channel, DependencyGraph, check, dependencies, find_cycle, permitted
 from controller.paths import PathFinder, distance
-from controller.turn_rules import rule_names, rule_set
+from controller.turn_rules import RuleSet, Turn, direction, rule_names, rule_set
 from topologies import Fabric, full_mesh
 
 
 def all_paths(fabric: Fabric, hops: Sequence[int]) -> list[Path]:
     finder, names = PathFinder(fabric), [node.name for node in fabric.nodes]
     return [path for a in names for b in names for count in hops for path in finder.exactly(a, b, count)]
+
+
+def permitted_by_search(fabric: Fabric, rules: RuleSet, u_turns: bool) -> dict[Channel, set[Channel]]:
+    """What `permitted` computes with arrays, channel by channel from those where frames enter."""
+    waits: dict[Channel, set[Channel]] = {}
+    fresh = [
+        (near.name, far, vl) for near in fabric.nodes for far in fabric.neighbours(near.name) for vl in (0, 2)
+    ]
+    while fresh:
+        near, node, vl = fresh.pop()
+        channel = Channel(fabric.link_between(near, node).name, node, vl)
+        if channel in waits:
+            continue
+        waits[channel] = set()
+        for far in fabric.neighbours(node):
+            came, leaves = direction(rules, fabric, near, node), direction(rules, fabric, node, far)
+            following = rules.next_vl(came, leaves, vl)
+            if following is not None and (u_turns or far != near):
+                waits[channel].add(Channel(fabric.link_between(node, far).name, far, following))
+                fresh.append((node, far, following))
+    return waits
 
 
 def is_cycle(graph: DependencyGraph, cycle: Sequence[Channel]) -> bool:
@@ -82,10 +104,35 @@ def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> N
     assert find_cycle(permitted(mesh, rule_set(name, mesh))) == ()
 
 
-@pytest.mark.parametrize(("name", "turns"), [("T2-G", 543_744), ("T2-V", 672_768)])
-def test_dependencies_of_a_pod(name: str, turns: int) -> None:
+@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("u_turns", [False, True])
+@pytest.mark.parametrize("dims", [[5], [4, 4], [3, 2, 2]])
+def test_arrays_find_what_a_search_finds(name: str, u_turns: bool, dims: list[int]) -> None:
+    mesh = full_mesh(dims)
+    rules = rule_set(name, mesh)
+    found, searched = permitted(mesh, rules, u_turns=u_turns), permitted_by_search(mesh, rules, u_turns)
+    assert found.waits == searched
+    assert found.channels == len(searched)
+    assert found.dependencies == sum(map(len, searched.values()))
+    graph = nx.DiGraph({channel: list(after) for channel, after in searched.items()})
+    assert (find_cycle(found) == ()) == nx.is_directed_acyclic_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("name", "turn", "turns"),
+    [
+        ("T2-G", Turn.VALLEY, 543_744),
+        ("T2-V", Turn.VALLEY, 672_768),
+        # In dimension order each dimension has a second lane: for its second hop, or, with more paths than
+        # those with a detour in each, from its first valley on.
+        ("T2-DOR", Turn.STEP, 389_120),
+        ("T2-DOR", Turn.VALLEY, 454_656),
+    ],
+)
+def test_dependencies_of_a_pod(name: str, turn: Turn, turns: int) -> None:
     pod = full_mesh([8, 8, 4, 4], lanes=3)
-    graph = permitted(pod, rule_set(name, pod), entry_vls=(0,), u_turns=False)
+    rules = replace(rule_set(name, pod), turn=turn)
+    graph = permitted(pod, rules, entry_vls=(0,), u_turns=False)
     assert (graph.channels, graph.dependencies) == (40_960, turns)
     assert find_cycle(graph) == ()
 
@@ -101,7 +148,8 @@ def test_what_one_vl_permits_has_a_cycle() -> None:
 def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
     graph = dependencies(rack, all_paths(rack, (1, 2)), rule_set("one-vl", rack))
     cycle = find_cycle(graph)
-    assert cycle == find_cycle(DependencyGraph(dict(reversed(graph.waits.items()))))
+    turned = DependencyGraph(graph.hops, graph.used, graph.before[::-1], graph.after[::-1])
+    assert cycle == find_cycle(turned)
     assert is_cycle(graph, cycle)
     assert len(set(cycle)) == len(cycle)
     assert not nx.is_directed_acyclic_graph(nx.DiGraph({k: list(v) for k, v in graph.waits.items()}))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenario of this folder and says what is true of it; exit code 1 when something is not."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from controller.deadlock import dependencies, find_cycle
+from controller.planner import make_plan
+from controller.turn_rules import rule_set
+from topologies import full_mesh
+
+HERE = Path(__file__).parent
+
+
+def run(folder: Path) -> tuple[int, dict[str, list[list[str | int]]]]:
+    """Exit code, and the circle of every variant that came to one: (link, "from->to", VL)."""
+    program = "from lab.cli import main; main()"
+    arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder)]
+    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
+    found = json.loads((folder / "result.json").read_text()).get("deadlocks", {})
+    return code, {name: one["cycle"] for name, one in found.items()}
+
+
+def foreseen(cycle: list[list[str | int]]) -> bool:
+    """Whether the dependency graph of the routes has each wait of a circle that was seen."""
+    mesh = full_mesh((4, 4))
+    rules = rule_set("one-vl", mesh)
+    plan = make_plan(mesh, rules="one-vl", check=False)
+    graph = dependencies(mesh, {path for paths in plan.routes.values() for path in paths}, rules)
+    print(f"circle in the graph: {' -> '.join(channel.to for channel in find_cycle(graph))}")
+    held = [(link, str(way).split("->")[1], vl) for link, way, vl in cycle]
+    print(f"circle in the run:   {' -> '.join(str(to) for _, to, _ in held)}")
+    named = {tuple(before): after for before, after in graph.waits.items()}
+    return all(after in named[before] for before, after in zip(held, [*held[1:], held[0]], strict=True))
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        code, cycles = run(Path(folder))
+    real = list(cycles) == ["one-lane"] and foreseen(cycles["one-lane"])
+    print(f"all assertions hold: {'yes' if code == 0 else 'no'}")
+    print(f"only one lane with any turn stops, as its dependency graph foretells: {'yes' if real else 'no'}")
+    return 0 if code == 0 and real else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

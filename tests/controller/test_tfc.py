@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from controller.deadlock import dependencies, find_cycle, permitted
+from controller.errors import PlanError
+from controller.paths import PathFinder
+from controller.tfc import PathClass, analyse, orders
+from controller.turn_rules import rule_names, rule_set
+from topologies import Fabric, NodeKind, full_mesh
+from topologies.catalog import build
+
+DIRECT, ORDERED, DETOUR = PathClass.DIRECT, PathClass.ORDERED, PathClass.DETOUR
+
+
+def test_paths_of_a_rack_by_kind(rack: Fabric) -> None:
+    found = analyse(rack, rule_set("T2-G", rack))
+    assert [found.of_hops(hops, found.simple) for hops in (1, 2, 3)] == [896, 11_648, 146_048]
+    assert found.admitted == found.simple
+    # 448 links; of 64 x 49 pairs in two dimensions two orders; a detour over each of 6 others in the line.
+    assert found.admitted[DIRECT, 1] == 2 * 448
+    assert found.admitted[ORDERED, 2] == 64 * 49 * 2
+    assert found.admitted[DETOUR, 2] == 896 * 6
+    assert found.admitted[PathClass.INTERLEAVED, 3] + found.admitted[DETOUR, 3] == 146_048
+    assert (found.channels, found.dependencies, found.cycle) == (1_790, 17_442, ())
+    assert found.vls == 2
+    assert sum(found.lanes.values()) == 896 + 11_648 + 146_048
+    assert set(found.lanes) == {(0,), (0, 0), (0, 1), (0, 0, 0), (0, 0, 1), (0, 1, 1)}
+
+
+def test_one_vl_admits_two_thirds_of_the_detours_of_a_line() -> None:
+    line = full_mesh([8])
+    counts = {name: analyse(line, rule_set(name, line), 2) for name in rule_names()}
+    admitted = {name: found.admitted.get((DETOUR, 2), 0) for name, found in counts.items()}
+    assert admitted == {
+        "T2-G": 336,
+        "T2-V": 336,
+        "T2-DOR": 336,
+        "T1-UD": 224,
+        "T1-DOR+": 224,
+        "T1-DOR": 0,
+        "one-vl": 336,
+    }
+    assert all((found.cycle == ()) == (name != "one-vl") for name, found in counts.items())
+
+
+def test_both_orders_on_one_vl_close_a_cycle() -> None:
+    mesh = full_mesh([4, 4])
+    free = analyse(mesh, rule_set("one-vl", mesh), 2)
+    assert free.cycle
+    assert free.vls == 1
+    assert analyse(mesh, rule_set("T2-G", mesh), 2).cycle == ()
+
+
+@pytest.mark.parametrize("name", rule_names())
+def test_the_walk_counts_what_enumeration_counts(name: str) -> None:
+    mesh = full_mesh([3, 2, 2])
+    rules, finder = rule_set(name, mesh), PathFinder(mesh)
+    names = [node.name for node in mesh.nodes]
+    paths = [path for a in names for b in names if a != b for path in finder.between(a, b, 4)]
+    allowed = [path for path in paths if rules.vls_of(mesh, path) is not None]
+    found = analyse(mesh, rules, 4)
+    assert sum(found.simple.values()) == len(paths)
+    assert sum(found.admitted.values()) == len(allowed)
+    graph = dependencies(mesh, allowed, rules, entry_vls=(0,))
+    assert found.graph.waits == graph.waits
+    assert analyse(mesh, rules, 4, refused=False).admitted == found.admitted
+
+
+def test_some_sources_only() -> None:
+    mesh = full_mesh([4, 4])
+    found = analyse(mesh, rule_set("T2-G", mesh), 2, ["npu5"])
+    assert found.simple == {(DIRECT, 1): 6, (ORDERED, 2): 18, (DETOUR, 2): 12}
+
+
+@pytest.mark.parametrize(
+    ("dims", "rules", "share", "fewest"),
+    [
+        ([2, 2], "T1-UD", Fraction(3, 4), 1),
+        ([2, 2, 2], "T1-UD", Fraction(1, 2), 2),
+        ([2, 2, 2, 2], "T1-UD", Fraction(5, 16), 4),
+        ([3, 3], "T2-V", Fraction(1), 2),
+        ([2, 3, 2], "T2-V", Fraction(1), 6),
+        ([8, 8, 4, 4], "T2-V", Fraction(15, 16), 20),
+        ([8, 8, 4, 4], "T2-DOR", Fraction(1, 24), 1),
+    ],
+)
+def test_orders_of_dimensions(dims: list[int], rules: str, share: Fraction, fewest: int) -> None:
+    mesh = full_mesh(dims)
+    found = orders(mesh, rule_set(rules, mesh))
+    assert (found.share, found.fewest) == (share, fewest)
+
+
+def test_the_corners_stand_for_all_pairs() -> None:
+    mesh = full_mesh([3, 4, 2])
+    rules, finder = rule_set("T1-UD", mesh), PathFinder(mesh)
+    apart = [
+        (a.name, b.name)
+        for a in mesh.nodes
+        for b in mesh.nodes
+        if all(one != other for one, other in zip(a.coordinates, b.coordinates, strict=True))
+    ]
+    paths = [path for pair in apart for path in finder.exactly(*pair, 3) if is_shortest(mesh, path)]
+    allowed = sum(rules.vls_of(mesh, path) is not None for path in paths)
+    assert Fraction(allowed, len(paths)) == orders(mesh, rules).share
+
+
+def is_shortest(mesh: Fabric, path: tuple[str, ...]) -> bool:
+    return len({mesh.link_between(near, far).dimension for near, far in pairwise(path)}) == len(path) - 1
+
+
+def test_no_hops_are_refused() -> None:
+    mesh = full_mesh([4])
+    with pytest.raises(PlanError, match="paths of up to 0 hops"):
+        analyse(mesh, rule_set("T2-G", mesh), 0)
+
+
+def test_kinds_of_paths_over_switches() -> None:
+    pods = build("ub-superpod", dims=(2, 2, 2, 2, 2))
+    found = analyse(pods, rule_set("T2-G", pods), 6, ["npu0"], refused=False)
+    kinds = {kind for kind, _ in found.admitted}
+    assert kinds == set(PathClass) - {DETOUR}  # a line of two has none
+    # Over a high-radix switch it takes six: to the plane, across it, up, and the same way down.
+    assert {hops for kind, hops in found.admitted if kind is PathClass.BORROW} == {6}
+    assert min(hops for kind, hops in found.admitted if kind is PathClass.SWITCHED) == 2
+    assert found.cycle == ()
+
+
+def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
+    rack = build("ub-rack-lrs", dims=(2, 2))
+    graph = permitted(rack, rule_set("T2-G", rack))
+    ends = {channel.to for channel, after in graph.waits.items() if after}
+    assert not {name for name in ends if rack.node(name).kind in (NodeKind.SPARE, NodeKind.CPU)}
+    assert {NodeKind.NPU, NodeKind.LRS} == {rack.node(name).kind for name in ends}
+
+
+@pytest.mark.parametrize("name", [name for name in rule_names() if name != "one-vl"])
+@pytest.mark.parametrize(
+    ("fabric", "dims"),
+    [
+        ("ub-rack-lrs", (2, 2)),
+        ("ub-rack-lrs", (8, 8)),
+        ("ub-rack-1dfm-a", (4, 4)),
+        ("ub-rack-1dfm-b", (4, 4)),
+        ("ub-rack-clos", (4, 4)),
+        ("ub-superpod", (2, 2, 2, 2, 2)),
+    ],
+)
+def test_whatever_rules_permit_over_switches_has_no_cycle(
+    name: str, fabric: str, dims: tuple[int, ...]
+) -> None:
+    made = build(fabric, dims=dims)
+    if fabric == "ub-superpod" and "DOR" in name:
+        with pytest.raises(PlanError, match="9 groups of hops"):  # a group a dimension: more than three bits
+            rule_set(name, made)
+        return
+    rules = rule_set(name, made)
+    assert find_cycle(permitted(made, rules)) == ()
+    free = permitted(made, rule_set("one-vl", made), u_turns=False)
+    assert find_cycle(free) != ()
