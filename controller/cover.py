@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 from topologies import Fabric
 
-__all__ = ["Below", "Prefix", "below", "classes", "extremes", "field_ends", "parts"]
+__all__ = ["Below", "Prefix", "below", "beyond", "classes", "extremes", "field_ends", "parts"]
 
 
 class Prefix(NamedTuple):
@@ -50,6 +50,11 @@ class Below:
 def below(fabric: Fabric) -> Mapping[str, Below]:
     """By node; computed once a fabric."""
     return fabric.once("below", lambda: _below(fabric))
+
+
+def beyond(fabric: Fabric) -> Mapping[str, Below]:
+    """By node, what a frame reaches from it by climbing as far as it likes and then descending."""
+    return fabric.once("beyond", lambda: _beyond(fabric))
 
 
 def classes(fabric: Fabric) -> tuple[int, ...]:
@@ -98,6 +103,19 @@ def _below(fabric: Fabric) -> dict[str, Below]:
                 for prefix, more in found[far].hops.items():
                     hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
         found[node.name] = Below(_merged(hops, ends, whole))
+    return found
+
+
+def _beyond(fabric: Fabric) -> dict[str, Below]:
+    reach = below(fabric)
+    found: dict[str, Below] = {}
+    for node in sorted(fabric.nodes, key=lambda node: -node.tier):
+        hops = dict(reach[node.name].hops)
+        for far in fabric.neighbours(node.name):
+            if fabric.node(far).tier > node.tier:
+                for prefix, more in found[far].hops.items():
+                    hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
+        found[node.name] = Below(hops)
     return found
 
 

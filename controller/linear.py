@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from controller.cover import Prefix, below, classes, extremes, field_ends, parts
+from controller.cover import Prefix, below, beyond, classes, extremes, field_ends, parts
 from controller.paths import PathFinder
 from controller.plan import Entry, Exact, Lpm, Path
 from controller.source_route import MAX_HOPS
@@ -48,7 +48,7 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
         found = _mesh(finder, here, (here.address,))
         if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in found):
             found.append(_itself(finder.fabric, here))
-        return (*found, *_up(finder, here))
+        return (*found, *_up(finder, here, [one.prefix for one in found]))
     bits = finder.fabric.address_plan.bits
     first = field_ends(finder.fabric)[0]
     own = here.address & ((1 << (bits - first)) - 1)
@@ -132,14 +132,23 @@ def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment
     plan = fabric.address_plan
     found: list[Segment] = []
     lines = _lines(fabric, here.name)
+    higher = () if here.tier else _higher(finder, here)
     for axis in range(len(fabric.dims)):
         if not (line := lines.get(axis)):
             continue
         name = plan.fields[-1 - axis].name
         own = here.coordinates[axis]
         array: list[str | None] = [None] * (plan.mask(name) + 1)
-        for value in (*line, own):
-            array[value] = here.name if value == own else _towards(finder, here, axis, line, value)
+        home = line
+        if not here.tier:
+            home = {value: far for value, far in line.items() if _at_home(fabric, here, far, name, value)}
+            if not home:  # all have moved away, or it has itself
+                continue
+        for value in line:
+            array[value] = _towards(finder, here, axis, home, value) if value in home else None
+            if array[value] is None and higher:  # a hole in the line
+                array[value] = higher[value % len(higher)]
+        array[own] = here.name
         if here.tier:  # who shares all fields with a switch is below it, or cannot be reached this way
             array[own] = None
         for place in places:
@@ -156,6 +165,30 @@ def _lines(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
         if axis is not None:
             found.setdefault(axis, {})[fabric.node(far).coordinates[axis]] = far
     return found
+
+
+def _at_home(fabric: Fabric, here: Node, far: str, field: str, value: int) -> bool:
+    """Whether a member of a line has the address of its place, as seen from a member that does."""
+    plan = fabric.address_plan
+    shift, mask = plan.shift(field), plan.mask(field)
+    return fabric.node(far).address == (here.address & ~(mask << shift)) | value << shift
+
+
+def _away(fabric: Fabric) -> tuple[int, ...]:
+    """Addresses from a mesh whose holders are in none: spares that have taken the place of its members."""
+
+    def find() -> tuple[int, ...]:
+        bits, first = fabric.address_plan.bits, field_ends(fabric)[0]
+        ends = [node for node in fabric.nodes if not node.tier]
+        meshed = {node.name for node in ends if any(port.dimension is not None for port in node.ports)}
+        home = {node.address >> (bits - first) for node in ends if node.name in meshed}
+        return tuple(
+            node.address
+            for node in ends
+            if node.name not in meshed and node.address >> (bits - first) in home
+        )
+
+    return fabric.once("away", find)
 
 
 def _towards(finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int) -> str | None:
@@ -219,24 +252,45 @@ def _next(ends: Sequence[int], length: int) -> int:
     return next(end for end in ends if end > length)
 
 
-def _up(finder: PathFinder, here: Node) -> list[Segment]:
-    """The default, to the highest tier; and what is nearer by way of a lower one."""
+def _higher(finder: PathFinder, here: Node) -> list[str]:
+    """Neighbours of the highest tier, if it is above the node's own."""
+    tiers = {far: finder.fabric.node(far).tier for far in finder.neighbours(here.name)}
+    top = max(tiers.values(), default=0)
+    return [far for far, tier in tiers.items() if tier == top > here.tier]
+
+
+def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
+    """The default, to the highest tier; and what is nearer by way of a lower one.
+
+    What is `meshed` goes by the node's own mesh, except for addresses whose holders have left it.
+    """
     fabric = finder.fabric
     higher = [far for far in finder.neighbours(here.name) if fabric.node(far).tier > here.tier]
-    if not higher:
+    ways = _higher(finder, here)
+    if not ways:
         return []
-    top = max(fabric.node(far).tier for far in higher)
-    ways = [far for far in higher if fabric.node(far).tier == top]
-    bits, reach = fabric.address_plan.bits, below(fabric)
+    bits, reach, over = fabric.address_plan.bits, below(fabric), beyond(fabric)
     nearer: dict[Prefix, list[str]] = {}
     for far in higher:
-        if far not in ways:
-            for prefix, hops in reach[far].hops.items():
-                by_top = reach[ways[0]].hops_to_all(prefix, bits)
-                if reach[here.name].hops_to_all(prefix, bits) is None and (by_top is None or hops < by_top):
-                    nearer.setdefault(prefix, []).append(far)
+        for prefix, hops in over[far].hops.items():
+            by_default = [over[way].hops_to_all(prefix, bits) for way in ways]
+            # One of the ways up may lead nowhere near it, or all of them by a longer way.
+            better = None in by_default or (far not in ways and hops < min(map(int, filter(None, by_default))))
+            if better and reach[here.name].hops_to_all(prefix, bits) is None:
+                nearer.setdefault(prefix, []).append(far)
+    away = {Prefix(address, bits) for address in _away(fabric) if address != here.address}
+    inside = [one for one in (*nearer, *away) if any(_within(one, mesh, bits) for mesh in meshed)]
+    for prefix in inside:
+        if prefix in away:
+            nearer.setdefault(prefix, ways)
+        else:
+            del nearer[prefix]
     found = [_spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
     return [*found, _spread(bits, Prefix(0, 0), ways)]
+
+
+def _within(part: Prefix, whole: Prefix, bits: int) -> bool:
+    return part.length >= whole.length and whole.holds(part.value, bits)
 
 
 def _spread(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:

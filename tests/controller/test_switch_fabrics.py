@@ -14,6 +14,7 @@ from controller.switch_paths import SwitchPaths
 from controller.turn_rules import Direction, direction, rule_set, turn_entries
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind
+from topologies.catalog import build
 from topologies.ub_mesh import ub_pod, ub_rack_lrs, ub_superpod
 
 SMALL_POD = (2, 2, 2, 2)
@@ -55,6 +56,12 @@ def tables_lead_everywhere(fabric: Fabric, plan: Plan) -> None:
         walk = fake.send(source, Frame(fabric.node(destination).address))
         assert walk.end == "host"
         assert walk.nodes == table_path(finder, source, destination)
+
+
+@pytest.mark.parametrize("name", ["ub-rack-1dfm-a", "ub-rack-1dfm-b", "ub-rack-clos"])
+def test_other_racks_are_planned_for_as_well(name: str) -> None:
+    fabric = build(name)
+    tables_lead_everywhere(fabric, make_plan(fabric))  # which refuses what could deadlock
 
 
 @pytest.mark.parametrize("name", ["small", "high", "switched"])
