@@ -27,14 +27,14 @@ EXPECTED = {
 }
 
 
-def explain(document: Document, failure: ValidationError) -> list[str]:
-    """One line for each fault, in the order of the file, none twice."""
+def explain(document: Document, failure: ValidationError, root: type[BaseModel] = Scenario) -> list[str]:
+    """One line for each fault, in the order of the file, none twice; `root` is what the file was to be."""
     found: dict[str, int] = {}
     for error in failure.errors(include_url=False):
         if error["type"] == "too_short" and error["input"]:
             continue  # its items are at fault, and are reported each
         location = in_file(document, _without_branches(error["loc"]))
-        found.setdefault(document.at(location, _message(error, location)), document.line(location))
+        found.setdefault(document.at(location, _message(error, location, root)), document.line(location))
     return sorted(found, key=lambda text: found[text])
 
 
@@ -52,13 +52,13 @@ def _without_branches(location: Location) -> Location:
     return tuple(step for step in location if step not in (NUMBER, RELATIVE))
 
 
-def _message(error: ErrorDetails, location: Location) -> str:
+def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> str:
     key = _dotted(location)
     value = error.get("input")
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            keys = _keys(error["loc"][:-1])
+            keys = _keys(error["loc"][:-1], root)
             word = str(location[-1])
             return f"unknown key {word!r}{_place(location[:-1])}; {_nearest(word, keys)}"
         case "missing":
@@ -114,14 +114,14 @@ def _nearest(word: str, known: list[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
 
 
-def _keys(location: Location) -> list[str]:
-    """The keys a scenario knows at `location`."""
-    current: type[BaseModel] = Scenario
+def _keys(location: Location, root: type[BaseModel]) -> list[str]:
+    """The keys a file knows at `location`."""
+    current = root
     for step in location:
         if isinstance(step, str) and step in current.model_fields:
             current = _model_in(current.model_fields[step].annotation) or current
     keys = [field.alias or name for name, field in current.model_fields.items()]
-    return keys if location else [*keys, *SETTINGS]
+    return keys if location or root is not Scenario else [*keys, *SETTINGS]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

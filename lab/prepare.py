@@ -11,19 +11,13 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target
-from emulation.traffic.collectives import (
-    allreduce_bound_ps,
-    allreduce_halves,
-    allreduce_ring,
-    mesh_ring,
-    ring_bound_ps,
-)
 from emulation.traffic.schedule import Schedule, Sliced, demand, slice_schedule
 from emulation.traffic.transport import TransportParameters
+from lab.collective import bound_ps, schedule_of
 from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.loader import relocated
-from lab.scenario import ELEMENT_BYTES, Collective, Fault, Scenario, Transport, Variant
+from lab.scenario import ELEMENT_BYTES, Fault, Scenario, Transport, Variant
 from topologies import Fabric, NodeKind, RailyardError
 from topologies.catalog import build
 
@@ -70,18 +64,19 @@ def prepare(
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
-        schedule = with_line((*at, "collective"), lambda chosen=variant.collective: _schedule(fabric, chosen))
+        schedule = with_line((*at, "collective"), lambda chosen=variant: _schedule(fabric, members, chosen))
         sliced = slice_schedule(schedule, variant.collective.payload_bytes // ELEMENT_BYTES)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
-        same = (routing.strategy, routing.rules, routing.peers, variant.collective)
+        routed = (routing.strategy, routing.rules, routing.demand, routing.peers)
+        same = (routed, variant.collective, variant.expect)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
                 lambda chosen=variant, traffic=schedule: _plan(fabric, members, chosen, traffic),
             )
-        bound = _bound_ps(fabric, variant)
+        bound = _bound_ps(fabric, members, variant)
         prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound, members, struck))
     return tuple(prepared)
 
@@ -136,20 +131,21 @@ def _refuse(fault: faults.Fault) -> None:
     )
 
 
-def _schedule(fabric: Fabric, collective: Collective) -> Schedule:
-    if collective.algorithm == "ring":
-        return allreduce_ring(mesh_ring(fabric.dims), collective.elements)
-    return allreduce_halves(fabric.dims, collective.elements)
+def _schedule(fabric: Fabric, members: tuple[str, ...], variant: Variant) -> Schedule:
+    detours = variant.routing.strategy != "shortest"
+    return schedule_of(fabric, members, variant.collective, detours=detours)
 
 
 def _plan(fabric: Fabric, members: tuple[str, ...], variant: Variant, schedule: Schedule) -> Plan:
     wanted = demand(schedule, members, ELEMENT_BYTES)
+    known = variant.routing.demand == "known"
     return make_plan(
         fabric,
         strategy=variant.routing.strategy,
         rules=variant.routing.rules,
-        demand=wanted,
+        demand=wanted if known else None,
         peers=wanted if variant.routing.peers == "job" else None,
+        check=variant.expect != "deadlock",
     )
 
 
@@ -162,10 +158,5 @@ def _transport(chosen: Transport) -> TransportParameters:
     )
 
 
-def _bound_ps(fabric: Fabric, variant: Variant) -> int:
-    """A ring is bound to its own links only where routing keeps it to them."""
-    rate = min(link.rate_bps for link in fabric.links)
-    data_bytes = variant.collective.data_bytes
-    if variant.collective.algorithm == "ring" and variant.routing.strategy == "shortest":
-        return round(ring_bound_ps(len(fabric.nodes), data_bytes, rate))
-    return round(allreduce_bound_ps(fabric.dims, data_bytes, rate))
+def _bound_ps(fabric: Fabric, members: tuple[str, ...], variant: Variant) -> int:
+    return bound_ps(fabric, members, variant.collective, variant.routing.strategy)

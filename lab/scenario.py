@@ -13,6 +13,7 @@ from emulation.targets import TargetKind
 from emulation.traffic.wire import MAX_PAYLOAD_BYTES
 
 __all__ = [
+    "ALGORITHMS",
     "Assertion",
     "Collective",
     "Control",
@@ -20,6 +21,7 @@ __all__ = [
     "Fault",
     "LinkSettings",
     "NUMBER",
+    "Part",
     "RELATIVE",
     "Relative",
     "Routing",
@@ -61,7 +63,7 @@ class Topology(Model):
     """A generator of the catalogue and its parameters; what is left out is the generator's default."""
 
     name: str
-    dims: tuple[Annotated[int, Field(ge=2)], ...] | None = None
+    dims: tuple[Annotated[int, Field(ge=1)], ...] | None = None
     lanes: Annotated[int, Field(ge=1)] | None = None
     lane_rate_gbps: Positive | None = None
     delay_ns: NotNegative | None = None
@@ -69,6 +71,10 @@ class Topology(Model):
     spares: Annotated[int, Field(ge=0)] | None = None
     cpus: Annotated[int, Field(ge=0)] | None = None
     hrs_per_lrs: Annotated[int, Field(ge=0)] | None = None
+    hrs: Annotated[int, Field(ge=1)] | None = None
+    lrs: Annotated[int, Field(ge=1)] | None = None
+    board_lanes: Annotated[int, Field(ge=1)] | None = None
+    host_lanes: Annotated[int, Field(ge=1)] | None = None
     uplink_lanes: Annotated[int, Field(ge=1)] | None = None
     rack_delay_ns: NotNegative | None = None
     hrs_delay_ns: NotNegative | None = None
@@ -84,6 +90,10 @@ class Topology(Model):
             "spares": self.spares,
             "cpus": self.cpus,
             "hrs_per_lrs": self.hrs_per_lrs,
+            "hrs": self.hrs,
+            "lrs": self.lrs,
+            "board_lanes": self.board_lanes,
+            "host_lanes": self.host_lanes,
             "uplink_lanes": self.uplink_lanes,
             "rack_delay_ps": _scaled(self.rack_delay_ns, 1000),
             "hrs_delay_ps": _scaled(self.hrs_delay_ns, 1000),
@@ -91,15 +101,131 @@ class Topology(Model):
         return {name: value for name, value in given.items() if value is not None}
 
 
+CollectiveKind = Literal[
+    "allreduce",
+    "reduce-scatter",
+    "all-gather",
+    "all-to-all",
+    "broadcast",
+    "reduce",
+    "dispatch",
+    "combine",
+    "p2p",
+]
+Algorithm = Literal[
+    "halves",
+    "ring",
+    "rings",
+    "rings-both-ways",
+    "direct",
+    "dimension-wise",
+    "partitions",
+    "hierarchical",
+    "pipeline",
+    "sequence",
+    "at-once",
+]
+
+# The algorithms of each kind of collective, its default first.
+ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
+    "allreduce": ("halves", "ring", "rings", "rings-both-ways", "direct", "dimension-wise"),
+    "reduce-scatter": ("dimension-wise", "direct"),
+    "all-gather": ("dimension-wise", "direct"),
+    "all-to-all": ("partitions", "direct"),
+    "broadcast": ("hierarchical", "direct"),
+    "reduce": ("hierarchical", "direct"),
+    "dispatch": ("hierarchical", "direct"),
+    "combine": ("hierarchical", "direct"),
+    "p2p": ("pipeline",),
+    "mixture": ("sequence", "at-once"),
+}
+
+# What a collective takes beside its kind, algorithm and data, by the kinds or algorithms that take it.
+_TAKEN_BY: Mapping[str, tuple[str, ...]] = {
+    "root": ("broadcast", "reduce"),
+    "experts": ("dispatch", "combine"),
+    "rings": ("rings", "rings-both-ways"),
+    "shares": ("dimension-wise",),
+    "exchange": ("dimension-wise",),
+    "parts": ("mixture",),
+    "rounds": ("mixture",),
+}
+
+
+def _with_algorithm(values: Any) -> Any:
+    """The kind's default where none is given; a wrong shape is left for the check to find."""
+    if isinstance(values, dict) and "algorithm" not in values:
+        known = ALGORITHMS.get(values.get("kind", "allreduce"), ())
+        return {**values, "algorithm": known[0]} if known else values
+    return values
+
+
+def _check_algorithm(kind: str, algorithm: str) -> None:
+    known = ALGORITHMS[kind]
+    if algorithm not in known:
+        raise ValueError(f"algorithm {algorithm} is none of {kind}; take {' or '.join(known)}")
+
+
+@final
+class Part(Model):
+    """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
+
+    kind: CollectiveKind
+    algorithm: Algorithm = "halves"
+    share: Positive
+    over: tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    experts: Annotated[int, Field(ge=1)] = 4
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default(cls, values: Any) -> Any:
+        # Halves take two dimensions; groups have most often one.
+        if isinstance(values, dict) and values.get("kind") == "allreduce" and "algorithm" not in values:
+            return {**values, "algorithm": "dimension-wise"}
+        return _with_algorithm(values)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _check_algorithm(self.kind, self.algorithm)
+        if self.kind == "allreduce" and self.algorithm not in ("dimension-wise", "direct"):
+            raise ValueError(f"algorithm {self.algorithm} in a mixture; take dimension-wise or direct")
+        return self
+
+
 @final
 class Collective(Model):
-    kind: Literal["allreduce"] = "allreduce"
-    algorithm: Literal["halves", "ring"] = "halves"
+    """`rings` None: all there are; `shares` balanced: by orders of dimensions that keep all links busy."""
+
+    kind: Literal[CollectiveKind, "mixture"] = "allreduce"
+    algorithm: Algorithm = "halves"
     elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
     dtype: Literal["int32", "float32"] = "int32"
     payload_bytes: Annotated[
         int, Field(ge=ELEMENT_BYTES, le=MAX_PAYLOAD_BYTES, multiple_of=ELEMENT_BYTES)
     ] = 4096
+    root: Annotated[int, Field(ge=0)] = 0
+    experts: Annotated[int, Field(ge=1)] = 4
+    rings: Annotated[int, Field(ge=1)] | None = None
+    shares: Literal["balanced", "one"] = "balanced"
+    exchange: Annotated[int, Field(ge=0)] = 0
+    parts: tuple[Part, ...] = ()
+    rounds: Annotated[int, Field(ge=1, le=1000)] = 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default(cls, values: Any) -> Any:
+        return _with_algorithm(values)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        _check_algorithm(self.kind, self.algorithm)
+        for key in sorted(self.model_fields_set & _TAKEN_BY.keys()):
+            takers = _TAKEN_BY[key]
+            if self.kind not in takers and self.algorithm not in takers:
+                raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
+        if self.kind == "mixture" and not self.parts:
+            raise ValueError("a mixture has `parts:`; give each a kind and a share")
+        return self
 
     @property
     def data_bytes(self) -> int:
@@ -114,6 +240,7 @@ class Routing(Model):
     strategy: Literal["all-path", "shortest", "detour", "borrow"] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"
+    demand: Literal["known", "unknown"] = "known"
     peers: Literal["all", "job"] = "all"
 
 
@@ -126,11 +253,15 @@ class LinkSettings(Model):
 
 @final
 class Control(Model):
-    """`hello_us` is the time from one hello to the next, None: none are sent."""
+    """`hello_us` is the time from one hello to the next, None: none are sent.
+
+    `migrate_us` is what a spare NPU takes, once it is called, until it has the place of one that is gone.
+    """
 
     processing_us: NotNegative = 5.0
     hello_us: Positive | None = None
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
+    migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
 
 
 @final
@@ -188,6 +319,7 @@ class Fault(Model):
 class Variant(Model):
     name: Name
     title: str = ""
+    expect: Literal["finish", "deadlock"] = "finish"
     collective: Collective = Collective()
     routing: Routing = Routing()
     link: LinkSettings = LinkSettings()

@@ -2,7 +2,7 @@
 """What runs on the NPUs of a fabric: frames, transport and collectives, sans-IO.
 
 frames        every header as a Scapy layer              wire         the same bytes, fast
-schedule      a collective as a DAG of sends             collectives  AllReduce schedules and their bounds
+schedule      a collective as a DAG of sends, proved     collectives  schedules of every kind and their bounds
 transport     one reliable connection                    data         arrays, the truth, the comparison
 agent         one NPU: schedule, transport, arrays        stats        what it says about its run
 """

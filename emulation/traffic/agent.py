@@ -98,10 +98,11 @@ class Agent:
         self._junk: Counter[str] = Counter()
         self._deadline = NEVER  # no later than any timer; may be earlier, then on_timer finds nothing to do
         self._ready: deque[_Peer] = deque()
-        self._offset = [offset * _ITEM_BYTES for offset, _, _ in sliced.slices]
-        self._size = [length * _ITEM_BYTES for _, length, _ in sliced.slices]
-        self._cell = [cell for _, _, cell in sliced.slices]
-        self._slice_at = {offset: index for index, offset in enumerate(self._offset)}
+        table = sliced.table  # of all agents, and never changed
+        self._offset = table.offset
+        self._size = table.size
+        self._cell = table.cell
+        self._slice_at = table.at
         self._applied = [0] * len(sliced.slices)
         self._unsent = [0] * len(sliced.slices)
         self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
@@ -113,25 +114,30 @@ class Agent:
         self._open = 0  # phases not applied yet, over all slices
         plans = sliced.plans[rank]
         self._connect(plans, addresses, parameters)
-        self._plans = [self._compile(plan) for plan in plans]
-        slices_of = Counter(self._cell)
-        for cell, plan in enumerate(plans):
-            self._open += len(plan.phases) * slices_of[cell]
+        # Many cells share a plan, and a plan is one object.
+        several = {id(plan): plan for plan in plans}
+        compiled = {key: self._compile(plan) for key, plan in several.items()}
+        self._plans = [compiled[id(plan)] for plan in plans]
+        slices_of: Counter[int] = Counter()
+        for plan, count in zip(plans, table.count, strict=True):
+            slices_of[id(plan)] += count
+        for key, plan in several.items():
+            count = slices_of[key]
+            self._open += len(plan.phases) * count
             for send in (send for group in plan.releases for send in group):
                 queue = self._queues[send]
-                queue.left += slices_of[cell]
-                queue.peer.left += slices_of[cell]
-        # In turn over the cells, so that the later steps these slices lead to fill all links evenly.
-        places = _places(self._cell)
-        for index in sorted(range(len(places)), key=lambda index: (places[index], index)):
+                queue.left += count
+                queue.peer.left += count
+        for index in table.order:
             self._release(index, 0)
         self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
 
     def _connect(
         self, plans: Sequence[CellPlan], addresses: Sequence[int], parameters: TransportParameters
     ) -> None:
-        ranks = {source for plan in plans for phase in plan.phases for source in phase.sources}
-        ranks |= {send.peer for plan in plans for group in plan.releases for send in group}
+        several = {id(plan): plan for plan in plans}.values()
+        ranks = {source for plan in several for phase in plan.phases for source in phase.sources}
+        ranks |= {send.peer for plan in several for group in plan.releases for send in group}
         # Each rank begins with the peer after it, so that no peer is everybody's first.
         for rank in sorted(ranks, key=lambda peer: (peer - self.rank) % len(addresses)):
             ends = {"scna": self.address, "dcna": addresses[rank], "src_q": rank, "dst_q": self.rank}
@@ -347,16 +353,6 @@ class Agent:
             if self._blocked and index in self._blocked and not self._unsent[index]:
                 self._blocked.discard(index)
                 self._settle(index, now)
-
-
-def _places(cells: Sequence[int]) -> list[int]:
-    """Place of each slice in its cell; `cells[s]` is the cell of slice s."""
-    seen: Counter[int] = Counter()
-    places = []
-    for cell in cells:
-        places.append(seen[cell])
-        seen[cell] += 1
-    return places
 
 
 def _check(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:

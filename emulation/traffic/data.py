@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, final
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames import ElementType
-from emulation.traffic.schedule import Phase, Sliced, evaluate
+from emulation.traffic.schedule import Combine, Goal, Sliced
 
 __all__ = ["DTYPES", "Array", "Comparison", "compare", "element_type", "fold", "make_data", "truth"]
 
@@ -60,14 +61,21 @@ def fold(own: Array, rank: int, parts: Sequence[tuple[int, Array]]) -> None:
 
 def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
     """What every rank must hold at the end, bit for bit: the schedule in lockstep, without frames."""
-
-    def reduce(rank: int, phase: Phase, cell: int, own: Array, parts: list[tuple[int, Array]]) -> Array:
-        result = own.copy()
-        fold(result, rank, parts)
-        return result
-
-    start = [[row[low : low + length] for low, length in sliced.cells] for row in inputs]
-    return [np.concatenate(row) for row in evaluate(sliced, start, reduce)]
+    rows = [row.copy() for row in inputs]
+    for _, group in groupby(sliced.arrivals, key=lambda arrival: arrival.phase.step):
+        after: list[tuple[int, int, Array]] = []
+        for arrival in group:
+            length = arrival.length
+            parts = [(source, rows[source][low : low + length]) for source, low in arrival.origins]
+            if arrival.phase.op is Combine.COPY:
+                value = parts[0][1].copy()
+            else:
+                value = rows[arrival.target][arrival.offset : arrival.offset + length].copy()
+                fold(value, arrival.target, parts)
+            after.append((arrival.target, arrival.offset, value))
+        for rank, offset, value in after:
+            rows[rank][offset : offset + value.size] = value
+    return rows
 
 
 @final
@@ -81,42 +89,83 @@ class Comparison:
 
 
 def compare(results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced) -> Comparison:
-    """Compare an AllReduce with arithmetic.
+    """Compare what the ranks hold with arithmetic, whatever collectives the schedule is of.
 
-    Every rank must hold, bit for bit, the schedule's fixed-order sum, which itself must be the plain sum:
-    exactly for integers, within rounding for floats (n eps times the sum of magnitudes).
+    Every rank must hold, bit for bit, what the schedule in lockstep gives in its fixed order of sums. That
+    itself must be what the goals of the schedule promise: exactly for integers, within rounding for floats
+    (for every sum of n, n eps times the sum of magnitudes).
     """
-    expected = truth(sliced, inputs)[0]
-    fault = _against_plain_sum(expected, inputs)
+    expected = truth(sliced, inputs)
+    fault = _against_goals(expected, inputs, sliced.schedule.purpose)
     if fault:
         return Comparison(False, len(results), fault)
     wrong = 0
     first = ""
-    for rank, result in enumerate(results):
-        differs = np.flatnonzero(result.view(np.uint32) != expected.view(np.uint32))
+    for rank, (result, right) in enumerate(zip(results, expected, strict=True)):
+        differs = np.flatnonzero(result.view(np.uint32) != right.view(np.uint32))
         if differs.size:
             wrong += 1
             at = int(differs[0])
-            first = first or f"rank {rank} element {at}: {result[at]} instead of {expected[at]}"
+            first = first or f"rank {rank} element {at}: {result[at]} instead of {right[at]}"
     return Comparison(not wrong, wrong, first)
 
 
-def _against_plain_sum(expected: Array, inputs: Sequence[Array]) -> str:
-    if expected.dtype == np.int32:
-        plain = np.zeros_like(expected)
-        for row in inputs:
-            np.add(plain, row, out=plain)
-        differs = np.flatnonzero(plain != expected)
-    else:
-        plain = np.zeros(expected.shape, np.float64)
-        magnitude = np.zeros(expected.shape, np.float64)
-        for row in inputs:
-            plain += row
-            magnitude += np.abs(row)
-        slack = len(inputs) * float(np.finfo(np.float32).eps) * magnitude
-        # Written so that a NaN differs.
-        differs = np.flatnonzero(~(np.abs(plain - expected) <= slack))
-    if not differs.size:
-        return ""
-    at = int(differs[0])
-    return f"schedule sums element {at} to {expected[at]} instead of {plain[at]}"
+@final
+class _Plain:
+    """The ranks' arrays as the goals say, one after the other, in plain arithmetic.
+
+    int32 wraps and is exact. Of float32 the sums are in double precision, and `slack` is by how much a
+    float32 sum in any order may differ. `known` is False where a goal leaves what it likes.
+    """
+
+    def __init__(self, inputs: Sequence[Array]) -> None:
+        self.exact = inputs[0].dtype == np.int32
+        self.rows = [row.copy() if self.exact else row.astype(np.float64) for row in inputs]
+        self.known = np.ones((len(inputs), inputs[0].size), np.bool_)
+        self.slack = None if self.exact else np.zeros(self.known.shape)
+
+    def apply(self, goal: Goal) -> None:
+        after = []
+        for holds in goal.holds():
+            low, length = holds.offset, holds.length
+            if not holds.sources:
+                after.append((holds.ranks, low, length, None, None, False))
+                continue
+            sources = [(rank, slice(there, there + length)) for rank, there in holds.sources]
+            total = self.rows[sources[0][0]][sources[0][1]].copy()
+            known = self.known[sources[0]].copy()
+            for rank, where in sources[1:]:
+                np.add(total, self.rows[rank][where], out=total)
+                known &= self.known[rank, where]
+            after.append((holds.ranks, low, length, total, self._slack(sources), known))
+        for ranks, low, length, total, slack, known in after:
+            for rank in ranks:
+                self.known[rank, low : low + length] = known
+                if total is not None:
+                    self.rows[rank][low : low + length] = total
+                if slack is not None and self.slack is not None:
+                    self.slack[rank, low : low + length] = slack
+
+    def _slack(self, sources: Sequence[tuple[int, slice]]) -> NDArray[np.float64] | None:
+        if self.slack is None:
+            return None
+        slack = sum(self.slack[source] for source in sources)
+        assert isinstance(slack, np.ndarray)
+        if len(sources) > 1:
+            magnitude = sum(np.abs(self.rows[rank][where]) for rank, where in sources)
+            slack = slack + len(sources) * float(np.finfo(np.float32).eps) * magnitude
+        return slack
+
+
+def _against_goals(expected: Sequence[Array], inputs: Sequence[Array], goals: Sequence[Goal]) -> str:
+    plain = _Plain(inputs)
+    for goal in goals:
+        plain.apply(goal)
+    for rank, (held, right) in enumerate(zip(expected, plain.rows, strict=True)):
+        # A NaN is not the same.
+        same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]
+        differs = np.flatnonzero(~same & plain.known[rank])
+        if differs.size:
+            at = int(differs[0])
+            return f"schedule brings element {at} of rank {rank} to {held[at]} instead of {right[at]}"
+    return ""

@@ -220,6 +220,8 @@ function notes.LinkNotice(frame, values)
   local said = values.state_text or "state " .. values.state
   if said:find("hello") then
     frame.words[#frame.words + 1] = string.format("%s of %s to %s", said, a, b)
+  elseif said == "watch" then
+    frame.words[#frame.words + 1] = string.format("%s watches link %s to %s", node(values.origin), a, b)
   else
     frame.words[#frame.words + 1] = string.format(
       "link %s to %s is %s, notice %d of %s", a, b, said, values.sequence, node(values.origin))

@@ -239,15 +239,15 @@ class CLH(Packet):
     ]
 
 
-NOTICE_STATES: Final = ("down", "up", "hello", "hello, heard")
+NOTICE_STATES: Final = ("down", "up", "hello", "hello, heard", "watch")
 
 
 class LinkNotice(Packet):
     """Payload of a management packet, 12 bytes, this testbed's own: the link between two ports is up or down,
-    or a hello of one end to the other.
+    or a hello of one end to the other, or what asks an end to be told.
 
     sequence counts the notices of origin, the CNA of the node that saw it. A hello leads from a to b, origin
-    is a and sequence 0; heard: a hears b.
+    is a and sequence 0; heard: a hears b. Of a watch, origin is who asks, and sequence 0.
     """
 
     name = "LinkNotice"

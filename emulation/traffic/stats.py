@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an agent has to say about its run."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, final
 
 from emulation.traffic.data import Array
 
-__all__ = ["AgentStats", "Failure", "Outcome"]
+__all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
 
 
 @final
@@ -40,6 +41,24 @@ class AgentStats:
     rtt_ps: int
     junk: Mapping[str, int]
 
+    def __add__(self, other: "AgentStats") -> "AgentStats":
+        """Those of two agents that were on one node, one after the other."""
+        junk = Counter(self.junk) + Counter(other.junk)
+        return AgentStats(
+            sent=self.sent + other.sent,
+            retransmitted=self.retransmitted + other.retransmitted,
+            received=self.received + other.received,
+            duplicates=self.duplicates + other.duplicates,
+            acks_sent=self.acks_sent + other.acks_sent,
+            acks_received=self.acks_received + other.acks_received,
+            rtt_ps=max(self.rtt_ps, other.rtt_ps),
+            junk=dict(sorted(junk.items())),
+        )
+
+
+NOTHING = AgentStats(0, 0, 0, 0, 0, 0, 0, {})
+"""Of a node that has had no agent."""
+
 
 class Outcome(Protocol):
     """What became of an agent: its array, when that was right, and why it gave up, if it did."""
@@ -52,3 +71,14 @@ class Outcome(Protocol):
     def finished_ps(self) -> int | None: ...
     @property
     def failed(self) -> Failure | None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of an agent that is no more."""
+
+    result: Array
+    stats: AgentStats
+    finished_ps: int | None
+    failed: Failure | None

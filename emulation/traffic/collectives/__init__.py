@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules of collectives for full-mesh fabrics, and the least time each can take.
+
+dimension_wise  AllReduce, reduce-scatter and all-gather along one dimension after the other, or direct
+rings           rings that share no link, one or several   split         how much each carries, solved for
+exchange        all-to-all, point to point                 hierarchical  broadcast, reduce, dispatch, combine
+compose         several in one schedule                    bounds        what none can beat
+"""
+
+from emulation.traffic.collectives.bounds import (
+    all_to_all_bound_ps,
+    allreduce_bound_ps,
+    allreduce_ports_bound_ps,
+    busiest_pair_ps,
+    gather_bound_ps,
+    ring_bound_ps,
+    rings_bound_ps,
+    send_bound_ps,
+    traffic_bound_ps,
+)
+from emulation.traffic.collectives.compose import Placed, at_once, compose, in_sequence, on_groups
+from emulation.traffic.collectives.cutting import lines
+from emulation.traffic.collectives.dimension_wise import (
+    allreduce_halves,
+    balanced,
+    dimension_wise,
+    direct,
+    in_order,
+    load_of,
+)
+from emulation.traffic.collectives.exchange import all_to_all, direct_all_to_all, p2p, pipeline
+from emulation.traffic.collectives.hierarchical import broadcast, combine, dispatch, experts, reduce, tree
+from emulation.traffic.collectives.rings import (
+    allreduce_ring,
+    arcs_of,
+    check_rings,
+    mesh_ring,
+    multi_ring,
+    rings,
+    walecki,
+)
+from emulation.traffic.collectives.split import RingSplit, balanced_rings
+
+__all__ = [
+    "Placed",
+    "RingSplit",
+    "all_to_all",
+    "all_to_all_bound_ps",
+    "allreduce_bound_ps",
+    "allreduce_halves",
+    "allreduce_ports_bound_ps",
+    "allreduce_ring",
+    "arcs_of",
+    "at_once",
+    "balanced",
+    "balanced_rings",
+    "broadcast",
+    "busiest_pair_ps",
+    "check_rings",
+    "combine",
+    "compose",
+    "dimension_wise",
+    "direct",
+    "direct_all_to_all",
+    "dispatch",
+    "experts",
+    "gather_bound_ps",
+    "in_order",
+    "in_sequence",
+    "lines",
+    "load_of",
+    "mesh_ring",
+    "multi_ring",
+    "on_groups",
+    "p2p",
+    "pipeline",
+    "reduce",
+    "ring_bound_ps",
+    "rings",
+    "rings_bound_ps",
+    "send_bound_ps",
+    "traffic_bound_ps",
+    "tree",
+    "walecki",
+]

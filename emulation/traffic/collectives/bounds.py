@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a collective cannot beat, in picoseconds; headers, propagation and waiting come on top.
+
+All derived here, by counting what must leave or reach an NPU, or cross a cut; UB-Mesh states none of them.
+D is the array of one NPU, B the rate of a link each way, N the number of NPUs.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from emulation.traffic.schedule import Schedule
+
+__all__ = [
+    "all_to_all_bound_ps",
+    "allreduce_bound_ps",
+    "allreduce_ports_bound_ps",
+    "busiest_pair_ps",
+    "gather_bound_ps",
+    "ring_bound_ps",
+    "rings_bound_ps",
+    "send_bound_ps",
+    "traffic_bound_ps",
+]
+
+_PS_PER_SECOND = 1_000_000_000_000
+
+
+def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> float:
+    """Least time of an AllReduce over a full mesh with every link at `rate_bps` each way.
+
+    2 (n - 1)/n D over the links of a node; for 8x8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
+    Derived from UB-Mesh's full meshes; the paper does not state it.
+    """
+    return allreduce_ports_bound_ps(prod(dims), data_bytes, sum(size - 1 for size in dims) * rate_bps)
+
+
+def allreduce_ports_bound_ps(ranks: int, data_bytes: int, node_bps: float) -> float:
+    """The same by what an NPU can send, on average over them all: 2 (n - 1) D must be sent among n."""
+    return 2 * (ranks - 1) / ranks * data_bytes * 8 / node_bps * _PS_PER_SECOND
+
+
+def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
+    """Least time of an AllReduce along one directed ring: each rank sends 2 (n - 1)/n D on one link."""
+    return 2 * (ranks - 1) / ranks * data_bytes * 8 / rate_bps * _PS_PER_SECOND
+
+
+def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
+    """Along several with equal shares that share no link: 7 D/(24 B) for 6 on 8 ranks, D/(4 B) for 7."""
+    return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
+
+
+def gather_bound_ps(ranks: int, data_bytes: int, node_bps: float) -> float:
+    """Least time of an all-gather to arrays of D, or of the reduce-scatter of such: (n - 1)/n D must come to
+    a rank, or leave it, over links of `node_bps` in all.
+    """
+    return allreduce_ports_bound_ps(ranks, data_bytes, node_bps) / 2
+
+
+def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequence[float]) -> float:
+    """Least time of an all-to-all of m bytes an ordered pair over a full mesh: the largest (N/k) m / B.
+
+    Ranks on two sides of a cut across a dimension of k places, a of them on one side: a (N/k) times
+    (k - a)(N/k) blocks must cross a (k - a)(N/k) links, so N/k each, on whatever paths. 8x8: 8 m/B.
+    """
+    ranks = prod(dims)
+    each = [
+        ranks // size * block_bytes * 8 / rate for size, rate in zip(dims, rates_bps, strict=True) if size > 1
+    ]
+    return max(each, default=0.0) * _PS_PER_SECOND
+
+
+def send_bound_ps(data_bytes: int, node_bps: float) -> float:
+    """Least time of D from or to one rank over all its links: a broadcast, a reduce, a send to one other."""
+    return data_bytes * 8 / node_bps * _PS_PER_SECOND
+
+
+def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4) -> float:
+    """Least time of this schedule's sends when all links of all NPUs together carry `all_bps`: each takes one
+    of them at least.
+    """
+    amount = sum(transfer.length for transfer in schedule.transfers) * element_bytes
+    return send_bound_ps(amount, all_bps)
+
+
+def busiest_pair_ps(
+    schedule: Schedule, rates_bps: Mapping[tuple[int, int], float], element_bytes: int = 4
+) -> float:
+    """What the schedule's own busiest link takes when every send keeps to the direct link of its pair, where
+    there is one (`rates_bps`): so it is under shortest paths.
+    """
+    load: dict[tuple[int, int], int] = defaultdict(int)
+    for transfer in schedule.transfers:
+        load[transfer.source, transfer.target] += transfer.length * element_bytes
+    each = [8 * amount / rates_bps[pair] for pair, amount in load.items() if pair in rates_bps]
+    return max(each, default=0.0) * _PS_PER_SECOND

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several collectives in one schedule: among groups of ranks, at once, or one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from emulation.errors import EmulationError
+from emulation.traffic.schedule import Schedule, Transfer
+
+__all__ = ["Placed", "at_once", "compose", "in_sequence", "on_groups"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A schedule whose rank r is `ranks[r]` (None: r), from `offset` of the array on, begun `step` steps
+    later.
+    """
+
+    schedule: Schedule
+    ranks: tuple[int, ...] | None = None
+    offset: int = 0
+    step: int = 0
+
+
+def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Schedule:
+    """One schedule of several.
+
+    Steps order what happens to the same elements of a rank and nothing else: what is in different places of
+    the array runs at once, whatever its steps. `schedule.check` proves that the parts do not disturb each
+    other.
+    """
+    transfers: list[Transfer] = []
+    goals = []
+    for part in parts:
+        at = part.ranks if part.ranks is not None else tuple(range(part.schedule.ranks))
+        if len(at) != part.schedule.ranks or len(set(at)) != len(at):
+            raise EmulationError(
+                f"schedule {part.schedule.name}: {len(set(at))} ranks to stand for {part.schedule.ranks}",
+                remedy="give each of its ranks one of its own",
+            )
+        transfers += [
+            replace(
+                t,
+                step=t.step + part.step,
+                source=at[t.source],
+                target=at[t.target],
+                offset=t.offset + part.offset,
+            )
+            for t in part.schedule.transfers
+        ]
+        goals += [goal.moved(at, part.offset, part.step) for goal in part.schedule.purpose]
+    return Schedule(name, ranks, elements, tuple(transfers), tuple(goals))
+
+
+def on_groups(schedule: Schedule, groups: Sequence[tuple[int, ...]], ranks: int) -> Schedule:
+    """The same collective in several groups of ranks at once."""
+    parts = [Placed(schedule, group) for group in groups]
+    return compose(f"{len(groups)}-times-{schedule.name}", ranks, schedule.elements, parts)
+
+
+def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int] | None = None) -> Schedule:
+    """One after the other on one array, each from its offset on (default: the beginning).
+
+    Each works on what those before it left there: it can send an element only when they have done with it,
+    slice by slice.
+    """
+    offsets = [0] * len(schedules) if offsets is None else offsets
+    parts = []
+    step = 0
+    for schedule, offset in zip(schedules, offsets, strict=True):
+        parts.append(Placed(schedule, offset=offset, step=step))
+        step += max([schedule.steps, *(goal.end for goal in schedule.purpose)])
+    return compose(name, _ranks(schedules), max(p.offset + p.schedule.elements for p in parts), parts)
+
+
+def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
+    """All at the same time, each in a range of the array of its own, in their order."""
+    parts = []
+    offset = 0
+    for schedule in schedules:
+        parts.append(Placed(schedule, offset=offset))
+        offset += schedule.elements
+    return compose(name, _ranks(schedules), offset, parts)
+
+
+def _ranks(schedules: Sequence[Schedule]) -> int:
+    if not schedules:
+        raise EmulationError("a mixture of no collectives", remedy="give one or more")
+    return max(schedule.ranks for schedule in schedules)

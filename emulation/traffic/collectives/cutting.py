@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays cut into parts, and ranks of a grid into lines."""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise, product
+from math import prod
+
+from emulation.errors import EmulationError
+
+__all__ = ["cut", "cut_by", "lines", "strides"]
+
+
+def cut(low: int, high: int, parts: int) -> list[tuple[int, int]]:
+    """Cut a range into parts whose lengths differ by one at most."""
+    size = high - low
+    ends = [low + size * part // parts for part in range(parts + 1)]
+    return list(pairwise(ends))
+
+
+def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]]:
+    """Cut a range in proportion to shares; equal shares are cut as `cut` does."""
+    if not shares or min(shares) < 0 or not sum(shares) > 0:
+        raise EmulationError(f"shares {list(shares)}: give some, none below 0, not all 0")
+    if min(shares) == max(shares):
+        return cut(low, high, len(shares))
+    total = sum(shares)
+    ends = [low + round((high - low) * done / total) for done in accumulate(shares, initial=0.0)]
+    return list(pairwise(ends))
+
+
+def strides(dims: Sequence[int]) -> list[int]:
+    """By how much a rank grows with each coordinate; the first dimension is the fastest."""
+    return list(accumulate(dims[:-1], lambda stride, size: stride * size, initial=1))
+
+
+def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
+    """Groups of ranks that differ in the dimensions `over` alone, each as a grid of those dimensions."""
+    if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
+        raise EmulationError(
+            f"groups over dimensions {tuple(over)} of a mesh of {len(dims)}",
+            remedy=f"name some of 0 to {len(dims) - 1}, each once",
+        )
+    stride = strides(dims)
+    rest = [d for d in range(len(dims)) if d not in over]
+    members = [
+        sum(place * stride[d] for place, d in zip(places[::-1], over, strict=True))
+        for places in product(*(range(dims[d]) for d in reversed(over)))
+    ]
+    bases = [
+        sum(place * stride[d] for place, d in zip(places[::-1], rest, strict=True))
+        for places in product(*(range(dims[d]) for d in reversed(rest)))
+    ]
+    assert len(members) * len(bases) == prod(dims)
+    return [tuple(base + member for member in members) for base in bases]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-to-all over a full mesh, and sends from one rank to another."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import prod
+
+from emulation.errors import EmulationError
+from emulation.traffic.collectives.cutting import cut, strides
+from emulation.traffic.collectives.dimension_wise import Order
+from emulation.traffic.goals import Goal, Range
+from emulation.traffic.schedule import Combine, Schedule, Transfer
+
+__all__ = ["all_to_all", "direct_all_to_all", "p2p", "pipeline"]
+
+
+def all_to_all(dims: Sequence[int], block: int, *, partitions: int | None = None) -> Schedule:
+    """Every rank has `block` elements for every rank: on 8x8 each goes in two halves, one X-first, one
+    Y-first.
+
+    UB-Mesh: an element is cut in two partitions, sent at the same time over the X and the Y full mesh, with
+    one forwarding hop at most. Here any number of dimensions, one partition for each rotation of them (or the
+    first `partitions`): along a dimension a rank hands each peer of its line all that is for those behind it.
+
+    Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, in each
+    the blocks in the order in which that partition goes through the dimensions; a rank's own stay where they
+    are.
+    """
+    n = len(dims)
+    if n < 1 or min(dims) < 1 or prod(dims) < 2 or block < 1:
+        raise EmulationError(
+            f"all-to-all of {block} elements over {tuple(dims)}: two ranks, one element or more"
+        )
+    partitions = n if partitions is None else partitions
+    if not 1 <= partitions <= n:
+        raise EmulationError(f"all-to-all in {partitions} partitions", remedy=f"take 1 to {n}")
+    ranks = prod(dims)
+    transfers: list[Transfer] = []
+    pieces: list[list[Range]] = [[] for _ in range(ranks)]
+    for first, (low, high) in enumerate(cut(0, block, partitions)):
+        if high > low:
+            order = tuple((first + d) % n for d in range(n))
+            _one_partition(dims, order, low * ranks, high - low, transfers, pieces)
+    goal = Goal("all-to-all", tuple(range(ranks)), tuple(map(tuple, pieces)), end=n)
+    name = f"all-to-all-{'x'.join(map(str, dims))}"
+    return Schedule(name, ranks, block * ranks, tuple(transfers), (goal,))
+
+
+def _one_partition(
+    dims: Sequence[int],
+    order: Order,
+    base: int,
+    size: int,
+    transfers: list[Transfer],
+    pieces: list[list[Range]],
+) -> None:
+    """After the step along a dimension, the block at a place is from the rank with that coordinate."""
+    stride = strides(dims)
+    sizes = [dims[d] for d in order]
+    behind = [size * prod(sizes[level + 1 :]) for level in range(len(order))]
+    for places in product(*map(range, sizes)):
+        me = sum(place * stride[d] for place, d in zip(places, order, strict=True))
+        own = base + sum(place * run for place, run in zip(places, behind, strict=True))
+        pieces[me].append((own, size))
+        for level, mine in enumerate(places):
+            run = behind[level]
+            for there in range(sizes[level]):
+                if there == mine:
+                    continue
+                peer = me + (there - mine) * stride[order[level]]
+                for before in range(prod(sizes[:level])):
+                    offset = base + (before * sizes[level] + there) * run
+                    shift = (mine - there) * run
+                    transfers.append(Transfer(level, me, peer, offset, run, Combine.COPY, shift))
+
+
+def direct_all_to_all(ranks: int, block: int) -> Schedule:
+    """The same in one step: every rank sends every other its block, and the fabric forwards."""
+    transfers = tuple(
+        Transfer(0, source, target, target * block, block, Combine.COPY, (source - target) * block)
+        for source in range(ranks)
+        for target in range(ranks)
+        if target != source
+    )
+    pieces = tuple(((rank * block, block),) for rank in range(ranks))
+    goal = Goal("all-to-all", tuple(range(ranks)), pieces, end=1)
+    return Schedule(f"all-to-all-direct-{ranks}", ranks, block * ranks, transfers, (goal,))
+
+
+def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule:
+    """The whole array from each source to its target, all at once; a rank may be both, and receives once."""
+    pairs = tuple(pairs)
+    if not pairs:
+        raise EmulationError("point to point: no pairs", remedy="give (source, target), one or more")
+    sources, targets = (tuple(end) for end in zip(*pairs, strict=True))
+    transfers = tuple(Transfer(0, *pair, 0, elements, Combine.COPY) for pair in pairs)
+    goal = Goal("p2p", sources, (((0, elements),),), targets=targets, end=1)
+    return Schedule(f"p2p-{len(pairs)}", ranks, elements, transfers, (goal,))
+
+
+def pipeline(dims: Sequence[int], elements: int, along: int = -1) -> Schedule:
+    """What a pipeline sends in its steady state: stage s of a dimension (default: the last) to stage s + 1.
+
+    The last stage sends nothing, the first receives nothing.
+    """
+    along %= len(dims)
+    stride = strides(dims)[along]
+    pairs = [
+        (rank, rank + stride) for rank in range(prod(dims)) if rank // stride % dims[along] < dims[along] - 1
+    ]
+    return p2p(prod(dims), elements, pairs)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings through a full mesh of n ranks that share no link, and AllReduce over several at once.
+
+UB-Mesh maps the logical rings of an AllReduce on exclusive paths, borrows the links that they leave idle, and
+splits the traffic to balance them (the paper's section on multi-ring AllReduce). It gives no rings; those
+here are derived:
+
+- undirected: Walecki's decomposition (E. Lucas, Récréations mathématiques II, 1883). K_n has (n - 1)/2
+  edge-disjoint Hamiltonian cycles for odd n; (n - 2)/2 and a perfect matching for even n. Each serves both
+  ways, as two rings.
+- directed: n - 1 rings that together use every link both ways. For odd n those of Walecki; for even n there
+  are some except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). They are
+  searched for, which takes milliseconds up to 16 ranks, and checked like all others.
+"""
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
+
+from emulation.errors import EmulationError
+from emulation.traffic.collectives.cutting import cut, cut_by
+from emulation.traffic.goals import Goal
+from emulation.traffic.schedule import Combine, Schedule, Transfer
+
+__all__ = [
+    "Arc",
+    "Ring",
+    "allreduce_ring",
+    "arcs_of",
+    "check_rings",
+    "mesh_ring",
+    "multi_ring",
+    "rings",
+    "walecki",
+]
+
+Ring = tuple[int, ...]
+Arc = tuple[int, int]
+
+MOST_TRIES = 200_000
+
+
+def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
+    """AllReduce along one directed ring: each rank passes a chunk a step to the next rank of `order`."""
+    ranks = len(order)
+    if ranks < 2 or sorted(order) != list(range(ranks)):
+        raise EmulationError(f"ring {tuple(order)}: it must name every rank from 0 exactly once, two or more")
+    transfers = _pass_on(order, (0, elements))
+    return Schedule(f"allreduce-ring-{ranks}", ranks, elements, tuple(transfers))
+
+
+def multi_ring(orders: Sequence[Ring], elements: int, shares: Sequence[float] | None = None) -> Schedule:
+    """AllReduce along several directed rings at once, each with its share of the array (default: equal ones).
+
+    `split.balanced_rings` solves for the shares. EmulationError when two rings use one link the same way.
+    """
+    check_rings(orders)
+    shares = [1.0] * len(orders) if shares is None else shares
+    if len(shares) != len(orders):
+        raise EmulationError(f"{len(shares)} shares of {len(orders)} rings: each ring has one")
+    ranks = len(orders[0])
+    transfers = [
+        transfer
+        for order, part in zip(orders, cut_by(0, elements, shares), strict=True)
+        for transfer in _pass_on(order, part)
+    ]
+    goal = Goal("allreduce", tuple(range(ranks)), (((0, elements),),), end=2 * (ranks - 1))
+    return Schedule(f"allreduce-{len(orders)}-rings-{ranks}", ranks, elements, tuple(transfers), (goal,))
+
+
+def _pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
+    ranks = len(order)
+    chunks = cut(*part, ranks)
+    transfers = []
+    for step in range(2 * (ranks - 1)):
+        op = Combine.REDUCE if step < ranks - 1 else Combine.COPY
+        for place, source in enumerate(order):
+            low, high = chunks[(place - step) % ranks]
+            if high > low:
+                target = order[(place + 1) % ranks]
+                transfers.append(Transfer(step, source, target, low, high - low, op))
+    return transfers
+
+
+def mesh_ring(dims: Sequence[int]) -> Ring:
+    """A Hamiltonian ring of a 2D full mesh, every hop a direct link.
+
+    To and fro through the rows without column 0, then back along column 0.
+    """
+    if len(dims) != 2 or min(dims) < 1 or dims[0] * dims[1] < 2:
+        raise EmulationError(f"mesh of dimensions {tuple(dims)}: a ring needs two, and two ranks or more")
+    columns, rows = dims
+    forth = [x + columns * y for y in range(rows) for x in range(1, columns)[:: -1 if y % 2 else 1]]
+    back = [columns * y for y in reversed(range(rows))]
+    return tuple(forth + back)
+
+
+def arcs_of(ring: Ring) -> tuple[Arc, ...]:
+    """The directed links of a ring, from each rank to the next."""
+    return tuple(zip(ring, (*ring[1:], ring[0]), strict=True))
+
+
+def check_rings(orders: Sequence[Ring]) -> None:
+    """EmulationError unless each visits all ranks and no two use one link the same way."""
+    if not orders:
+        raise EmulationError("no rings", remedy="give one at least")
+    ranks = len(orders[0])
+    owner: dict[Arc, Ring] = {}
+    for ring in orders:
+        if ranks < 2 or sorted(ring) != list(range(ranks)):
+            raise EmulationError(f"ring {ring}: it must name every rank from 0 exactly once, two or more")
+        for arc in arcs_of(ring):
+            if arc in owner:
+                raise EmulationError(
+                    f"rings {owner[arc]} and {ring} both go from {arc[0]} to {arc[1]}",
+                    remedy="rings that run at once share no link in one direction",
+                )
+            owner[arc] = ring
+
+
+def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple[Ring, ...]:
+    """Rings on n ranks that share no link in one direction.
+
+    `undirected`: Walecki's cycles, each both ways, 6 rings on 8 ranks, which leave the links of a perfect
+    matching idle. `directed`: n - 1, all links, but for 4 and 6 ranks, where there are no more than n - 2.
+    """
+    if n < 2:
+        raise EmulationError(f"rings on {n} ranks: it takes two or more")
+    if n == 2:
+        return ((0, 1),)
+    if kind == "directed" and n % 2 == 0 and n not in (4, 6):
+        return _tillson(n)
+    cycles, _ = walecki(n)
+    return tuple(ring for cycle in cycles for ring in (cycle, (cycle[0], *reversed(cycle[1:]))))
+
+
+def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
+    """Edge-disjoint Hamiltonian cycles of K_n, and the edges that are left: a perfect matching for even n.
+
+    One rank in the middle, the others on a circle of q places; a cycle goes to and fro across the circle
+    (i, i + 1, i - 1, i + 2, ...) and closes through the middle. Its edges join places whose sums are 2i or
+    2i + 1 modulo q, so that different i share none.
+    """
+    if n < 3:
+        raise EmulationError(f"Hamiltonian cycles of K{n}: it takes three ranks or more")
+    q = n - 1
+    middle = q
+    cycles = []
+    for i in range(q // 2):
+        zigzag = [i]
+        for step in range(1, q):
+            zigzag.append((zigzag[-1] + (step if step % 2 else -step)) % q)
+        cycles.append((middle, *zigzag))
+    if n % 2:
+        return tuple(cycles), ()
+    # Sums modulo an odd q: the last sum, q - 1, is in no cycle.
+    pairs = [(a, (q - 1 - a) % q) for a in range(q)]
+    matching = [(a, b) for a, b in pairs if a < b]
+    alone = next(a for a, b in pairs if a == b)
+    return tuple(cycles), (*matching, (alone, middle))
+
+
+@lru_cache
+def _tillson(n: int) -> tuple[Ring, ...]:
+    """n - 1 directed Hamiltonian cycles that use every arc of K*_n once, for even n from 8.
+
+    Begins with the n - 1 shifts i -> i + d, which use every arc once, and deals the arcs of two or three of
+    them anew at random for as long as that leaves no more cycles than there were, until each is one cycle.
+    Three, because dealing two anew never changes the parity of all permutations together.
+    """
+    dice = random.Random(n)
+    rows = [[(place + shift) % n for place in range(n)] for shift in range(1, n)]
+    cycles = [_cycles(row) for row in rows]
+    for _ in range(MOST_TRIES):
+        broken = [row for row, count in enumerate(cycles) if count > 1]
+        if not broken:
+            break
+        first = dice.choice(broken)
+        others = [row for row in range(n - 1) if row != first]
+        chosen = [first, *dice.sample(others, dice.choice((1, 2)))]
+        dealt = _deal([[rows[row][place] for row in chosen] for place in range(n)], dice)
+        counts = [_cycles(row) for row in dealt]
+        if sum(counts) <= sum(cycles[row] for row in chosen):
+            for row, new, count in zip(chosen, dealt, counts, strict=True):
+                rows[row], cycles[row] = new, count
+    else:
+        raise EmulationError(f"no {n - 1} rings on {n} ranks found", remedy='take those of kind "undirected"')
+    found = tuple(_ring(row) for row in rows)
+    check_rings(found)
+    return found
+
+
+def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
+    """Permutations that together use every arc of `choices` once: perfect matchings, taken one by one."""
+    n = len(choices)
+    dealt = []
+    for _ in range(len(choices[0]) - 1):
+        taken_by = [-1] * n
+
+        def take(place: int, tried: set[int], taken_by: list[int] = taken_by) -> bool:
+            for to in dice.sample(choices[place], len(choices[place])):
+                if to not in tried:
+                    tried.add(to)
+                    if taken_by[to] < 0 or take(taken_by[to], tried):
+                        taken_by[to] = place
+                        return True
+            return False
+
+        for place in dice.sample(range(n), n):
+            take(place, set())
+        row = [0] * n
+        for to, place in enumerate(taken_by):
+            row[place] = to
+        for place in range(n):
+            choices[place].remove(row[place])
+        dealt.append(row)
+    dealt.append([left[0] for left in choices])
+    return dealt
+
+
+def _cycles(row: Sequence[int]) -> int:
+    seen: set[int] = set()
+    count = 0
+    for place in range(len(row)):
+        count += place not in seen
+        while place not in seen:
+            seen.add(place)
+            place = row[place]
+    return count
+
+
+def _ring(row: Sequence[int]) -> Ring:
+    ring = [0]
+    while row[ring[-1]]:
+        ring.append(row[ring[-1]])
+    return tuple(ring)
