@@ -11,11 +11,14 @@ from pydantic import BaseModel
 from controller.turn_rules import rule_names
 from lab.loader import load
 from lab.metrics import METRICS
+from lab.models.training.study import load as load_study
 from lab.prepare import prepare
 from lab.scenario import Collective, Control, Fault, LinkSettings, Routing, Topology, Transport
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")])
+STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
+SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
 REFERENCE = (ROOT / "docs" / "scenarios.md").read_text()
 
 
@@ -51,9 +54,14 @@ def test_scenarios_of_the_reference_are_good(block: str, tmp_path: Path):
     assert prepare(*load(path))
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("experiments/*/*.yaml")), ids=name_of)
+@pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
 def test_scenarios_of_the_experiments_are_good(path: Path):
     assert prepare(*load(path))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=name_of)
+def test_studies_of_the_experiments_are_good(path: Path):
+    assert load_study(path)
 
 
 @pytest.mark.parametrize(

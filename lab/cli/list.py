@@ -18,16 +18,16 @@ EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 def list_names(
     metrics: Annotated[bool, typer.Option("--metrics", help="list the metrics of a result instead")] = False,
 ) -> None:
-    """List scenarios and topologies."""
+    """List scenarios, studies and topologies."""
     out().print(_metrics() if metrics else _everything())
 
 
 def _metrics() -> Table:
-    from lab.metrics import METRICS
+    from lab.metrics import METRICS, SPARE_METRICS
 
     table = Table("metric", "", "meaning", box=None, pad_edge=False)
     table.caption = "timed: not judged in a run in real time whose times cannot be believed"
-    for name, metric in METRICS.items():
+    for name, metric in {**METRICS, **SPARE_METRICS}.items():
         table.add_row(name, "timed" if metric.timed else "", metric.meaning)
     return table
 
@@ -35,16 +35,18 @@ def _metrics() -> Table:
 def _everything() -> Table:
     from lab.errors import ScenarioError
     from lab.loader import load
+    from lab.models.training.study import load as load_study
     from topologies.catalog import describe, names
 
     table = Table("kind", "name", "what it is", box=None, pad_edge=False)
     for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
+        study = path.name == "model.yaml"
         try:
-            scenario, _ = load(path)
-            text = scenario.title or scenario.name
+            found = load_study(path) if study else load(path)[0]
+            text = found.title or found.name
         except ScenarioError as ex:
             text = f"cannot be read: {ex}"
-        table.add_row("scenario", _near(path), text)
+        table.add_row("study" if study else "scenario", _near(path), text)
     for name in names():
         generator = describe(name)
         parameters = ", ".join(parameter.name for parameter in generator.parameters)
