@@ -33,6 +33,11 @@ _OPTIONS = [
 ]
 
 
+# Devices that are talked to at a time. Of more, client and server would hold the requests in memory, each
+# with a pipeline of 300 KB, and a gRPC server refuses some of those that wait when they exceed a thousand.
+_AT_ONCE = 64
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ProgramFiles:
@@ -168,12 +173,21 @@ class P4RuntimeClient:
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all at once; the first error ends the others."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    """Run all, so many at a time; the first error ends the others."""
+    free = asyncio.Semaphore(_AT_ONCE)
+    work = list(coroutines)
+
+    async def one(coroutine: Coroutine[Any, Any, None]) -> None:
+        async with free:
+            await coroutine
+
+    tasks = [asyncio.ensure_future(one(coroutine)) for coroutine in work]
     try:
         await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for coroutine in work:
+            coroutine.close()  # also of those whose turn never came
         raise

@@ -39,6 +39,7 @@ _REASONS = {
     8: "the turn has no lane",
     9: "nothing is known of the port it came by",
     10: "its length cannot hold another header",
+    11: "a switch has no host to deliver it to",
 }
 
 

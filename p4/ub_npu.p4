@@ -9,13 +9,15 @@
 #include "include/parser.p4"
 #include "include/deparser.p4"
 #include "control/intake.p4"
-#include "control/length.p4"
+#include "control/grow_length.p4"
+#include "control/shrink_length.p4"
 #include "control/all_path.p4"
 #include "control/linear_route.p4"
 #include "control/source_route.p4"
 #include "control/vl_turn.p4"
 #include "control/deliver.p4"
 #include "control/counters.p4"
+#include "control/egress.p4"
 
 control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Intake() intake;
@@ -43,19 +45,6 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         }
         if (meta.reason != drop_reason_t.NONE) {
             refuse.apply(meta, std);
-        }
-    }
-}
-
-control UbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    CountTransmit() count;
-
-    apply {
-        count.apply(hdr, std);
-        if (std.egress_port == CPU_PORT) {
-            hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = std.ingress_port;
-            hdr.packet_in.pad = 0;
         }
     }
 }

@@ -25,12 +25,17 @@ _API_VERSION = "1.5.0"
 _ENTITIES_A_RESPONSE = 1_000
 _MAX_MESSAGE_BYTES = 128 << 20
 _STOP_SECONDS = 2.0
+_PENDING_CALLS = 1 << 16
 
 _OPTIONS = [
     # Without this a second server would share the port and take half of the connections.
     ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    # Calls that wait to be taken up. Above the default, 1,000, gRPC refuses some of them: a controller that
+    # connects to every switch of a Pod at once opens 2,208 streams.
+    ("grpc.server.max_pending_requests", _PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS),
 ]
 
 ControlItem = tuple[str, int, int, int, bool, bytes]

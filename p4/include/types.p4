@@ -19,7 +19,8 @@ enum bit<8> drop_reason_t {
     NO_ROUTE = 7,
     VL = 8,
     ARRIVAL = 9,
-    LENGTH = 10
+    LENGTH = 10,
+    NO_HOST = 11
 }
 
 struct metadata_t {

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime client against the built-in server: round trips, batches, errors that name what failed."""
 
+import gc
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,6 +210,19 @@ class TestErrors:
             pytest.raises(InstallError, match=r"npu9: .*no device with id 10 \(NOT_FOUND\)"),
         ):
             client.connect({"npu0": 1, "npu9": 10})
+
+    def test_the_first_error_ends_what_has_not_begun(self, bench: Bench) -> None:
+        # More devices than are talked to at a time. A coroutine that nobody awaits or closes says so.
+        devices = {f"npu{device - 1}": device for device in range(1, 300)}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with (
+                P4RuntimeClient(bench.address) as client,
+                pytest.raises(InstallError, match=r"npu\d+: .*no device with id \d+ \(NOT_FOUND\)"),
+            ):
+                client.connect(devices)
+            gc.collect()
+        assert said == []
 
     def test_another_controller_is_primary(self, client: P4RuntimeClient, bench: Bench) -> None:
         with (

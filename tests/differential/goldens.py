@@ -8,18 +8,23 @@ CI, which has no BMv2, holds the engine to what BMv2 did.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from controller import Exact, Lpm
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences
+from tests.differential.stf.verdict import Outputs
+from tests.emulation.ub_reference import CPU_PORT, ROUTERS, Reason, Router
 
-__all__ = ["FOLDER", "PROGRAMS", "golden"]
+__all__ = ["FOLDER", "NAMES", "golden", "program"]
 
 FOLDER = Path(__file__).parent / "golden"
-PROGRAMS = Path(__file__).parents[1] / "programs" / "build"
+_TEST_PROGRAMS = Path(__file__).parents[1] / "programs" / "build"
+_OWN_PROGRAMS = Path(__file__).parents[2] / "p4" / "build"
 
 _Frames = Callable[[Random], list[tuple[int, bytes]]]
 
@@ -134,12 +139,41 @@ def _externs(chance: Random) -> list[tuple[int, bytes]]:
     return frames
 
 
+def _standing(router: Router) -> str:
+    """The tables of a UB router."""
+    lines = []
+    for entry in router.entries:
+        keys = [
+            f"{name}:{match.value}/{match.prefix}" if isinstance(match, Lpm) else f"{name}:{match.value}"
+            for name, match in entry.match
+            if isinstance(match, Lpm | Exact)
+        ]
+        arguments = ",".join(f"{name}:{value}" for name, value in entry.params)
+        lines.append(f"add {entry.table} {' '.join(keys)} {entry.action}({arguments})\n")
+    return "".join(lines)
+
+
+def _drops(name: str, frames: list[tuple[int, bytes]]) -> str:
+    """What a UB router's counter of refused frames should say in the end."""
+    routers = [router for router in ROUTERS if router.program == name]
+    reasons = Counter(router.hop(port, frame) for router in routers for port, frame in frames)
+    return "".join(
+        f"check_counter drops({reason.value}) packets == {reasons[reason]}\n" for reason in Reason if routers
+    )
+
+
+def _ub(router: Router) -> tuple[str, _Frames]:
+    return _standing(router), lambda chance: router.random_frames(300, chance.randrange(1000), longest=30)
+
+
 _MADE: dict[str, tuple[str, _Frames]] = {
     "arithmetic": ("", _arithmetic),
     "parsing": ("", _parsing),
     "copies": (_COPIES_SETUP, _copies),
     "externs": ("", _externs),
+    **{router.program: _ub(router) for router in ROUTERS},
 }
+NAMES = frozenset(_MADE)
 
 
 # Fewer frames at a time than BMv2's egress queues hold, 64; before a command all that is expected must come.
@@ -147,24 +181,54 @@ _CHUNK = 40
 _REST_SETUP, _REST = "mirroring_add 99 98\n", "mirroring_get 99\n"
 
 
+def program(name: str) -> Path:
+    """The compiled program of a golden."""
+    return (_OWN_PROGRAMS if name.startswith("ub_") else _TEST_PROGRAMS) / f"{name}.json"
+
+
+def _may_overtake(name: str, before: Outputs, after: Outputs) -> bool:
+    """Would BMv2 send in another order by some port? A UB program gives each VL a priority of its own."""
+    return name.startswith("ub_") and any(
+        {_vl(port, frame) for frame in before.get(port, ())} - {_vl(port, frame) for frame in frames}
+        for port, frames in after.items()
+    )
+
+
+def _vl(port: int, frame: bytes) -> int:
+    head = frame[2:] if port == CPU_PORT else frame  # behind packet_in
+    return int.from_bytes(head[14:16]) >> 5 & 15
+
+
 def golden(name: str) -> str:
     """The STF file as the engine would have it."""
     setup, frames = _MADE[name]
     text = setup + _REST_SETUP
-    switch = EngineRun((PROGRAMS / f"{name}.json").read_bytes())
+    switch = EngineRun(program(name).read_bytes())
     for statement in parse(text):
         switch.take(statement)
-    packets = [f"packet {port} {frame.hex()}\n" for port, frame in frames(Random(1))]
-    for start in range(0, len(packets), _CHUNK):
-        chunk = "".join(packets[start : start + _CHUNK])
+    chunks: list[tuple[str, Outputs]] = [("", {})]
+    sent = 0
+    made = frames(Random(1))
+    for port, frame in made:
         switch.outputs.clear()
-        for statement in parse(chunk):
+        packet = f"packet {port} {frame.hex()}\n"
+        for statement in parse(packet):
             switch.take(statement)
-        outputs = switch.outputs
-        text += chunk + "".join(
-            f"expect {port} {frame.hex()}$\n" for port in sorted(outputs) for frame in outputs[port]
+        chunk, expected = chunks[-1]
+        if sent == _CHUNK or _may_overtake(name, expected, switch.outputs):
+            chunk, expected, sent = "", {}, 0
+            chunks.append((chunk, expected))
+        for out, those in switch.outputs.items():
+            expected.setdefault(out, []).extend(those)
+        chunks[-1] = chunk + packet, expected
+        sent += 1
+    for chunk, expected in chunks:
+        text += chunk
+        text += "".join(
+            f"expect {port} {frame.hex()}$\n" for port in sorted(expected) for frame in expected[port]
         )
         text += _REST
+    text += _drops(name, made)
     return (
         "# SPDX-License-Identifier: Apache-2.0\n# Written by tests/differential/goldens.py; BMv2 agreed.\n"
         + text
@@ -177,7 +241,7 @@ def main() -> None:
     for name in sys.argv[1:] or _MADE:
         candidate = FOLDER / f"{name}.candidate.stf"
         candidate.write_text(golden(name))
-        found = differences(Case(candidate, PROGRAMS / f"{name}.json"), "BMv2")
+        found = differences(Case(candidate, program(name)), "BMv2")
         print(f"{name}: {'BMv2 agrees' if not found else f'{len(found)} differences'}")
         for one in found[:10]:
             print(f"  {one}")

@@ -6,9 +6,10 @@
 
 Another seed gives other tests. What p4testgen (of p4c 1.2.5.16) cannot execute is not here: programs with
 loops, or field lists of several members, or clones of clones; and paths with range matches. At a shift by an
-amount of another width than the value it stops (z3_solver.cpp gives Z3 both operands as they are), so ub_npu,
-every_match and arithmetic need one that extends the narrower operand first. Of some paths it expects what
-neither BMv2 nor the engine does: header unions, a saturating difference of signed numbers. They are not kept.
+amount of another width than the value it stops (z3_solver.cpp gives Z3 both operands as they are), so the UB
+programs, every_match and arithmetic need one that extends the narrower operand first. Of some paths it
+expects what neither BMv2 nor the engine does: header unions, a saturating difference of signed numbers. They
+are not kept.
 """
 
 import argparse
@@ -28,7 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = HERE / "testgen"
 PROGRAMS = {
-    "ub_npu": ROOT / "p4" / "ub_npu.p4",
+    **{name: ROOT / "p4" / f"{name}.p4" for name in ("ub_npu", "ub_lrs", "ub_hrs")},
     **{
         name: ROOT / "tests" / "programs" / f"{name}.p4"
         for name in ("arithmetic", "every_match", "parsing", "wire")
@@ -36,6 +37,7 @@ PROGRAMS = {
 }
 
 _SEED = 1
+_SEEDS = {"ub_hrs": 2}  # composed as ub_lrs is: other paths through the same
 _KEPT = 100
 _MARK = "# test "
 # Of a packet. p4testgen would fill it up to 9,000 bytes, which says no more.
@@ -94,7 +96,7 @@ def main() -> int:
     parser.add_argument("--p4testgen", type=Path, required=True, help="the binary, in its build directory")
     parser.add_argument("--program", choices=PROGRAMS, action="append", help="only this one")
     parser.add_argument("--tests", type=int, default=_KEPT, help="at most so many of each program")
-    parser.add_argument("--seed", type=int, default=_SEED)
+    parser.add_argument("--seed", type=int, help="of all programs")
     parser.add_argument("--bmv2", action="store_true", help="on BMv2 too")
     parser.add_argument("--write", action="store_true", help="renew what is committed; runs on BMv2 too")
     parser.add_argument("--jobs", type=int, default=4, help="processes of BMv2 at a time")
@@ -102,8 +104,9 @@ def main() -> int:
     failures = 0
     for name in arguments.program or PROGRAMS:
         with tempfile.TemporaryDirectory(prefix="testgen-") as directory:
+            seed = _SEEDS.get(name, _SEED) if arguments.seed is None else arguments.seed
             try:
-                tests = generate(name, arguments.p4testgen, arguments.tests, arguments.seed, Path(directory))
+                tests = generate(name, arguments.p4testgen, arguments.tests, seed, Path(directory))
             except RuntimeError as ex:
                 print(ex)
                 continue

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from controller.p4runtime import P4RuntimeClient, ProgramFiles
+from controller.p4runtime import P4RuntimeClient
 from controller.source_route import pack
 from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.emulation.ub_frames import UbFrame
-from tests.emulation.ub_reference import ENTRIES
+from tests.emulation.ub_reference import NPU
 from topologies import ub_rack
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "p4" / "build"
 # Where scripts/shell.sh keeps it: its protobuf is older than the project's.
 VENV = ROOT / "build" / "p4runtime-shell"
 
@@ -88,7 +87,6 @@ def shell() -> list[str]:
 @pytest.fixture
 def rack() -> Iterator[tuple[Network, str]]:
     """Eight switches that run ub_npu, device ids 1 to 8, and the address of their server."""
-    files = ProgramFiles((BUILD / "ub_npu.json").read_bytes(), (BUILD / "ub_npu.p4info.txtpb").read_bytes())
     network = Network()
     devices = {f"npu{index}": index + 1 for index in range(8)}
     switches = {device: network.add_switch(node) for node, device in devices.items()}
@@ -97,8 +95,8 @@ def rack() -> Iterator[tuple[Network, str]]:
         address = server.start()
         with P4RuntimeClient(address) as client:
             client.connect(devices)
-            client.push_pipeline(dict.fromkeys(devices, files))
-            client.install(dict.fromkeys(devices, ENTRIES))
+            client.push_pipeline(dict.fromkeys(devices, NPU.files))
+            client.install(dict.fromkeys(devices, NPU.entries))
             yield network, address
     finally:
         server.stop()

@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One UB router written a second time, in Python and straight from the wire format, with tables made by hand.
+"""The UB programs written a second time, in Python straight from the wire format, with tables made by hand.
 
-The router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
-to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; port 15 is in no table.
+A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
+to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; ports 15 and 18 are in
+no table. A switch has no own side, but vertical ports from 19 on: a frame that comes by one goes up, one that
+leaves by it goes down.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
+from pathlib import Path
+from typing import final
 
 from controller import Entry, Exact, Lpm
+from controller.p4runtime import ProgramFiles
 from tests.emulation.ub_frames import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, Srh, UbFrame, instructions
 
-__all__ = [
-    "CPU_PORT",
-    "DIRECTIONS",
-    "ENTRIES",
-    "PORTS",
-    "ROUTES",
-    "Reason",
-    "hop",
-    "next_vl",
-    "packet_out",
-    "random_frames",
-]
+__all__ = ["CPU_PORT", "HRS", "LRS", "NPU", "ROUTERS", "Reason", "Router", "next_vl", "packet_out"]
 
+BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 CPU_PORT = 510
-PORTS = tuple(range(18))
 OWN_X = OWN_Y = 1
+OWN_CNA = 9
 _LONGEST = 16 * 32 * 20
+# Group and direction, of who comes in and of who leaves.
+_Direction = tuple[int, int]
 
 
 class Reason(IntEnum):
@@ -44,25 +43,7 @@ class Reason(IntEnum):
     VL = 8
     ARRIVAL = 9
     LENGTH = 10
-
-
-# Port: (group, whether a frame that leaves by it goes up); who comes in by it went the other way.
-DIRECTIONS = {
-    0: (0, 0),
-    **{1 + position: (1, int(x > OWN_X)) for position, x in enumerate(x for x in range(8) if x != OWN_X)},
-    **{8 + position: (1, int(y > OWN_Y)) for position, y in enumerate(y for y in range(8) if y != OWN_Y)},
-    16: (2, 0),
-    17: (2, 1),
-}
-
-# (destination, bucket): bitmap, instructions.
-ROUTES = {
-    (0x0000, 0): (0b110000000000, instructions(1, 8)),
-    (0x0000, 1): (0b110000000000, instructions(8, 1)),
-    (0x000A, 15): (0b100000000000, instructions(2)),
-    (0x0024, 7): (0b111111000000, instructions(17, 2, 9, 3, 1, 8)),
-    (0x0025, 2): (0b010000000000, instructions(4)),
-}
+    NO_HOST = 11
 
 
 def next_vl(arrival: tuple[int, int], departure: tuple[int, int], vl: int) -> int | None:
@@ -80,64 +61,8 @@ def next_vl(arrival: tuple[int, int], departure: tuple[int, int], vl: int) -> in
     return vl
 
 
-def _arrival(port: int) -> tuple[int, int] | None:
-    if port == CPU_PORT:
-        return 0, 0
-    if port not in DIRECTIONS:
-        return None
-    group, up = DIRECTIONS[port]
-    return group, 0 if group == 0 else 1 - up
-
-
-def _table_port(dcna: int) -> int | None:
-    """Linear lookup: the row of the mesh by its x, other rows of the rack by their y, nothing else."""
-    if dcna >> 6:
-        return None
-    x, y = dcna & 7, dcna >> 3
-    if y == OWN_Y:
-        return 0 if x == OWN_X else 1 + x - (x > OWN_X)
-    return 8 + y - (y > OWN_Y)
-
-
-def _entries() -> Iterator[Entry]:
-    def exact(**fields: int) -> tuple[tuple[str, Exact], ...]:
-        return tuple((name, Exact(value)) for name, value in fields.items())
-
-    for port in (*DIRECTIONS, CPU_PORT):
-        group, up = _arrival(port) or (0, 0)
-        yield Entry("arrival", exact(port=port), "arrive", (("group", group), ("up", up)))
-    for port, (group, up) in DIRECTIONS.items():
-        yield Entry("departure", exact(port=port), "depart", (("group", group), ("up", up)))
-    directions = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1)]
-    for arrival in directions:
-        for departure in directions:
-            for vl in range(16):
-                leaves = next_vl(arrival, departure, vl)
-                if leaves is not None:
-                    key = exact(
-                        in_group=arrival[0],
-                        in_up=arrival[1],
-                        out_group=departure[0],
-                        out_up=departure[1],
-                        vl=vl,
-                    )
-                    yield Entry("vl_turn", key, "set_vl", (("vl", leaves),))
-    for (dcna, bucket), (bitmap, instr) in ROUTES.items():
-        yield Entry(
-            "all_path", exact(dcna=dcna, bucket=bucket), "push_route", (("bitmap", bitmap), ("instr", instr))
-        )
-    for prefix, base, shift in [(Lpm(OWN_Y << 3, 13), 0, 0), (Lpm(0, 10), 8, 3)]:
-        yield Entry(
-            "segment", (("dcna", prefix),), "set_segment", (("base", base), ("shift", shift), ("mask", 7))
-        )
-    for x in range(8):
-        yield Entry("linear", exact(index=x), "set_port", (("port", _table_port(OWN_Y << 3 | x) or 0),))
-    for y in range(8):
-        if y != OWN_Y:
-            yield Entry("linear", exact(index=8 + y), "set_port", (("port", _table_port(y << 3) or 0),))
-
-
-ENTRIES = tuple(_entries())
+def _exact(**fields: int) -> tuple[tuple[str, Exact], ...]:
+    return tuple((name, Exact(value)) for name, value in fields.items())
 
 
 def packet_out(frame: bytes, *, egress_port: int = 0, routed: int = 1) -> bytes:
@@ -170,30 +95,155 @@ def _coded(number: int) -> int | None:
     return blocks << 10 | rest // 20 << 5 | rest % 20 if number >= 0 and blocks < 16 else None
 
 
-def hop(port: int, data: bytes) -> tuple[int, bytes] | Reason:
-    """What one router makes of a frame: where it leaves and how, or why it does not."""
-    egress, routed = 0, True
-    if port == CPU_PORT:
-        if len(data) < 2:
-            return Reason.TRUNCATED
-        egress, routed = data[0] << 1 | data[1] >> 7, bool(data[1] & 0x40)
-        data = data[2:]
-    frame = _parsed(data)
-    if isinstance(frame, Reason):
-        return frame
-    arrival = _arrival(port)
-    if arrival is None:
-        return Reason.ARRIVAL
-    vl = frame.vl
-    if arrival[0] == 0:
-        vl = 2 if frame.mgmt or frame.sl else 0
-    if routed:
-        if arrival[0] == 0 and frame.srh is None and (frame.dcna, frame.lb & 15) in ROUTES:
+@final
+@dataclass(frozen=True)
+class Router:
+    """A program, and the tables that it stands with. `last_port` below 19: it has no vertical ports.
+
+    `into` and `out` are the groups of a vertical port, by who comes in and who leaves.
+    """
+
+    program: str
+    has_host: bool
+    last_port: int = 17
+    into: int = 0
+    out: int = 0
+
+    @property
+    def files(self) -> ProgramFiles:
+        """Compiled, as committed."""
+        stem = BUILD / self.program
+        return ProgramFiles(
+            stem.with_suffix(".json").read_bytes(), stem.with_suffix(".p4info.txtpb").read_bytes()
+        )
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All that there are, in a table or not."""
+        return tuple(range(self.last_port + 1))
+
+    @cached_property
+    def departures(self) -> Mapping[int, _Direction]:
+        """Port: (group, whether a frame that leaves by it goes up)."""
+        return {
+            0: (0, 0),
+            **{1 + place: (1, int(x > OWN_X)) for place, x in enumerate(x for x in range(8) if x != OWN_X)},
+            **{8 + place: (1, int(y > OWN_Y)) for place, y in enumerate(y for y in range(8) if y != OWN_Y)},
+            16: (2, 0),
+            17: (2, 1),
+            **dict.fromkeys(range(19, self.last_port + 1), (self.out, 0)),
+        }
+
+    @cached_property
+    def arrivals(self) -> Mapping[int, _Direction]:
+        """Port: (group, direction) of a frame that comes by it; in a mesh the other way than who leaves."""
+        found = {port: (group, 1 - up) for port, (group, up) in self.departures.items() if group != 0}
+        found |= dict.fromkeys(range(19, self.last_port + 1), (self.into, 1))
+        return found | {CPU_PORT: (0, 0)} | ({0: (0, 0)} if self.has_host else {})
+
+    @property
+    def routes(self) -> Mapping[tuple[int, int], tuple[int, int]]:
+        """(destination, bucket): bitmap, instructions. Only a source has any."""
+        if not self.has_host:
+            return {}
+        return {
+            (0x0000, 0): (0b110000000000, instructions(1, 8)),
+            (0x0000, 1): (0b110000000000, instructions(8, 1)),
+            (0x000A, 15): (0b100000000000, instructions(2)),
+            (0x0024, 7): (0b111111000000, instructions(17, 2, 9, 3, 1, 8)),
+            (0x0025, 2): (0b010000000000, instructions(4)),
+        }
+
+    def table_port(self, dcna: int) -> int | None:
+        """Linear lookup: the row of the mesh by its x, other rows of the rack by their y.
+
+        Class 2 counts the vertical ports by pod and rack, seven bits.
+        """
+        if dcna >> 13 == 2:
+            port = 1 + (dcna >> 6 & 127)
+            return port if 19 <= port <= self.last_port else None
+        if dcna >> 6:
+            return None
+        x, y = dcna & 7, dcna >> 3
+        if y == OWN_Y:
+            return 0 if x == OWN_X else 1 + x - (x > OWN_X)
+        return 8 + y - (y > OWN_Y)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """All its tables."""
+        return tuple(self._entries())
+
+    def _entries(self) -> Iterator[Entry]:
+        for port, (group, up) in self.arrivals.items():
+            yield Entry("arrival", _exact(port=port), "arrive", (("group", group), ("up", up)))
+        for port, (group, up) in self.departures.items():
+            yield Entry("departure", _exact(port=port), "depart", (("group", group), ("up", up)))
+        for came in sorted(set(self.arrivals.values())):
+            for goes in sorted(set(self.departures.values())):
+                for vl in range(16):
+                    leaves = next_vl(came, goes, vl)
+                    if leaves is not None:
+                        key = _exact(
+                            in_group=came[0], in_up=came[1], out_group=goes[0], out_up=goes[1], vl=vl
+                        )
+                        yield Entry("vl_turn", key, "set_vl", (("vl", leaves),))
+        for (dcna, bucket), (bitmap, instr) in self.routes.items():
+            key = _exact(dcna=dcna, bucket=bucket)
+            yield Entry("all_path", key, "push_route", (("bitmap", bitmap), ("instr", instr)))
+        segments = [(Lpm(OWN_Y << 3, 13), 0, 0, 7), (Lpm(0, 10), 8, 3, 7), (Lpm(2 << 13, 3), 16, 6, 127)]
+        for prefix, base, shift, mask in segments:
+            params = ("base", base), ("shift", shift), ("mask", mask)
+            yield Entry("segment", (("dcna", prefix),), "set_segment", params)
+        members = {x: OWN_Y << 3 | x for x in range(8)} | {8 + y: y << 3 for y in range(8) if y != OWN_Y}
+        members |= {16 + rack: 2 << 13 | rack << 6 for rack in range(128)}
+        for index, dcna in members.items():
+            port = self.table_port(dcna)
+            if port is not None:
+                yield Entry("linear", _exact(index=index), "set_port", (("port", port),))
+
+    def hop(self, port: int, data: bytes) -> tuple[int, bytes] | Reason:
+        """What it makes of a frame: where that leaves and how, or why it does not."""
+        egress, routed = 0, True
+        if port == CPU_PORT:
+            if len(data) < 2:
+                return Reason.TRUNCATED
+            egress, routed = data[0] << 1 | data[1] >> 7, bool(data[1] & 0x40)
+            data = data[2:]
+        frame = _parsed(data)
+        if isinstance(frame, Reason):
+            return frame
+        came = self.arrivals.get(port)
+        if came is None:
+            return Reason.ARRIVAL
+        vl = frame.vl
+        if came[0] == 0:
+            vl = 2 if frame.mgmt or frame.sl else 0
+        if routed:
+            steered = self._steered(frame, from_host=came[0] == 0)
+            if isinstance(steered, Reason):
+                return steered
+            egress, frame = steered
+        goes = self.departures.get(egress)
+        if goes is None:
+            return Reason.NO_PORT
+        leaves = next_vl(came, goes, vl)
+        if leaves is None:
+            return Reason.VL
+        frame = frame.but(vl=leaves)
+        if goes[0] != 0:
+            return egress, frame.packed()
+        return self._delivered(port, egress, frame)
+
+    def _steered(self, frame: UbFrame, *, from_host: bool) -> tuple[int, UbFrame] | Reason:
+        """The port that a route or the tables choose, and the frame one hop on."""
+        route = self.routes.get((frame.dcna, frame.lb & 15))
+        if from_host and frame.srh is None and route is not None:
             longer = _coded(_bytes_coded(frame.length or 0) + 8)
             if longer is None:
                 return Reason.LENGTH
-            frame = frame.but(srh=Srh(0, *ROUTES[frame.dcna, frame.lb & 15]), length=longer)
-        chosen = _table_port(frame.dcna)
+            frame = frame.but(srh=Srh(0, *route), length=longer)
+        chosen = self.table_port(frame.dcna)
         if frame.srh is not None:
             if frame.srh.ptr >= 12:
                 return Reason.HOPS
@@ -204,68 +254,78 @@ def hop(port: int, data: bytes) -> tuple[int, bytes] | Reason:
                 chosen = frame.srh.instr.to_bytes(6)[bits[: frame.srh.ptr].count("1")]
         if chosen is None:
             return Reason.NO_ROUTE
-        egress = chosen
         if frame.srh is not None:
             frame = frame.but(srh=Srh(frame.srh.ptr + 1, frame.srh.bitmap, frame.srh.instr))
-    if egress not in DIRECTIONS:
-        return Reason.NO_PORT
-    leaves = next_vl(arrival, DIRECTIONS[egress], vl)
-    if leaves is None:
-        return Reason.VL
-    frame = frame.but(vl=leaves)
-    if DIRECTIONS[egress][0] != 0:
+        return chosen, frame
+
+    def _delivered(self, port: int, egress: int, frame: UbFrame) -> tuple[int, bytes] | Reason:
+        """To its own side, without its route; management to the controller, all that a switch keeps."""
+        if not self.has_host and not frame.mgmt:
+            return Reason.NO_HOST
+        if frame.srh is not None:
+            shorter = _coded(_bytes_coded(frame.length or 0) - 8)
+            if shorter is None:
+                return Reason.LENGTH
+            frame = frame.but(srh=None, length=shorter)
+        if frame.mgmt:
+            return CPU_PORT, (port << 7).to_bytes(2) + frame.packed()
         return egress, frame.packed()
-    if frame.srh is not None:
-        shorter = _coded(_bytes_coded(frame.length or 0) - 8)
-        if shorter is None:
-            return Reason.LENGTH
-        frame = frame.but(srh=None, length=shorter)
-    if frame.mgmt:
-        return CPU_PORT, (port << 7).to_bytes(2) + frame.packed()
-    return egress, frame.packed()
+
+    def random_frames(self, count: int, seed: int, longest: int = 1500) -> list[tuple[int, bytes]]:
+        """(port, frame): every part usually right, sometimes not. A number ends each whole frame.
+
+        `longest` is of the payload in front of the number, in bytes.
+        """
+        rng = random.Random(seed)
+        # Vertical ports are many, so that the others come and go less often than they should.
+        often = (0, 0) if self.has_host else 2 * tuple(range(18))
+        ranks = range(self.last_port)
+        made = []
+        for number in range(count):
+            srh = None
+            if rng.random() < 0.6:
+                bitmap = rng.choice(
+                    [0, rng.getrandbits(12), rng.getrandbits(12) & rng.getrandbits(12), 0xD00, 0xFFF]
+                )
+                ptr = rng.choice([0, 0, 1, rng.randrange(12), rng.randrange(16)])
+                steps = (rng.choice([0, rng.choice(self.ports), rng.getrandbits(8)]) for _ in range(6))
+                srh = Srh(ptr, bitmap, instructions(*steps))
+            in_mesh = rng.randrange(64), rng.randrange(64)
+            frame = UbFrame(
+                dcna=rng.choice([OWN_CNA, *in_mesh, 2 << 13 | rng.choice(ranks) << 6, rng.getrandbits(16)]),
+                vl=rng.choice([0, 1, 2, 3, rng.getrandbits(4)]),
+                cfg=None if rng.random() < 0.97 else rng.getrandbits(4),
+                srh=srh,
+                scna=rng.getrandbits(16),
+                lb=rng.getrandbits(8),
+                sl=rng.choice([0, 0, 1, rng.getrandbits(4)]),
+                mgmt=int(rng.random() < 0.2),
+                # A tail of 20 or more codes no length; what comes of one is between the sender and itself.
+                length=None
+                if rng.random() < 0.5
+                else _coded(rng.choice([rng.randrange(12), rng.randrange(_LONGEST), -1]) % _LONGEST),
+                lb_mode=rng.getrandbits(1),
+                other_lph=rng.getrandbits(8),
+                payload=rng.randbytes(
+                    rng.choice([0, rng.randrange(min(200, longest)), rng.randrange(longest)])
+                )
+                + number.to_bytes(4),
+                ethertype=ETHERTYPE if rng.random() < 0.98 else 0x86DD,
+                addresses=rng.randbytes(12),
+            ).packed()
+            if rng.random() < 0.03:
+                frame = frame[: rng.randrange(40)]
+            port = rng.choice([*self.ports, *often, CPU_PORT])
+            if port == CPU_PORT:
+                egress = rng.choice([rng.choice(self.ports), rng.getrandbits(9)])
+                frame = packet_out(frame, egress_port=egress, routed=rng.getrandbits(1))
+            made.append((port, frame))
+        return made
 
 
-def random_frames(count: int, seed: int) -> list[tuple[int, bytes]]:
-    """(port, frame): every part usually right, sometimes not. A number ends each whole frame."""
-    rng = random.Random(seed)
-    made = []
-    for number in range(count):
-        srh = None
-        if rng.random() < 0.6:
-            bitmap = rng.choice(
-                [0, rng.getrandbits(12), rng.getrandbits(12) & rng.getrandbits(12), 0xD00, 0xFFF]
-            )
-            ptr = rng.choice([0, 0, 1, rng.randrange(12), rng.randrange(16)])
-            srh = Srh(
-                ptr,
-                bitmap,
-                instructions(*(rng.choice([0, rng.randrange(18), rng.getrandbits(8)]) for _ in range(6))),
-            )
-        frame = UbFrame(
-            dcna=rng.choice([9, rng.randrange(64), rng.randrange(64), rng.getrandbits(16)]),
-            vl=rng.choice([0, 1, 2, 3, rng.getrandbits(4)]),
-            cfg=None if rng.random() < 0.97 else rng.getrandbits(4),
-            srh=srh,
-            scna=rng.getrandbits(16),
-            lb=rng.getrandbits(8),
-            sl=rng.choice([0, 0, 1, rng.getrandbits(4)]),
-            mgmt=int(rng.random() < 0.2),
-            # A tail of 20 or more codes no length; what comes of one is between the sender and itself.
-            length=None
-            if rng.random() < 0.5
-            else _coded(rng.choice([rng.randrange(12), rng.randrange(_LONGEST), -1]) % _LONGEST),
-            lb_mode=rng.getrandbits(1),
-            other_lph=rng.getrandbits(8),
-            payload=rng.randbytes(rng.choice([0, rng.randrange(200), rng.randrange(1500)]))
-            + number.to_bytes(4),
-            ethertype=ETHERTYPE if rng.random() < 0.98 else 0x86DD,
-            addresses=rng.randbytes(12),
-        ).packed()
-        if rng.random() < 0.03:
-            frame = frame[: rng.randrange(40)]
-        port = rng.choice([*PORTS, 0, 0, CPU_PORT])
-        if port == CPU_PORT:
-            egress = rng.choice([rng.randrange(18), rng.getrandbits(9)])
-            frame = packet_out(frame, egress_port=egress, routed=rng.getrandbits(1))
-        made.append((port, frame))
-    return made
+NPU = Router("ub_npu", has_host=True)
+# Devices below: up by group 2, down by 7. As many ports as lanes, the most there can be.
+LRS = Router("ub_lrs", has_host=False, last_port=72, into=2, out=7)
+# Racks below: up and down are one group.
+HRS = Router("ub_hrs", has_host=False, last_port=128, into=5, out=5)
+ROUTERS = (NPU, LRS, HRS)

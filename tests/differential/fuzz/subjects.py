@@ -32,8 +32,9 @@ def subject(program: Path) -> Subject:
     """`program` is BMv2's JSON, with its p4info beside it."""
     files = ProgramFiles(program.read_bytes(), program.with_suffix(".p4info.txtpb").read_bytes())
     match program.stem:
-        case "ub_npu":
-            return Subject(files, standing=ub_reference.ENTRIES)
+        case "ub_npu" | "ub_lrs" | "ub_hrs" as name:
+            router = next(one for one in ub_reference.ROUTERS if one.program == name)
+            return Subject(files, standing=router.entries)
         case "externs":
             # Its loop never ends when a default entry sends it beyond what fits in its counter.
             return Subject(files, fatal=lambda frame: frame[:1] == b"\xfe", writes=False)

@@ -89,6 +89,7 @@ class _Run:
                     *("--thrift-port", str(self._thrift_port)),
                     *("--device-id", str(self._thrift_port)),  # names its notification socket, if any
                     str(self._directory / "program.json"),
+                    *("--", "--priority-queues", "8"),  # it drops what has a priority and no queue for it
                 ],
                 stdout=log,
                 stderr=subprocess.STDOUT,

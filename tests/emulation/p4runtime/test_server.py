@@ -4,13 +4,16 @@
 What it says to controllers is tested in `p4runtime/`, through a real gRPC channel.
 """
 
+import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
-from finsy.proto import p4r, rpc_code
+from finsy.proto import p4r, p4r_grpc, rpc_code
 
+from controller.event_loop import run
 from emulation._engine import Network
 from emulation.errors import EmulationError
 from emulation.p4runtime_server import P4RuntimeServer
@@ -67,6 +70,30 @@ def test_unix_socket(tmp_path: Path) -> None:
     assert server.start() == address
     with Controller(address) as controller:
         assert controller.enter().status.code == rpc_code.OK
+    server.stop()
+
+
+def test_streams_to_every_switch_of_a_pod_at_once() -> None:
+    """2,208 calls wait to be taken up, of which gRPC would refuse some if it were not told otherwise."""
+    network = Network()
+    switches = {device: network.add_switch(f"switch{device}") for device in range(1, 2209)}
+    server = P4RuntimeServer(network, switches, lock=threading.RLock())
+    address = server.start()
+
+    async def enter(stub: Any, device: int) -> int:
+        stream = stub.StreamChannel()
+        update = p4r.MasterArbitrationUpdate(device_id=device, election_id=p4r.Uint128(low=1))
+        await stream.write(p4r.StreamMessageRequest(arbitration=update))
+        answer = await stream.read()
+        stream.cancel()
+        return answer.arbitration.status.code
+
+    async def enter_all() -> set[int]:
+        async with grpc.aio.insecure_channel(address) as channel:
+            stub = p4r_grpc.P4RuntimeStub(channel)
+            return set(await asyncio.gather(*(enter(stub, device) for device in switches)))
+
+    assert run(enter_all()) == {rpc_code.OK}
     server.stop()
 
 

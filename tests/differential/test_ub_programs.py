@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ub_npu on the engine and on BMv2: whatever the wire format names, every turn, and seeded random frames."""
+"""The UB programs on the engine and on BMv2: what the wire format names, every turn, seeded random frames."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from controller.p4runtime import ProgramFiles
 from tests.differential.differential import Differential, Frame
 from tests.emulation.ub_frames import Srh, UbFrame, instructions
-from tests.emulation.ub_reference import CPU_PORT, DIRECTIONS, ENTRIES, PORTS, packet_out, random_frames
+from tests.emulation.ub_reference import CPU_PORT, ROUTERS, Router, packet_out
 
 pytestmark = pytest.mark.bmv2
 
-BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 INSTR = instructions(3, 10, 5, 7, 11, 2)
 OWN_CNA = 9
+# One of every kind: a switch's many ports to below are alike.
+TURNS = (0, 1, 2, 8, 9, 16, 17, 19, 72, 128)
+
+
+@pytest.fixture(scope="module", params=ROUTERS, ids=lambda router: router.program)
+def router(request: pytest.FixtureRequest) -> Router:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Differential]:
-    files = ProgramFiles((BUILD / "ub_npu.json").read_bytes(), (BUILD / "ub_npu.p4info.txtpb").read_bytes())
-    with Differential(files, ENTRIES, ports=PORTS, directory=tmp_path_factory.mktemp("bmv2")) as pair:
+def pair(router: Router, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Differential]:
+    directory = tmp_path_factory.mktemp("bmv2")
+    with Differential(router.files, router.entries, ports=router.ports, directory=directory) as pair:
         yield pair
 
 
@@ -41,7 +45,9 @@ def test_source_routes(pair: Differential) -> None:
         for bitmap in bitmaps
         for ptr in range(16)
     ]
-    frames += [(1, UbFrame(OWN_CNA, srh=Srh(0, 0x800, instructions(port)))) for port in (0, 14, 15, 18, 255)]
+    frames += [
+        (1, UbFrame(OWN_CNA, srh=Srh(0, 0x800, instructions(port)))) for port in (0, 14, 15, 18, 72, 128, 255)
+    ]
     assert pair.differences(numbered(frames)) == []
 
 
@@ -62,8 +68,9 @@ def test_truncated_at_every_length(pair: Differential, srh: Srh | None) -> None:
 
 def test_length_is_kept_true_at_source_and_sink(pair: Differential) -> None:
     frames = [
-        (port, UbFrame(dcna, srh=srh, payload=bytes(size)))
+        (port, UbFrame(dcna, srh=srh, mgmt=mgmt, payload=bytes(size)))
         for port, dcna, srh in [(0, 0x00, None), (1, OWN_CNA, Srh(5, 0xC00, INSTR))]
+        for mgmt in (0, 1)
         for size in (
             0,
             1,
@@ -89,26 +96,32 @@ def test_length_is_kept_true_at_source_and_sink(pair: Differential) -> None:
     assert pair.differences(numbered(frames)) == []
 
 
-def test_every_turn_on_every_vl(pair: Differential) -> None:
+def test_every_turn_on_every_vl(pair: Differential, router: Router) -> None:
     frames = [
         (into, UbFrame(0x3F, vl=vl, mgmt=mgmt, srh=Srh(0, 0x800, instructions(out))))
-        for into in (0, 1, 2, 8, 9, 16, 17)
-        for out in (0, 1, 2, 8, 9, 16, 17)
+        for into in TURNS
+        if into <= router.last_port
+        for out in TURNS
         for vl in range(16)
         for mgmt in (0, 1)
     ]
     assert pair.differences(numbered(frames)) == []
 
 
-def test_controller_packets(pair: Differential) -> None:
+def test_tables_lead_to_every_rack(pair: Differential) -> None:
+    frames = [(1, UbFrame(2 << 13 | rack << 6 | 0x15)) for rack in range(128)]
+    assert pair.differences(numbered(frames)) == []
+
+
+def test_controller_packets(pair: Differential, router: Router) -> None:
     inward = [
         (port, UbFrame(OWN_CNA, mgmt=1, srh=srh))
-        for port in DIRECTIONS
+        for port in router.departures
         for srh in (None, Srh(3, 0xC00, INSTR))
     ]
     frames = numbered(inward)
     for number, (egress_port, routed) in enumerate(
-        (port, routed) for port in (*PORTS, CPU_PORT, 511) for routed in (0, 1)
+        (port, routed) for port in (*router.ports, CPU_PORT, 511) for routed in (0, 1)
     ):
         payload = number.to_bytes(4)
         for frame in (
@@ -120,5 +133,5 @@ def test_controller_packets(pair: Differential) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_frames(pair: Differential, seed: int) -> None:
-    assert pair.differences(random_frames(1500, seed)) == []
+def test_random_frames(pair: Differential, router: Router, seed: int) -> None:
+    assert pair.differences(router.random_frames(1500, seed)) == []

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the LPH length true when the 8-byte source-route header is stripped. The length is a mixed-radix number:
+// blocks of 32 flits, flits of 20 bytes, bytes; so 8 is taken with borrows.
+#ifndef SHRINK_LENGTH_P4
+#define SHRINK_LENGTH_P4
+
+control ShrinkLength(inout lph_t lph, inout metadata_t meta) {
+    apply {
+        if (lph.tail >= SRH_BYTES) {
+            lph.tail = lph.tail - SRH_BYTES;
+        } else {
+            lph.tail = lph.tail + (FLIT_BYTES - SRH_BYTES);
+            if (lph.flits == 0) {
+                if (lph.blocks == 0) {
+                    meta.reason = drop_reason_t.LENGTH;
+                }
+                lph.blocks = lph.blocks - 1;
+            }
+            lph.flits = lph.flits - 1;
+        }
+    }
+}
+
+#endif
