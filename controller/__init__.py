@@ -9,9 +9,13 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     paths         every simple path of a few hops, in one fixed order
     source_route  the 8-byte source-route header
     turn_rules    which turns a frame may take and on which VL        -> tables arrival, departure, vl_turn
+    channels      lanes of links as numbers, and the turns between them
     deadlock      the channel dependency graph, and the cycle in it if there is one
+    tfc           what a rule set admits on a fabric, by class and length
+    switch_paths  paths by switches alone, searched once for all endpoints below them
     all_path      which of the paths a source uses                    -> table all_path
     weights       what share each of them carries
+    cover         which addresses lie below a switch
     linear        structured addresses as small direct-indexed tables -> tables segment, linear
     planner       all of these, put together
     recovery      what one node changes and whom it tells when a link fails
@@ -37,7 +41,7 @@ from controller.plan import (
     Ternary,
 )
 from controller.planner import make_plan
-from controller.recovery import Mode, NodeController, Notice, Outgoing, Reaction
+from controller.recovery import Mode, NodeController, Notice, Outgoing, Reaction, Watch
 
 __all__ = [
     "BUCKETS",
@@ -61,6 +65,7 @@ __all__ = [
     "Strategy",
     "Ternary",
     "Update",
+    "Watch",
     "diff",
     "make_plan",
 ]

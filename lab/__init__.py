@@ -5,12 +5,15 @@
 # scenario.py     the file, checked            -> Scenario (frozen)
 # document.py     YAML that remembers its lines
 # testbeds.py     which testbed runs it, and how slowly
+# collective.py   what the file says of a collective -> its schedule and its bound
 # runner.py       Scenario -> Fabric -> Plan -> Testbed -> Observation, one variant after the other
 # metrics.py      Observation -> named figures, each with its unit and meaning
 # results.py      figures + assertions         -> Result -> result.json
 # output.py       the folder results go to, tried before anything starts, written whole or not at all
 # rack.py chart.py trust.py markup.py report.py       figures, picture.svg, report.html
 # craft.py walk.py capture.py send.py          one frame by hand: made, carried hop by hop, written, sent
+# claims/ models/ what papers say, beside what comes out here; formulas and iteration times
+# saturation.py cycle.py header_vectors.py     a fabric filled to the brim, a deadlock drawn, every source route
 # sweep.py        one scenario, every link cut in turn, in parallel processes
 # cli/            one file a verb
 """

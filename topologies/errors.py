@@ -5,7 +5,7 @@ RailyardError
 ├── TopologyError                   a fabric that cannot be built, found or read
 ├── controller.errors               PlanError > DeadlockError, InstallError
 ├── emulation.errors                EmulationError, ProgramError, FrameError, TestbedError
-└── lab.errors                      ScenarioError, OutputError
+└── lab.errors                      ScenarioError, OutputError, ModelError
 """
 
 __all__ = ["RailyardError", "TopologyError"]
