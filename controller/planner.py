@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole plan of a fabric: routes, entries for every switch, and whom to tell when a link fails."""
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from itertools import permutations
 from typing import final
 
@@ -21,6 +23,19 @@ __all__ = ["check_routes", "make_plan"]
 _MAX_SHARED_PATHS = 50_000
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Plans are millions of values in no circle: to look for one among them takes longer than to make them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_no_collection()
 def make_plan(
     fabric: Fabric,
     *,

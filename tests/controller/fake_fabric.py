@@ -38,7 +38,8 @@ class FakeFabric:
     def __init__(self, plan: Plan) -> None:
         self.fabric = plan.fabric
         self.dead: set[str] = set(plan.failed)
-        self.switches = {name: FakeSwitch(entries) for name, entries in plan.entries.items()}
+        hosted = {node.name for node in plan.fabric.nodes if not node.tier}
+        self.switches = {name: FakeSwitch(entries, name in hosted) for name, entries in plan.entries.items()}
 
     def apply(self, node: str, updates: Iterable[Update]) -> None:
         for update in updates:
@@ -76,7 +77,8 @@ class FakeFabric:
 class FakeSwitch:
     """The tables of one switch."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Entry], hosted: bool = True) -> None:
+        self.hosted = hosted
         self.entries: dict[Hashable, Entry] = {}
         self.exact: dict[tuple[str, tuple[int, ...]], dict[str, int]] = {}
         self.segments: list[tuple[Lpm, dict[str, int]]] = []
@@ -141,6 +143,8 @@ class FakeSwitch:
         frame = replace(frame, vl=turn["vl"])
         if leaves["group"] != 0:
             return port, frame
+        if not (self.hosted or frame.mgmt):
+            raise Lost("no host")
         return CPU_PORT if frame.mgmt else port, replace(frame, route=None)
 
     def _arrive(self, port: int) -> tuple[int, int]:
