@@ -6,7 +6,7 @@ are a few whole segments. They are found here from the fabric itself.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple, final
 
@@ -32,6 +32,10 @@ class Below:
     """Segments below one node, and in how many hops of descent; an endpoint is below itself."""
 
     hops: Mapping[Prefix, int]
+    _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lengths", tuple({prefix.length for prefix in self.hops}))
 
     def hops_to(self, address: int, bits: int) -> int | None:
         """Hops of descent to an address, None when it is not below."""
@@ -39,7 +43,7 @@ class Below:
 
     def hops_to_all(self, segment: Prefix, bits: int) -> int | None:
         """Hops of descent to a segment all of which is below, None when it is not."""
-        for length in {prefix.length for prefix in self.hops}:
+        for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
                 if (found := self.hops.get(Prefix(value, length))) is not None:

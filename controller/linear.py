@@ -273,9 +273,10 @@ def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[S
     nearer: dict[Prefix, list[str]] = {}
     for far in higher:
         for prefix, hops in over[far].hops.items():
-            by_default = [over[way].hops_to_all(prefix, bits) for way in ways]
-            # One of the ways up may lead nowhere near it, or all of them by a longer way.
-            better = None in by_default or (far not in ways and hops < min(map(int, filter(None, by_default))))
+            found = [over[way].hops_to_all(prefix, bits) for way in ways]
+            by_default = [count for count in found if count is not None]
+            # Some of the ways up may lead nowhere near it, or all of them by a longer way.
+            better = len(by_default) < len(ways) or (far not in ways and hops < min(by_default))
             if better and reach[here.name].hops_to_all(prefix, bits) is None:
                 nearer.setdefault(prefix, []).append(far)
     away = {Prefix(address, bits) for address in _away(fabric) if address != here.address}
@@ -285,8 +286,8 @@ def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[S
             nearer.setdefault(prefix, ways)
         else:
             del nearer[prefix]
-    found = [_spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
-    return [*found, _spread(bits, Prefix(0, 0), ways)]
+    spread = [_spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
+    return [*spread, _spread(bits, Prefix(0, 0), ways)]
 
 
 def _within(part: Prefix, whole: Prefix, bits: int) -> bool:

@@ -161,6 +161,14 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
 
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     """The way of the hop from one node to a neighbour."""
+    known: dict[tuple[str, str], Direction] = fabric.once(("directions", rules.name), dict)
+    found = known.get((near, far))
+    if found is None:
+        found = known[near, far] = _direction(rules, fabric, near, far)
+    return found
+
+
+def _direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     dimension = fabric.link_between(near, far).dimension
     a, b = fabric.node(near), fabric.node(far)
     goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
