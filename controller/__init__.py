@@ -19,6 +19,8 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     linear        structured addresses as small direct-indexed tables -> tables segment, linear
     planner       all of these, put together
     recovery      what one node changes and whom it tells when a link fails
+    spare         the plan with a spare NPU in the place of one that is gone, and who finds that out
+    reach         what failures have cut off, in words
     hello         whether the two ends of a link hear each other; imported by its name
     diff          the updates between two sets of entries
     p4runtime     the client that writes entries into switches; imported by its name, since it loads gRPC

@@ -61,7 +61,10 @@ class Router:
         return found
 
     def fewest_hops(self, source: str, destination: str) -> list[Path]:
-        """The allowed paths of fewest hops: up to three, or one more than if nothing had failed."""
+        """The allowed paths of fewest hops: up to three, or one more than if nothing had failed.
+
+        Of two in one mesh that failures have parted, those by switches alone: up, over and down.
+        """
         fabric = self.finder.fabric
         if self._in_one_mesh(source, destination):
             nearest = steps(fabric, source, destination)
@@ -74,7 +77,7 @@ class Router:
             found = self._legal(source, destination, hops)
             if found:
                 return found
-        return []
+        return self._by_switches.fewest_hops(source, destination)
 
     def _in_one_mesh(self, source: str, destination: str) -> bool:
         """Whether links between endpoints alone join two of them."""

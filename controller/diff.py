@@ -8,7 +8,7 @@ from typing import Literal, final
 from controller.errors import PlanError
 from controller.plan import Entry
 
-__all__ = ["Update", "diff"]
+__all__ = ["Update", "applied", "diff"]
 
 
 @final
@@ -36,6 +36,17 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
             updates.append(Update("modify", entry))
     updates += [Update("delete", entry) for key, entry in before.items() if key not in after]
     return tuple(updates)
+
+
+def applied(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
+    """What tables hold that held `entries`, after `updates` one by one."""
+    found = _by_key(entries)
+    for update in updates:
+        if update.kind == "delete":
+            found.pop(update.entry.key, None)
+        else:
+            found[update.entry.key] = update.entry
+    return tuple(found.values())
 
 
 def _by_key(entries: Iterable[Entry]) -> dict[Hashable, Entry]:

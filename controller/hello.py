@@ -123,6 +123,16 @@ class HelloSessions:
         """Ports that have a carrier and cannot be used all the same."""
         return tuple(one.port for one in self._sessions.values() if one.carrier and not one.usable)
 
+    def readdress(self, fabric: Fabric) -> None:
+        """Go on with the addresses that nodes have in `fabric`, which is else the same.
+
+        Hellos that are on their way then are a stranger's.
+        """
+        for session in self._sessions.values():
+            far = fabric.peer(self.node, session.port)
+            assert far is not None
+            session.cna, session.far_cna = fabric.node(self.node).address, fabric.node(far.node).address
+
     def on_carrier(self, port: int, up: bool) -> HelloAnswer:
         """The carrier of a port came or went. When it comes back after a silence, hellos must, too."""
         session = self._session(port)

@@ -25,7 +25,7 @@ _MAX_SHARED_PATHS = 50_000
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Plans are millions of values in no circle: to look for one among them takes longer than to make them."""
+    """Plans are many values in no circle: to look for one among them takes longer than to make them."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -5,7 +5,7 @@ All of it goes over P4Runtime and in band, on any testbed: at the times, in the 
 detection and processing take.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
@@ -13,27 +13,41 @@ from typing import final
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
+from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Update, Watch
+from controller.diff import applied
 from controller.hello import Hello, HelloAnswer, HelloSessions
 from controller.p4runtime import P4RuntimeClient
-from controller.recovery import Finders
+from controller.recovery import Finders, latest
+from controller.source_route import MAX_INSTRUCTIONS, pack
+from emulation.takeover import SparePolicy, TakenOver, Takeovers
 from emulation.testbed import Testbed
-from emulation.traffic.frames import LPH, NTH, LinkNotice, mac
+from emulation.traffic.frames import LPH, NTH, SRH, LinkNotice, mac
 
-__all__ = ["ControlLoop", "ControlSeen", "HelloTimes", "hello_frame", "notice_frame", "read_management"]
+__all__ = [
+    "ControlLoop",
+    "ControlSeen",
+    "HelloTimes",
+    "hello_frame",
+    "notice_frame",
+    "read_management",
+    "watch_frame",
+]
 
 # Hellos rest when no data have arrived for so many periods, and look so often whether some do again.
 _QUIET = 100
 _LOOKS = 12
 
 # LinkNotice.state
-_DOWN, _UP, _HELLO, _HELLO_HEARD = range(4)
+_DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH = range(5)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ControlSeen:
-    """What the node controllers did; `nodes_told` acted on a notice. Times in ps, None: never."""
+    """What the node controllers did; `nodes_told` acted on a notice. Times in ps, None: never.
+
+    `notices_sent` counts requests to be told, too.
+    """
 
     notices_sent: int
     nodes_told: int
@@ -68,6 +82,19 @@ def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes
     )
 
 
+def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
+    """The management frame that asks to be told of a link, by a source route out of these ports."""
+    asks = LinkNotice(
+        state=_WATCH,
+        cna_a=watch.cna_a,
+        port_a=watch.port_a,
+        cna_b=watch.cna_b,
+        port_b=watch.port_b,
+        origin=watch.origin,
+    )
+    return _frame(source_cna, destination_cna, asks, ports)
+
+
 @lru_cache(maxsize=1 << 14)
 def hello_frame(hello: Hello) -> bytes:
     """The management frame that carries a hello over its link. Those of one port are equal: made once."""
@@ -86,10 +113,10 @@ def hello_frame(hello: Hello) -> bytes:
 
 
 @lru_cache(maxsize=1 << 14)
-def read_management(frame: bytes) -> Notice | Hello | None:
+def read_management(frame: bytes) -> Notice | Watch | Hello | None:
     """What a management frame carries; None when that is nothing known."""
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != 1 or layer.state > _HELLO_HEARD:
+    if layer is None or layer.version != 1 or layer.state > _WATCH:
         return None
     if layer.state in (_HELLO, _HELLO_HEARD):
         return Hello(
@@ -99,24 +126,24 @@ def read_management(frame: bytes) -> Notice | Hello | None:
             far_port=layer.port_b,
             hears=layer.state == _HELLO_HEARD,
         )
-    return Notice(
-        cna_a=layer.cna_a,
-        port_a=layer.port_a,
-        cna_b=layer.cna_b,
-        port_b=layer.port_b,
-        up=layer.state == _UP,
-        sequence=layer.sequence,
-        origin=layer.origin,
-    )
+    link = {
+        "cna_a": layer.cna_a,
+        "port_a": layer.port_a,
+        "cna_b": layer.cna_b,
+        "port_b": layer.port_b,
+        "origin": layer.origin,
+    }
+    if layer.state == _WATCH:
+        return Watch(**link)
+    return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
 
 
-def _frame(source_cna: int, destination_cna: int, payload: Packet) -> bytes:
-    return bytes(
-        Ether(src=mac(source_cna), dst=mac(destination_cna))
-        / LPH()
-        / NTH(scna=source_cna, dcna=destination_cna, mgmt=1)
-        / payload
-    )
+def _frame(source_cna: int, destination_cna: int, payload: Packet, ports: Sequence[int] = ()) -> bytes:
+    carrier: Packet = Ether(src=mac(source_cna), dst=mac(destination_cna)) / LPH()
+    if ports:
+        bitmap, instructions = pack(ports)
+        carrier /= SRH(bitmap=bitmap, instr=list(instructions.to_bytes(MAX_INSTRUCTIONS)))
+    return bytes(carrier / NTH(scna=source_cna, dcna=destination_cna, mgmt=1) / payload)
 
 
 @final
@@ -124,7 +151,8 @@ class ControlLoop:
     """Drives one `NodeController` a node of the plan on a testbed.
 
     A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it. With
-    `hellos`, a port counts as up only while its two ends hear each other, from start() on.
+    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `spares`, a
+    spare NPU takes the place of one that is gone.
     """
 
     def __init__(
@@ -137,17 +165,17 @@ class ControlLoop:
         detect_ps: int,
         processing_ps: int,
         hellos: HelloTimes | None = None,
+        spares: SparePolicy | None = None,
     ) -> None:
         self._testbed = testbed
         self._client = client
         self._detect_ps = detect_ps
         self._processing_ps = processing_ps
-        self._fabric = plan.fabric
-        finders = Finders(plan.fabric)
-        self._controllers: Mapping[str, NodeController] = {
-            node.name: NodeController(plan, node.name, mode, finders) for node in plan.fabric.nodes
-        }
-        self._cna = {node.name: node.address for node in plan.fabric.nodes}
+        self._mode: Mode = mode
+        self._go_by(plan, {})
+        self._first_plan = plan
+        self._updated: dict[str, list[Update]] = {}
+        self._takeovers = Takeovers(self, plan, spares, processing_ps=processing_ps) if spares else None
         self._told: set[str] = set()
         self._notices = 0
         self._rewritten = 0
@@ -163,10 +191,55 @@ class ControlLoop:
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
 
+    def _go_by(self, plan: Plan, sequences: Mapping[str, int]) -> None:
+        self.plan = plan
+        self._fabric = plan.fabric
+        finders = Finders(plan)
+        self._controllers: Mapping[str, NodeController] = {
+            node.name: NodeController(plan, node.name, self._mode, finders, sequences)
+            for node in plan.fabric.nodes
+        }
+        self._cna = {node.name: node.address for node in plan.fabric.nodes}
+
     @property
     def seen(self) -> ControlSeen:
         """What was done up to now."""
         return ControlSeen(self._notices, len(self._told), self._rewritten, self._converged, self._hellos)
+
+    @property
+    def down(self) -> frozenset[str]:
+        """Links that one of their ends knows to be down."""
+        known = {name: one.down for name, one in self._controllers.items()}
+        links = self._fabric.links
+        return frozenset(one.name for one in links if one.name in known[one.a.node] | known[one.b.node])
+
+    @property
+    def taken_over(self) -> tuple[TakenOver, ...]:
+        """What spares did."""
+        return tuple(self._takeovers.done) if self._takeovers else ()
+
+    @property
+    def now_ps(self) -> int:
+        return self._testbed.now_ps
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        self._testbed.at(time_ps, callback)
+
+    def installed(self) -> Mapping[str, tuple[Entry, ...]]:
+        """What the tables of each node hold now: what has been written, not what is about to be."""
+        planned = self._first_plan.entries
+        return {node: applied(entries, self._updated.get(node, ())) for node, entries in planned.items()}
+
+    def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
+        """Write the updates, and have the nodes' controllers go on from another plan.
+
+        It knows all failures that any of them knows; what they were about to write or to tell is void.
+        """
+        for node, some in updates.items():
+            self._write(node, some)
+        self._go_by(plan, latest(self._controllers.values()))
+        for sessions in self._sessions.values():
+            sessions.readdress(plan.fabric)
 
     def start(self, active: Callable[[], bool]) -> None:
         """Say hello from now on, if hellos are wanted at all, for as long as `active` says.
@@ -228,7 +301,7 @@ class ControlLoop:
         """No more hellos until data arrive again; ports that only hellos gave up are tried again."""
         for node, sessions in self._sessions.items():
             for port in sessions.given_up:
-                self._later(node, self._controllers[node].on_port(port, True))
+                self._found(node, port, True)
         self._sessions.clear()
         self._look_after(times, _QUIET * times.period_ps, _LOOKS)
 
@@ -255,7 +328,7 @@ class ControlLoop:
             if node in self._sessions:
                 self._heed(node, self._sessions[node].on_carrier(port, up))
             else:
-                self._later(node, self._controllers[node].on_port(port, up))
+                self._found(node, port, up)
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
@@ -267,39 +340,57 @@ class ControlLoop:
             if node in self._sessions:
                 self._heed(node, self._sessions[node].on_hello(port, heard, self._testbed.now_ps))
             return
-        if heard is None:
+        if isinstance(heard, Watch):
+            self._later(node, self._controllers[node].on_watch(heard))
+        if not isinstance(heard, Notice):
             return
         reaction = self._controllers[node].on_notice(heard, port)
-        if reaction.updates or reaction.notices:
+        if reaction:
             self._told.add(node)
         self._later(node, reaction)
 
     def _heed(self, node: str, answer: HelloAnswer) -> None:
         for port, up in answer.changes:
-            self._later(node, self._controllers[node].on_port(port, up))
+            self._found(node, port, up)
         for port, hello in answer.hellos:
             self._client.packet_out(node, hello_frame(hello), egress_port=port, routed=0)
         self._hellos += len(answer.hellos)
         self._handed_over(node, len(answer.hellos))
 
+    def _found(self, node: str, port: int, up: bool) -> None:
+        """A port was found to be up or down."""
+        self._later(node, self._controllers[node].on_port(port, up))
+        if self._takeovers is not None:
+            self._takeovers.on_port(node, port, up)
+
     def _later(self, node: str, reaction: Reaction) -> None:
-        if reaction.updates or reaction.notices:
-            at = self._testbed.now_ps + self._processing_ps
-            self._testbed.at(at, lambda: self._apply(node, reaction))
+        if reaction:
+            at, plan = self._testbed.now_ps + self._processing_ps, self.plan
+            self._testbed.at(at, lambda: self._apply(node, reaction) if self.plan is plan else None)
 
     def _apply(self, node: str, reaction: Reaction) -> None:
-        if reaction.updates:
-            self._client.write(node, reaction.updates)
-            self._rewritten += len(reaction.updates)
+        self._write(node, reaction.updates)
+        self._send(node, (*reaction.notices, *reaction.watches))
+
+    def _write(self, node: str, updates: Sequence[Update]) -> None:
+        if updates:
+            self._client.write(node, updates)
+            self._updated.setdefault(node, []).extend(updates)
+            self._rewritten += len(updates)
             self._converged = self._testbed.now_ps
-        self._send(node, reaction.notices)
 
     def _send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
         sent = 0
         for one in outgoing:
-            frame = notice_frame(one.notice, self._cna[node], one.destination_cna)
-            routed = one.egress_port is None
-            self._client.packet_out(node, frame, egress_port=one.egress_port or 0, routed=int(routed))
+            steered = len(one.ports) > 1
+            ends = self._cna[node], one.destination_cna
+            if isinstance(one.notice, Watch):
+                frame = watch_frame(one.notice, *ends, one.ports if steered else ())
+            else:
+                frame = notice_frame(one.notice, *ends)
+            straight = len(one.ports) == 1
+            port = one.ports[0] if straight else 0
+            self._client.packet_out(node, frame, egress_port=port, routed=int(not straight))
             sent += 1
         self._notices += sent
         self._handed_over(node, sent)

@@ -17,7 +17,8 @@ from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime_server import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
-from emulation.traffic.stats import Outcome
+from emulation.traffic.agent import Agent
+from emulation.traffic.stats import Ended, Outcome
 from topologies import HOST_PORT, Fabric, Link, Node
 from topologies.optical import circuit_link, circuit_of
 
@@ -66,6 +67,7 @@ class EmbeddedTestbed:
         self._next_alarm = 0
         self._hosts: dict[str, int] = {}
         self._attached: dict[str, Any] = {}
+        self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
         # By the engine's numbers: the fabric's links, then circuits as they were first made.
         self._links: list[Link] = []
         self._numbers: dict[str, int] = {}
@@ -193,6 +195,26 @@ class EmbeddedTestbed:
             self.network.set_handler(number, host)
             self._engine(lambda: self.network.act(number, host.start(self.network.now)))
 
+    def stand_by(self, node: str) -> None:
+        """Nothing: any node's own side can take an agent at any time."""
+
+    def restart(self, hosts: Mapping[str, Agent]) -> None:
+        """New agents in place of all there are; frames that the old ones have handed over still leave."""
+        for node, old in self._attached.items():
+            past = self._before.get(node)
+            stats = old.stats + past.stats if past else old.stats
+            self._before[node] = Ended(old.result, stats, None, None)
+            number = self._hosts[node]
+            with self._lock:
+                self.network.set_handler(number, None)
+                self.network.act(number, ([], None))
+        self._attached.clear()
+        for node, host in hosts.items():
+            self.attach(node, host)
+
+    def give_up(self) -> None:
+        """Nothing: an agent says at any time what has become of it."""
+
     def set_link(self, name: str, up: bool) -> None:
         """Take a link down or bring it up, now; what is on the wire or queued for it is lost.
 
@@ -300,8 +322,13 @@ class EmbeddedTestbed:
         return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
 
     def outcome(self, node: str) -> Outcome:
-        """The agent of a node itself: what it says holds at any time."""
-        return self._attached[node]
+        """The agent of a node itself: what it says holds at any time. One that was there before is added."""
+        if node not in self._before:
+            return self._attached[node]
+        past, now = self._before[node], self._attached.get(node)
+        if now is None:
+            return past
+        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed)
 
     def packet_arrived(self, node: str) -> None:
         """Nothing: the engine told of the packet-in before the P4Runtime server did."""

@@ -6,12 +6,13 @@ RailyardError
     ├── ProgramError    a compiled P4 program, or a p4info that does not describe it
     ├── FrameError      bytes that are not the frame they should be
     ├── TestbedError    a testbed asked for what it cannot do
+    ├── CutOffError     an NPU that is gone, and no spare for it
     └── DeadlockedError a lossless fabric in which every waiting frame waits for another
 """
 
 from topologies.errors import RailyardError
 
-__all__ = ["DeadlockedError", "EmulationError", "FrameError", "ProgramError", "TestbedError"]
+__all__ = ["CutOffError", "DeadlockedError", "EmulationError", "FrameError", "ProgramError", "TestbedError"]
 
 
 class EmulationError(RailyardError):
@@ -46,4 +47,18 @@ class DeadlockedError(EmulationError):
         super().__init__(
             f"deadlock at {at_ps} ps: {way}",
             remedy="route with rules whose channel dependency graph is acyclic, such as T2-G",
+        )
+
+
+class CutOffError(EmulationError):
+    """NPUs are gone, at `at_ps`, and no spare can take the place of one of them; `why` not."""
+
+    def __init__(self, at_ps: int, nodes: tuple[str, ...], why: str) -> None:
+        self.at_ps = at_ps
+        self.nodes = nodes
+        self.why = why
+        verb = "is" if len(nodes) == 1 else "are"
+        super().__init__(
+            f"{', '.join(nodes)} {verb} cut off at {at_ps / 10**6:g} us: no link is left, and {why}",
+            remedy="give the fabric more spare NPUs",
         )

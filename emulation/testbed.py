@@ -116,6 +116,21 @@ class Testbed(Protocol):
         """Put an agent on the node's own side."""
         ...
 
+    def stand_by(self, node: str) -> None:
+        """Have the node's own side ready for an agent that restart() may bring, before time begins to run."""
+        ...
+
+    def restart(self, hosts: Mapping[str, Agent]) -> None:
+        """Put new agents on the own sides of nodes, now; who had one and is not named has none from now on.
+
+        What nodes counted until then stays in the statistics of their outcome.
+        """
+        ...
+
+    def give_up(self) -> None:
+        """Take what has come up to now for the end, whoever is busy still: run() is not called again."""
+        ...
+
     def packet_arrived(self, node: str) -> None:
         """For the P4Runtime client's `on_packet_in`; any thread may call it."""
         ...
@@ -126,7 +141,7 @@ class Testbed(Protocol):
         ...
 
     def outcome(self, node: str) -> Outcome:
-        """What has become of the agent of a node, once run() has returned True."""
+        """What has become of the agent of a node, once run() has returned True or after give_up()."""
         ...
 
     @property

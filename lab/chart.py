@@ -24,12 +24,14 @@ __all__ = [
     "Compared",
     "Curve",
     "Dropped",
+    "Shares",
     "Used",
     "bars_svg",
     "colour",
     "compared_svg",
     "drops_svg",
     "limits_svg",
+    "shares_svg",
     "timeline_svg",
 ]
 
@@ -93,6 +95,16 @@ class Compared:
     ours: float
     paper: float | None
     fitted: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What one variant gave in many runs."""
+
+    index: int
+    label: str
+    values: Sequence[float]
 
 
 def colour(index: int) -> str:
@@ -256,6 +268,31 @@ def compared_svg(rows: Sequence[Compared], unit: str) -> str:
     return _svg(figure, "compared")
 
 
+def shares_svg(panels: Mapping[str, Sequence[Shares]]) -> str:
+    """A panel a figure, by its title; in it the share of each variant's runs that had so little or less."""
+    figure, _ = _figure(height=2.6)
+    figure.clear()
+    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, curves) in zip(every, panels.items(), strict=True):
+        _plain(axes)
+        for one in curves:
+            if one.values:
+                axes.ecdf(
+                    one.values,
+                    color=colour(one.index),
+                    linestyle=DASHES[one.index % len(DASHES)],
+                    linewidth=1.8,
+                    label=one.label,
+                )
+        axes.set_xlabel(title)
+        axes.set_ylim(0, 1.03)
+        axes.set_yticks([0, 0.5, 1], ["0", "half", "all"])
+    every[0].set_ylabel("of the runs")
+    if any(one.values for curves in panels.values() for one in curves):
+        every[0].legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.25), ncols=2)
+    return _svg(figure, "shares")
+
+
 def _whole() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator
 
@@ -278,6 +315,11 @@ def _figure(height: float) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(8.6, height))
     axes = figure.subplots()
+    _plain(axes)
+    return figure, axes
+
+
+def _plain(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -285,7 +327,6 @@ def _figure(height: float) -> tuple[Figure, Axes]:
     axes.tick_params(colors=INK)
     axes.xaxis.label.set_color(INK)
     axes.yaxis.label.set_color(INK)
-    return figure, axes
 
 
 def _svg(figure: Figure, salt: str) -> str:

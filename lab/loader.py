@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.explain import explain, in_file
-from lab.metrics import METRICS
+from lab.metrics import METRICS, SPARE_METRICS
 from lab.scenario import SETTINGS, Relative, Scenario
 from topologies.errors import RailyardError
 
@@ -68,7 +68,8 @@ def _twice(document: Document, scenario: Scenario) -> list[str]:
 
 
 def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
-    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in METRICS]
+    names = (*METRICS, *SPARE_METRICS)
+    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in names]
     faults = []
     for index, assertion in enumerate(scenario.assertions):
         named: dict[Location, str] = {("metric",): assertion.metric}

@@ -11,7 +11,7 @@ from typing import final
 from emulation.fidelity import Fidelity
 from lab.observation import Observation
 
-__all__ = ["METRICS", "Metric", "Subject", "busy_share", "measure"]
+__all__ = ["METRICS", "SPARE_METRICS", "Metric", "Subject", "busy_share", "measure"]
 
 Figure = int | float
 
@@ -140,6 +140,35 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
+def _takeover_us(subject: Subject) -> float:
+    """0 when no spare took over, or nothing failed."""
+    seen = subject.seen
+    if not seen.takeovers or not seen.faults:
+        return 0.0
+    return _us(seen.takeovers[0].at_ps - seen.faults[0].at_ps)
+
+
+# Of runs in which a spare NPU took the place of another, and only of these.
+SPARE_METRICS: Mapping[str, Metric] = {
+    "takeovers": Metric("", "NPUs that a spare took the place of", lambda s: len(s.seen.takeovers)),
+    "takeover_us": Metric(
+        "us", "first fault until the first spare had its place in all tables", _takeover_us, timed=True
+    ),
+    "spare_transit_frames": Metric(
+        "frames",
+        "frames that went by way of a spare in service, by link and program counters",
+        lambda s: s.seen.transit_frames,
+    ),
+    "stale_frames": Metric(
+        "frames",
+        "data frames of a job that a takeover had ended; they were ignored",
+        lambda s: s.seen.stale_frames,
+        timed=True,
+    ),
+}
+
+
 def measure(subject: Subject) -> dict[str, Figure]:
     """Every figure of one run."""
-    return {name: metric.of(subject) for name, metric in METRICS.items()}
+    chosen = {**METRICS, **SPARE_METRICS} if subject.seen.takeovers else METRICS
+    return {name: metric.of(subject) for name, metric in chosen.items()}

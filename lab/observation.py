@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import final
 
 from emulation.faults import Fault
+from emulation.takeover import TakenOver
 
-__all__ = ["FaultSeen", "Observation", "Recovery", "Timeline", "Traffic"]
+__all__ = ["Deadlock", "FaultSeen", "Observation", "Recovery", "Timeline", "Traffic"]
 
 
 @final
@@ -71,10 +72,29 @@ class Recovery:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Deadlock:
+    """What ended a run: from `at_ps` on nothing moved.
+
+    `cycle` holds (link, "from->to", VL): buffers that are full of frames which wait for the next one, those
+    of the last for the first.
+    """
+
+    at_ps: int
+    cycle: tuple[tuple[str, str, int], ...]
+
+    def __str__(self) -> str:
+        way = ", ".join(f"{ends} on VL {vl}" for _, ends, vl in self.cycle)
+        return f"deadlock at {self.at_ps / 10**6:g} us: {way}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Observation:
     """`link_bytes` counts, for every link, what it carried from its first to its second end, and back.
 
     `first_wrong` tells the first thing wrong with the data, or why there is none; empty when all is right.
+    `stale_frames` came from a job that a takeover had ended, `transit_frames` are those that went on from a
+    spare in service; `cut_off` says what was out of reach at the end.
     """
 
     completion_ps: int
@@ -88,3 +108,8 @@ class Observation:
     link_bytes: Mapping[str, tuple[int, int]]
     faults: tuple[FaultSeen, ...]
     recovery: Recovery
+    deadlock: Deadlock | None = None
+    takeovers: tuple[TakenOver, ...] = ()
+    stale_frames: int = 0
+    transit_frames: int = 0
+    cut_off: str = ""

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from html import escape
 
 from lab.chart import Bar, Curve, bars_svg, colour, timeline_svg
+from lab.cycle import CYCLE_STYLE, cycle_svg
 from lab.markup import shown, table
-from lab.metrics import METRICS, Subject, busy_share
+from lab.metrics import METRICS, SPARE_METRICS, Subject, busy_share
 from lab.rack import RACK_STYLE, rack_svg
 from lab.results import Result
 from lab.scenario import Scenario, Variant
@@ -35,6 +36,7 @@ p { max-width: 46rem; }
 .no { color: var(--bad); }
 .racks { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
 .racks figure { --page: var(--card); }
+.circles figure { max-width: 34rem; }
 .chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
 figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
   background: var(--card); }
@@ -109,6 +111,8 @@ def report_html(
         '<div class="racks">',
         *racks,
         "</div>",
+        *_deadlocks(scenario, result, fabric),
+        *_spares(scenario, result),
         *filter(None, [trust_html(scenario, result)]),
         "<h2>Assertions</h2>",
         _assertions(result),
@@ -118,13 +122,14 @@ def report_html(
         SOURCES,
         f"<p>To make this report again: <code>{escape(command)}</code></p>",
     ]
+    more = (CYCLE_STYLE if result.deadlocks else "") + (TRUST_STYLE if result.fidelity else "")
     head = [
         "<!doctype html>",
         '<html lang="en">',
         '<head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title>",
-        f"<style>{STYLE}{RACK_STYLE}{TRUST_STYLE if result.fidelity else ''}</style></head>",
+        f"<style>{STYLE}{RACK_STYLE}{more}</style></head>",
     ]
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
@@ -167,6 +172,7 @@ def _bars(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Bar]:
             subjects[variant.name].seen.completion_ps / 10**6,
             subjects[variant.name].bound_ps / 10**6,
             subjects[variant.name].doubtful,
+            subjects[variant.name].seen.deadlock is not None,
         )
         for index, variant in enumerate(scenario.variants)
     ]
@@ -208,6 +214,38 @@ def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, S
     return f"<figure><figcaption>{chip} {escape(variant.label)}</figcaption>{svg}</figure>"
 
 
+def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
+    """The circle of each variant that came to stand still."""
+    if not result.deadlocks:
+        return []
+    figures = [
+        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
+        f"{escape(variant.label)}: nothing moves from {found.at_ps / 10**6:g} µs on</figcaption>"
+        f"{cycle_svg(fabric, found.cycle)}</figure>"
+        for index, variant in enumerate(scenario.variants)
+        if (found := result.deadlocks.get(variant.name)) is not None
+    ]
+    return [
+        "<h2>Where it stands still</h2>",
+        '<p class="soft">Each arrow is a link whose buffer at the far end is full, on the lane it names.',
+        "Frames in it that leave by the next arrow wait for room there: so none of them ever does.</p>",
+        '<div class="racks circles">',
+        *figures,
+        "</div>",
+    ]
+
+
+def _spares(scenario: Scenario, result: Result) -> list[str]:
+    """What spare NPUs did, and what was out of reach at the end."""
+    rows = []
+    for variant in scenario.variants:
+        said = [*result.takeovers.get(variant.name, ()), *filter(None, [result.cut_off.get(variant.name)])]
+        rows += [(escape(variant.label), escape(str(one))) for one in said]
+    if not rows:
+        return []
+    return ["<h2>NPUs that were lost</h2>", table(("variant", "what happened"), rows, numbers=0)]
+
+
 def _cut(subject: Subject) -> set[str]:
     """Links that a fault took down, be they up again in the end."""
     down = (fault for fault in subject.seen.faults if fault.event == "down")
@@ -241,7 +279,7 @@ def _metrics(scenario: Scenario, result: Result) -> str:
             escape(metric.meaning),
             *(_figure(result, variant, name) for variant in scenario.variants),
         )
-        for name, metric in METRICS.items()
+        for name, metric in ({**METRICS, **SPARE_METRICS} if result.takeovers else METRICS).items()
     ]
     labels = [escape(variant.label) for variant in scenario.variants]
     return table(("metric", "meaning", *labels), rows, numbers=len(labels))
@@ -249,8 +287,10 @@ def _metrics(scenario: Scenario, result: Result) -> str:
 
 def _figure(result: Result, variant: Variant, name: str) -> str:
     """With a question mark where it depends on times that cannot be believed."""
+    if name in SPARE_METRICS and variant.name not in result.takeovers:
+        return ""
     figure = shown(result.of(variant.name, name))
     fidelity = result.fidelity.get(variant.name)
-    if fidelity is None or fidelity.trustworthy or not METRICS[name].timed:
+    if fidelity is None or fidelity.trustworthy or not {**METRICS, **SPARE_METRICS}[name].timed:
         return figure
     return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{figure} ?</span>'

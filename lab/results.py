@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from emulation.fidelity import Fidelity
-from lab.metrics import METRICS, Subject, measure
-from lab.scenario import Assertion, Relative, Scenario
+from emulation.takeover import TakenOver
+from lab.metrics import METRICS, SPARE_METRICS, Subject, measure
+from lab.observation import Deadlock
+from lab.scenario import Assertion, Relative, Scenario, Variant
 
 __all__ = ["Outcome", "Result", "conclude", "to_json"]
 
@@ -46,7 +48,9 @@ class Outcome:
 class Result:
     """In virtual time the same scenario and seed give an equal value: nothing in it is read off a clock.
 
-    Of a run in real time there are also `switch`, the kind of its switches, and `fidelity`, by variant.
+    Of a run in real time there are also `switch`, the kind of its switches, and `fidelity`, by variant;
+    `deadlocks` are those of the variants that came to one, `takeovers` what spare NPUs did, and `cut_off`
+    says what was out of reach at the end, each of the variants in which it came to that.
     """
 
     scenario: str
@@ -57,6 +61,9 @@ class Result:
     metrics: Mapping[str, Figure]
     switch: str = ""
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
+    deadlocks: Mapping[str, Deadlock] = field(default_factory=dict)
+    takeovers: Mapping[str, tuple[TakenOver, ...]] = field(default_factory=dict)
+    cut_off: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         return self.metrics[f"{variant}.{metric}"]
@@ -81,7 +88,11 @@ def conclude(
         for variant, subject in subjects.items()
         for name, figure in measure(subject).items()
     }
-    outcomes = [outcome for variant, subject in subjects.items() for outcome in _always(variant, subject)]
+    outcomes = [
+        outcome
+        for variant, subject in subjects.items()
+        for outcome in _always(scenario.variant(variant), subject)
+    ]
     outcomes += [_outcome(assertion, metrics, subjects) for assertion in scenario.assertions]
     return Result(
         scenario=scenario.name,
@@ -92,6 +103,9 @@ def conclude(
         metrics=metrics,
         switch=switch,
         fidelity={name: subject.fidelity for name, subject in subjects.items() if subject.fidelity},
+        deadlocks={name: one.seen.deadlock for name, one in subjects.items() if one.seen.deadlock},
+        takeovers={name: one.seen.takeovers for name, one in subjects.items() if one.seen.takeovers},
+        cut_off={name: one.seen.cut_off for name, one in subjects.items() if one.seen.cut_off},
     )
 
 
@@ -107,6 +121,14 @@ def to_json(result: Result) -> str:
     }
     if result.switch:
         document["switch"] = result.switch
+    if result.deadlocks:
+        document["deadlocks"] = {
+            name: {"at_us": one.at_ps / 10**6, "cycle": one.cycle} for name, one in result.deadlocks.items()
+        }
+    if result.takeovers:
+        document["takeovers"] = {name: [asdict(one) for one in all] for name, all in result.takeovers.items()}
+    if result.cut_off:
+        document["cut_off"] = dict(result.cut_off)
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:
@@ -115,14 +137,25 @@ def to_json(result: Result) -> str:
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def _always(variant: str, subject: Subject) -> list[Outcome]:
-    """What holds for every run, asked for or not: the data is right, and a fault fell into the run."""
+def _always(variant: Variant, subject: Subject) -> list[Outcome]:
+    """What holds for every run, asked for or not: the data is right, and a fault fell into the run.
+
+    Of one that is to deadlock, that it does.
+    """
     seen = subject.seen
     right = seen.right_nodes == seen.nodes
-    outcomes = [Outcome(f"{variant}: the array of every NPU is right", right, seen.right_nodes, seen.nodes)]
+    waiting = len(seen.deadlock.cycle) if seen.deadlock else 0
+    if variant.expect == "deadlock":
+        outcomes = [Outcome(f"{variant.name}: buffers wait in a circle", waiting > 1, waiting, 2)]
+    else:
+        outcomes = [
+            Outcome(f"{variant.name}: the array of every NPU is right", right, seen.right_nodes, seen.nodes)
+        ]
+        if seen.deadlock:
+            outcomes.append(Outcome(f"{variant.name}: no buffers wait in a circle", False, waiting, 0))
     outcomes += [
         Outcome(
-            f"{variant}: {fault.says} before the end",
+            f"{variant.name}: {fault.says} before the end",
             0 < fault.at_ps < seen.completion_ps,
             fault.at_ps / 10**6,
             seen.completion_ps / 10**6,
@@ -133,7 +166,7 @@ def _always(variant: str, subject: Subject) -> list[Outcome]:
 
 
 def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapping[str, Subject]) -> Outcome:
-    value = metrics[assertion.metric]
+    value = metrics.get(assertion.metric, 0)  # of a spare that was not needed
     limit, origin = _limit(assertion, metrics)
     passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
@@ -145,12 +178,12 @@ def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapp
 
 def _doubtful(figure: str, subjects: Mapping[str, Subject]) -> bool:
     variant, _, metric = figure.partition(".")
-    return METRICS[metric].timed and subjects[variant].doubtful
+    return {**METRICS, **SPARE_METRICS}[metric].timed and subjects[variant].doubtful
 
 
 def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:
     limit = assertion.limit
     if not isinstance(limit, Relative):
         return limit, f"{limit:g}"
-    figure = metrics[limit.metric] * limit.times
+    figure = metrics.get(limit.metric, 0) * limit.times
     return figure, limit.metric if limit.times == 1 else f"{limit.times:g} x {limit.metric}"

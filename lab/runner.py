@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Protocol, final
 
 from controller.p4runtime import P4RuntimeClient
+from controller.plan import CPU_PORT
+from controller.reach import cut_off
 from emulation.control_loop import ControlLoop, HelloTimes
-from emulation.errors import EmulationError
+from emulation.errors import CutOffError, DeadlockedError, EmulationError
 from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
+from emulation.takeover import SparePolicy
 from emulation.testbed import LinkUsage, SwitchSeen, Testbed
-from emulation.traffic.agent import Agent
-from emulation.traffic.data import Array, compare, make_data
+from emulation.traffic.data import compare
 from emulation.traffic.stats import AgentStats
 from emulation.traffic.wire import DATA_HEADER_BYTES
 from lab.boot import Booted, booted
+from lab.job import Job, demand_of
 from lab.metrics import Subject
-from lab.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
+from lab.observation import Deadlock, FaultSeen, Observation, Recovery, Timeline, Traffic
 from lab.prepare import Prepared
 from lab.scenario import ELEMENT_BYTES
 from lab.testbeds import Embedded, TestbedChoice
+from topologies import HOST_PORT, NodeKind
 
 __all__ = ["Progress", "Run", "observe", "run"]
 
@@ -116,29 +120,36 @@ def _observe(
     progress(variant.name, "starting", 0.0)
     with booted(testbed, ready.plan, installing) as up:
         watch.lap("boot")
-        control = _control(ready, up)
-        inputs = [_data(ready, rank, seed) for rank in range(len(ready.members))]
-        _attach(ready, testbed, inputs)
+        job = Job(ready, testbed, seed)
+        control = _control(ready, up, job)
+        job.begin()
         Faults(testbed).schedule(ready.faults)
         for link, folder in captures.items():
             testbed.record(link, folder / f"{variant.name}-{link}.pcap")
         expected = _expected_bytes(ready)
         progress(variant.name, "running", 0.0)
         control.start(lambda: testbed.busy)
-        for delivered in _slices(ready, testbed, bin_ps):
-            progress(variant.name, "running", min(1.0, delivered / expected))
+        deadlock, stopped_by = None, ""
+        try:
+            for delivered in _slices(ready, testbed, bin_ps):
+                progress(variant.name, "running", min(1.0, delivered / expected))
+        except DeadlockedError as stopped:
+            deadlock = Deadlock(stopped.at_ps, stopped.cycle)
+        except CutOffError as stopped:
+            stopped_by = str(stopped)
+            testbed.give_up()
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
         # First: it finds out which frames went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
-        seen = _seen(ready, up, inputs, control, bin_ps)
+        seen = _seen(ready, up, job, control, bin_ps, deadlock, stopped_by)
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
     return seen, fidelity
 
 
-def _control(ready: Prepared, up: Booted) -> ControlLoop:
+def _control(ready: Prepared, up: Booted, job: Job) -> ControlLoop:
     link, control = ready.variant.link, ready.variant.control
     hellos = None
     if control.hello_us is not None:
@@ -151,17 +162,21 @@ def _control(ready: Prepared, up: Booted) -> ControlLoop:
         detect_ps=round(link.detect_us * 10**6),
         processing_ps=round(control.processing_us * 10**6),
         hellos=hellos,
+        spares=_spares(ready, up.testbed, job),
     )
 
 
-def _data(ready: Prepared, rank: int, seed: int) -> Array:
-    return make_data(rank, ready.variant.collective.elements, ready.variant.collective.dtype, seed)
-
-
-def _attach(ready: Prepared, testbed: Testbed, inputs: Sequence[Array]) -> None:
-    addresses = [ready.fabric.node(name).address for name in ready.members]
-    for rank, (name, data) in enumerate(zip(ready.members, inputs, strict=True)):
-        testbed.attach(name, Agent(rank, ready.sliced, data, addresses, parameters=ready.transport))
+def _spares(ready: Prepared, testbed: Testbed, job: Job) -> SparePolicy | None:
+    """None where there are no spares: an NPU that is gone may then come back, and its peers wait for it."""
+    if not any(node.kind is NodeKind.SPARE for node in ready.fabric.nodes):
+        return None
+    known = ready.variant.routing.demand == "known"
+    return SparePolicy(
+        migrate_ps=round(ready.variant.control.migrate_us * 10**6),
+        active=lambda: testbed.busy,
+        resume=job.resume,
+        demand=demand_of(ready) if known else None,
+    )
 
 
 def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
@@ -211,12 +226,20 @@ def _expected_bytes(ready: Prepared) -> int:
 
 
 def _seen(
-    ready: Prepared, up: Booted, inputs: Sequence[Array], control: ControlLoop, bin_ps: int
+    ready: Prepared,
+    up: Booted,
+    job: Job,
+    control: ControlLoop,
+    bin_ps: int,
+    deadlock: Deadlock | None,
+    stopped_by: str,
 ) -> Observation:
     testbed = up.testbed
-    ends = [testbed.outcome(name) for name in ready.members]
-    comparison = compare([end.result for end in ends], inputs, ready.sliced)
+    ends = job.ends
+    stats = job.stats
+    comparison = compare([end.result for end in ends], job.inputs, ready.sliced)
     given_up = next((str(end.failed) for end in ends if end.failed), "")
+    missing = stopped_by or (_cut_off(ready, control, job) if given_up else "")
     done = control.seen
     usage = testbed.link_usage()
     return Observation(
@@ -224,15 +247,42 @@ def _seen(
         completion_ps=max(testbed.now_ps if end.finished_ps is None else end.finished_ps for end in ends),
         nodes=len(ends),
         right_nodes=len(ends) - comparison.wrong_ranks,
-        first_wrong=given_up or comparison.first,
+        first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else comparison.first),
         checksum=zlib.crc32(ends[0].result.tobytes()),
         table_entries=up.entries,
-        traffic=_traffic(ready, up, [end.stats for end in ends], usage),
+        traffic=_traffic(ready, up, stats, usage),
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
         link_bytes={link: (there.bytes, back.bytes) for link, (there, back) in usage.items()},
         faults=tuple(map(FaultSeen.of, ready.faults)),
         recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
+        deadlock=deadlock,
+        takeovers=control.taken_over,
+        transit_frames=sum(_transit(ready, up, one.spare, usage) for one in control.taken_over),
+        stale_frames=sum(one.junk.get("job", 0) for one in stats),
+        cut_off=missing,
     )
+
+
+def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
+    """Frames that came to a node by its links and that it did neither keep nor refuse."""
+    come = 0
+    for link in ready.fabric.links:
+        if node in (link.a.node, link.b.node):
+            way = usage[link.name][0 if node == link.b.node else 1]
+            come += way.frames - way.lost_frames
+    sent = SwitchSeen.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
+    return come - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - _dropped(up.client, node)
+
+
+def _cut_off(ready: Prepared, control: ControlLoop, job: Job) -> str:
+    """What is out of reach of agents that gave up, by what the controllers know; empty when nothing is."""
+    holder = dict(zip(ready.members, job.holders, strict=True))
+    pairs = [(holder[source], holder[far]) for source, far in demand_of(ready)]
+    return cut_off(control.plan, control.down, pairs)
+
+
+def _joined(*words: str) -> str:
+    return ": ".join(filter(None, words))
 
 
 def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:

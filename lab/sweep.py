@@ -1,14 +1,17 @@
-"""One variant run once for every link of the fabric, that link failing in place of the scenario's."""
+# SPDX-License-Identifier: Apache-2.0
+"""The same run once for every case of a list: what fails in it takes the place of the scenario's faults."""
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import random
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import final
 
@@ -20,48 +23,91 @@ from lab.prepare import Prepared, prepare
 from lab.scenario import Fault, Scenario, Variant
 from topologies import RailyardError
 
-__all__ = ["Cut", "Sweep", "cuts", "plan_sweep", "to_json"]
+__all__ = ["Case", "Cut", "Sweep", "cuts", "plan_sweep", "sample_pairs", "to_json"]
+
+Case = tuple[str, ...]
+"""Links that fail together; none: the healthy run that others are held against."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What became of the run in which `link` failed; `trouble` is empty when all went well."""
+    """What became of the run of a variant in which `links` failed; `trouble` is empty when all went well."""
 
-    link: str
+    variant: str
+    links: Case
     right: bool
     completion_us: float
     convergence_us: float
+    nodes_told: int
+    notices: int
+    entries_rewritten: int
+    lost_frames: int
     retransmitted_frames: int
     trouble: str
+
+    @property
+    def name(self) -> str:
+        return " and ".join(self.links) or "no link"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is to be run: `links` in the fabric's order."""
+    """What is to be run: each case for each of the variants, a healthy run of each first."""
 
     path: Path
-    variant: str
+    variants: tuple[str, ...]
     seed: int
-    links: tuple[str, ...]
+    cases: tuple[Case, ...]
+
+    @property
+    def runs(self) -> tuple[tuple[str, Case], ...]:
+        return tuple((variant, case) for variant in self.variants for case in ((), *self.cases))
 
 
-def plan_sweep(path: Path, variant: str | None, seed: int | None) -> tuple[Scenario, Sweep]:
-    """Check everything before the first run; ScenarioError when the variant has no fault to put elsewhere."""
+def plan_sweep(
+    path: Path,
+    variants: Sequence[str],
+    seed: int | None,
+    *,
+    each_link: bool = True,
+    pairs: int = 0,
+) -> tuple[Scenario, Sweep]:
+    """Check everything before the first run; ScenarioError when a variant has no fault to put elsewhere.
+
+    No variants: all that have a fault. The cases are each link of the fabric, in its order, and so many
+    pairs of links, drawn by the seed.
+    """
     scenario, document = load(path)
-    chosen = _chosen(scenario, document, variant)
-    (ready,) = prepare(_only(scenario, chosen), document)
-    links = tuple(link.name for link in ready.fabric.links)
-    return scenario, Sweep(path, chosen.name, scenario.seed if seed is None else seed, links)
+    chosen = _chosen(scenario, document, variants)
+    ready = prepare(_only(scenario, chosen), document)
+    links = [link.name for link in ready[0].fabric.links]
+    seed = scenario.seed if seed is None else seed
+    cases: list[Case] = [(link,) for link in links] if each_link else []
+    cases += sample_pairs(links, pairs, seed)
+    return scenario, Sweep(path, tuple(one.name for one in chosen), seed, tuple(cases))
+
+
+def sample_pairs(links: Sequence[str], count: int, seed: int) -> list[Case]:
+    """So many different pairs of links, or all when there are no more; in the order of the links."""
+    every = len(links) * (len(links) - 1) // 2
+    if count >= every:
+        return list(combinations(links, 2))
+    chance = random.Random(seed)
+    found: set[tuple[int, int]] = set()
+    while len(found) < count:
+        first, second = sorted(chance.sample(range(len(links)), 2))
+        found.add((first, second))
+    return [(links[first], links[second]) for first, second in sorted(found)]
 
 
 def cuts(sweep: Sweep, jobs: int) -> Generator[Cut, None, None]:
-    """The runs, in parallel processes, in the order of the links. Leaving early waits for those under way."""
+    """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(sweep.links)), context, _enter, (sweep,))
+    pool = ProcessPoolExecutor(min(jobs, len(sweep.runs)), context, _enter, (sweep,))
     try:
-        yield from pool.map(_cut, sweep.links)
+        yield from pool.map(_cut, sweep.runs)
     except BrokenProcessPool:
         raise EmulationError(
             "a process of the sweep ended", remedy="use fewer --jobs if memory ran out"
@@ -70,68 +116,74 @@ def cuts(sweep: Sweep, jobs: int) -> Generator[Cut, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
-def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: list[Cut]) -> str:
+def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: Sequence[Cut]) -> str:
+    cut = [one for one in results if one.links]
     document = {
         "scenario": scenario.name,
-        "variant": sweep.variant,
+        "variants": list(sweep.variants),
         "seed": sweep.seed,
         "testbed": testbed,
-        "passed": all(cut.right for cut in results),
-        "metrics": {"right_runs": sum(cut.right for cut in results), "runs": len(results)},
-        "cuts": [asdict(cut) for cut in results],
+        "passed": all(one.right for one in results),
+        "metrics": {"right_runs": sum(one.right for one in cut), "runs": len(cut)},
+        "healthy": {one.variant: asdict(one) for one in results if not one.links},
+        "cuts": [asdict(one) for one in cut],
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _chosen(scenario: Scenario, document: Document, name: str | None) -> Variant:
-    with_fault = [variant for variant in scenario.variants if variant.faults]
-    if name is None and with_fault:
-        return with_fault[0]
-    for variant in with_fault:
-        if variant.name == name:
-            return variant
-    wanted = f"no variant {name!r} with a fault" if name else "no variant with a fault"
-    names = ", ".join(variant.name for variant in with_fault) or "none"
-    raise ScenarioError(document.at((), wanted), remedy=f"variants with a fault: {names}")
+def _chosen(scenario: Scenario, document: Document, names: Sequence[str]) -> tuple[Variant, ...]:
+    with_fault = {variant.name: variant for variant in scenario.variants if variant.faults}
+    unknown = [name for name in names if name not in with_fault]
+    if unknown or not with_fault:
+        wanted = f"no variant {unknown[0]!r} with a fault" if unknown else "no variant with a fault"
+        remedy = f"variants with a fault: {', '.join(with_fault) or 'none'}"
+        raise ScenarioError(document.at((), wanted), remedy=remedy)
+    return tuple(with_fault[name] for name in dict.fromkeys(names) or with_fault)
 
 
-def _only(scenario: Scenario, variant: Variant) -> Scenario:
-    return scenario.model_copy(update={"variants": (variant,), "assertions": ()})
+def _only(scenario: Scenario, variants: Sequence[Variant]) -> Scenario:
+    return scenario.model_copy(update={"variants": tuple(variants), "assertions": ()})
 
 
 # Of a worker process: made once, used for every run.
-_ready: Prepared | None = None
+_ready: dict[str, Prepared] = {}
 _seed = 0
 
 
 def _enter(sweep: Sweep) -> None:
-    global _ready, _seed
+    global _seed
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     scenario, document = load(sweep.path)
-    (_ready,) = prepare(_only(scenario, scenario.variant(sweep.variant)), document)
+    chosen = [scenario.variant(name) for name in sweep.variants]
+    _ready.update((one.variant.name, one) for one in prepare(_only(scenario, chosen), document))
     _seed = sweep.seed
 
 
-def _cut(link: str) -> Cut:
+def _cut(run: tuple[str, Case]) -> Cut:
     from lab.metrics import METRICS, Subject
     from lab.runner import observe
 
-    assert _ready is not None
-    fault = Fault(at_us=_ready.variant.faults[0].at_us, link=link)
-    ready = _ready.with_faults((fault,))
+    variant, links = run
+    planned = _ready[variant]
+    times = [fault.at_us for fault in planned.variant.faults]
+    faults = (Fault(at_us=times[min(at, len(times) - 1)], link=link) for at, link in enumerate(links))
+    ready = planned.with_faults(tuple(faults))
     try:
         seen = observe(ready, _seed)
     except RailyardError as ex:
-        return Cut(link, False, 0.0, 0.0, 0, str(ex))
-    figures = {
-        name: METRICS[name].of(Subject(seen, ready.bound_ps, {}))
-        for name in ("completion_us", "convergence_us")
-    }
-    inside = 0 < seen.faults[0].at_ps < seen.completion_ps
+        return Cut(variant, links, False, 0.0, 0.0, 0, 0, 0, 0, 0, str(ex))
+    subject = Subject(seen, ready.bound_ps, {})
+    inside = not links or 0 < seen.faults[0].at_ps < seen.completion_ps
     return Cut(
-        link=link,
+        variant=variant,
+        links=links,
         right=seen.right_nodes == seen.nodes and inside,
+        completion_us=METRICS["completion_us"].of(subject),
+        convergence_us=METRICS["convergence_us"].of(subject),
+        nodes_told=seen.recovery.nodes_told,
+        notices=seen.recovery.notices,
+        entries_rewritten=seen.recovery.entries_rewritten,
+        lost_frames=seen.traffic.lost_with_link,
         retransmitted_frames=seen.traffic.retransmitted,
         trouble=seen.first_wrong or ("" if inside else "the run was over before the cut"),
-        **figures,
     )

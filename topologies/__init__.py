@@ -11,7 +11,7 @@ second, times integer picoseconds.
     full_mesh  n-dimensional full mesh           ub_mesh    UB-Mesh: rack, Pod, SuperPod
     optical    circuits of optical switches      wiring     nodes and links put together by name
     dcn        what joins SuperPods, as numbers  places     boards, racks, planes of switches
-    distance   how far nodes are apart
+    distance   how far nodes are apart           spare      which spare NPU, and the fabric it serves in
     checks     every problem of a fabric         codec      a fabric as JSON, and back
     catalog    generators by name                errors     the root of the error tree
 """

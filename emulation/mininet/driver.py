@@ -13,6 +13,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import final
 
 import numpy as np
@@ -96,6 +97,7 @@ class HostDriver:
         self._data: deque[tuple[bytes, int]] = deque()
         self._slot = 0.0  # when the next frame may leave, ns
         self._deadline = _FOREVER_NS
+        self._begins = _FOREVER_NS  # when a host that has come later is to start
         self._since = -1  # when the queue was last found empty and got a frame; -1: it is empty
         self._offered = 0.0
         self._sent = 0
@@ -104,26 +106,49 @@ class HostDriver:
         self._late = array("q")
         self._waited = array("q")
 
-    def run(self, clock: Clock, stop_fd: int, finished: Callable[[], bool]) -> None:
-        """Until `stop_fd` can be read; `finished` is asked whenever something has happened."""
+    def replace(self, host: Host, start_ns: int) -> None:
+        """Another host instead, to start at `start_ns`; what waits to be sent is gone."""
+        self._end_of_wait(time.monotonic_ns())
+        self._responses.clear()
+        self._data.clear()
+        self._host, self._deadline, self._begins = host, _FOREVER_NS, start_ns
+
+    def run(
+        self,
+        clock: Clock,
+        stop_fd: int,
+        finished: Callable[[], bool],
+        orders: Connection,
+        obey: Callable[[], None],
+    ) -> None:
+        """Until `stop_fd` can be read; `finished` is asked whenever something has happened, until it says so.
+
+        `obey` is called when `orders` has something, and may replace the host.
+        """
         self._clock = clock
         # Everyone begins at the same moment, not when told.
         if select.select([stop_fd], [], [], max(0.0, (clock.start_ns - time.monotonic_ns()) / 1e9))[0]:
             return
         self._take(self._host.start(clock.ps(time.monotonic_ns())))
-        watched = [stop_fd, self._raw]
+        watched = [stop_fd, self._raw, orders]
         asked = True
         while True:
             now = time.monotonic_ns()
-            until = min(self._deadline, self._due() if self._since >= 0 else _FOREVER_NS)
+            until = min(self._deadline, self._begins, self._due() if self._since >= 0 else _FOREVER_NS)
             wait = min(1.0, max(0.0, (until - now) / 1e9))
             # Not epoll: its timeout counts whole milliseconds.
             ready, _, _ = select.select(watched, [], [], wait)
             if stop_fd in ready:
                 self._end_of_wait(time.monotonic_ns())
                 return
-            if ready:
+            if orders in ready:
+                obey()
+                asked = True
+            if self._raw in ready:
                 self._receive()
+            if time.monotonic_ns() >= self._begins:
+                self._begins = _FOREVER_NS
+                self._take(self._host.start(clock.ps(time.monotonic_ns())))
             if time.monotonic_ns() >= self._deadline:
                 self._take(self._host.on_timer(clock.ps(time.monotonic_ns())))
             self._send()

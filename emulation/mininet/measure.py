@@ -13,11 +13,9 @@ from emulation.mininet.counters import JackCounters
 from emulation.mininet.driver import Pace
 from emulation.mininet.messages import Report
 from emulation.testbed import LinkUsage, SwitchSeen
-from emulation.traffic.data import Array
-from emulation.traffic.stats import AgentStats, Failure
 from topologies import HOST_PORT, End, Fabric
 
-__all__ = ["Between", "Ended", "Ending", "Lost", "lost", "percentiles", "usage"]
+__all__ = ["Between", "Ending", "Lost", "lost", "percentiles", "usage"]
 
 _CPU_PORT: Final = 510
 
@@ -136,17 +134,6 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     median, most, worst = np.percentile(values, (50, 99, 100))
     return float(median), float(most), float(worst)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """What became of an agent whose process has ended."""
-
-    result: Array
-    stats: AgentStats
-    finished_ps: int | None
-    failed: Failure | None
 
 
 @final

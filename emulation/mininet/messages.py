@@ -5,11 +5,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from emulation.mininet.driver import Pace
-from emulation.traffic.agent import Agent
-from emulation.traffic.stats import AgentStats, Failure
+import numpy as np
 
-__all__ = ["Job", "Place", "Report"]
+from emulation.mininet.driver import Pace
+from emulation.traffic.agent import Agent, Output
+from emulation.traffic.data import Array
+from emulation.traffic.stats import NOTHING, AgentStats, Failure
+
+__all__ = ["Idle", "Job", "Place", "Report"]
+
+
+@final
+class Idle:
+    """In the place of an agent where there is none: takes frames, says nothing, and is done."""
+
+    failed: Failure | None = None
+    finished_ps: int | None = 0
+    done = True
+    stats: AgentStats = NOTHING
+    result: Array = np.zeros(0, np.int32)
+
+    def start(self, now: int) -> Output:
+        return [], None
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        return [], None
+
+    def on_timer(self, now: int) -> Output:
+        return [], None
 
 
 @final
@@ -20,7 +43,7 @@ class Place:
     node: str
     namespace: str
     interface: str
-    make: Callable[[], Agent]
+    make: Callable[[], Agent | Idle]
 
 
 @final
@@ -40,7 +63,10 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a host says at the end; its array is in the job's memory. Times in ps of the scenario."""
+    """What a host says at the end; its array is in the job's memory. Times in ps of the scenario.
+
+    `stats` are those of all agents that were there, all else is of the last.
+    """
 
     stats: AgentStats
     finished_ps: int | None

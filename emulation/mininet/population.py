@@ -5,7 +5,7 @@ import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from socket import socketpair
 from typing import Any, final
@@ -13,8 +13,9 @@ from typing import Any, final
 import numpy as np
 
 from emulation.errors import EmulationError, TestbedError
-from emulation.mininet.messages import Job, Place, Report
+from emulation.mininet.messages import Idle, Job, Place, Report
 from emulation.mininet.record import RunRecord
+from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array
 
 __all__ = ["Population"]
@@ -42,6 +43,7 @@ class Population:
         self.connection = Connection(ours.detach())
         self._places: Sequence[Place] = ()
         self._dtype = np.dtype("<i4")
+        self._number = 0  # of restarts
         self.done = False
 
     def _make_memory(self) -> int:
@@ -75,10 +77,16 @@ class Population:
         """Let time begin, at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
+    def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Idle]]) -> None:
+        """Have every host made anew, and begin at `start_ns` of the machine's monotonic clock."""
+        self._number += 1
+        self.done = False
+        self.connection.send(("restart", self._number, start_ns, makes))
+
     def hear(self) -> None:
         """Take the message that the connection has: that all are done, or why one is not."""
-        self._expect("done")
-        self.done = True
+        # What was done before a restart, of which they had not heard yet, is not.
+        self.done = self._expect("done") == self._number
 
     @property
     def received_bytes(self) -> int:
@@ -88,7 +96,9 @@ class Population:
     def reports(self) -> Mapping[str, Report]:
         """Stop every host and hear what it has to say."""
         self.connection.send(("stop",))
-        return self._expect("reports")
+        while (message := self._take())[0] == "done":
+            pass  # on its way when they were told to stop
+        return self._checked(message, "reports")
 
     def array(self, node: str) -> Array:
         """A host's result, after reports()."""
@@ -97,10 +107,15 @@ class Population:
         return np.frombuffer(self._room, np.uint8, self._array_bytes, start).view(self._dtype).copy()
 
     def _expect(self, kind: str) -> Any:
+        return self._checked(self._take(), kind)
+
+    def _take(self) -> tuple[Any, ...]:
         try:
-            message = self.connection.recv()
+            return self.connection.recv()
         except (EOFError, OSError):  # at the end of a message, or in the middle of one
-            message = ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
+            return ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
+
+    def _checked(self, message: tuple[Any, ...], kind: str) -> Any:
         if message[0] == "failed":
             _, node, why = message
             raise EmulationError(f"{node} failed: {why}", remedy="this is a bug of Railyard: report it")

@@ -22,8 +22,8 @@ from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import cable
 from emulation.mininet.links import Links
 from emulation.mininet.machine import need_machine
-from emulation.mininet.measure import Between, Ended, Ending
-from emulation.mininet.messages import Place
+from emulation.mininet.measure import Between, Ending
+from emulation.mininet.messages import Idle, Place
 from emulation.mininet.meter import CpuMeter
 from emulation.mininet.net import make_net
 from emulation.mininet.patch import PatchPanel
@@ -33,6 +33,7 @@ from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
 from emulation.mininet.watch import CarrierWatch
 from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.agent import Agent
+from emulation.traffic.stats import Ended
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
@@ -79,7 +80,7 @@ class MininetTestbed:
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
         self._bin_ps = bin_ps
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[str, Agent | None] = {}  # None: one stands by
         self._alarms = Alarms(dilation)
         self._packets: deque[str] = deque()
         self._ending: Ending | None = None
@@ -213,9 +214,28 @@ class MininetTestbed:
 
     def attach(self, node: str, host: Agent) -> None:
         """Have a process in the node's namespace run an agent like `host`, once time begins to run."""
+        self._seat(node, host)
+
+    def stand_by(self, node: str) -> None:
+        """Have a process there that does nothing yet."""
+        self._seat(node, None)
+
+    def _seat(self, node: str, host: Agent | None) -> None:
         if node not in self.namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         self._agents[node] = host
+
+    def restart(self, hosts: Mapping[str, Agent]) -> None:
+        """New agents in the processes that are there, all beginning at one moment a little later."""
+        for node in hosts:
+            if node not in self._agents:
+                raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
+        makes = {node: hosts[node].again if node in hosts else Idle for node in self._agents}
+        self._population.restart(time.monotonic_ns() + _LEAD_NS, makes)
+
+    def give_up(self) -> None:
+        """Stop all agents and hear what they have to say."""
+        self._finish()
 
     def packet_arrived(self, node: str) -> None:
         """For the P4Runtime client's `on_packet_in`; may be called by any thread."""
@@ -226,10 +246,10 @@ class MininetTestbed:
         """Let time begin, with the hosts attached so far."""
         if self._agents:
             places = [
-                Place(node, self.namespaces[node], "eth0", agent.again)
+                Place(node, self.namespaces[node], "eth0", agent.again if agent else Idle)
                 for node, agent in self._agents.items()
             ]
-            result = next(iter(self._agents.values())).result
+            result = next(agent.result for agent in self._agents.values() if agent)
             rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
             began = time.perf_counter()
             self._population.launch(places, result.dtype, result.nbytes, rate, self.dilation, self._bin_ps)

@@ -57,6 +57,8 @@ def print_summary(
     for variant, subject in subjects.items():
         if subject.seen.first_wrong:
             console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
+        for one in subject.seen.takeovers:
+            console.print(f"{variant}: {one}", markup=False)
     for item in result.assertions:
         if item.verdict == "fails":
             console.print(f"[red]fails[/] {escape(item.name)}: {item.value} against {item.limit}")

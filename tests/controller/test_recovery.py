@@ -1,19 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from controller import CPU_PORT, Mode, NodeController, Notice, Outgoing, Plan, PlanError, Reaction, make_plan
+from controller import (
+    CPU_PORT,
+    Mode,
+    NodeController,
+    Notice,
+    Outgoing,
+    Plan,
+    PlanError,
+    Reaction,
+    Watch,
+    make_plan,
+)
 from controller.paths import PathFinder
 from controller.planner import check_routes
-from controller.source_route import SourceRoute
+from controller.source_route import MAX_INSTRUCTIONS, SourceRoute, pack
 from controller.turn_rules import rule_set
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import full_mesh
+
+
+def steered(ports: Sequence[int]) -> SourceRoute:
+    bitmap, instructions = pack(ports)
+    return SourceRoute(0, bitmap, tuple(instructions.to_bytes(MAX_INSTRUCTIONS)))
 
 
 class Rack:
@@ -38,23 +54,37 @@ class Rack:
 
     def react(self, node: str, reaction: Reaction) -> None:
         self.fake.apply(node, reaction.updates)
-        self.waiting.extend((node, outgoing) for outgoing in reaction.notices)
+        self.waiting.extend((node, outgoing) for outgoing in (*reaction.notices, *reaction.watches))
 
     def settle(self) -> None:
         while self.waiting:
             node, outgoing = self.waiting.popleft()
             frame = Frame(outgoing.destination_cna, mgmt=True)
-            if outgoing.egress_port is None:
+            if isinstance(outgoing.notice, Watch):
+                self.watched(node, outgoing.notice, replace(frame, route=steered(outgoing.ports)))
+                continue
+            if not outgoing.ports:
                 walk = self.fake.send(node, frame, by=CPU_PORT)
             else:
-                walk = self.fake.packet_out(node, frame, outgoing.egress_port)
+                (port,) = outgoing.ports
+                walk = self.fake.packet_out(node, frame, port)
             self.walks.append(walk)
+            if len(self.fake.dead) > 1 and walk.end != "controller":
+                continue  # lost at a failure of which a node on its way had not heard
             assert walk.end == "controller", walk
             reached = walk.nodes[-1]
             assert self.fabric.node(reached).address == outgoing.destination_cna
             self.told.append(reached)
+            assert isinstance(outgoing.notice, Notice)
             arrived_by = self.fabric.port_to(reached, walk.nodes[-2])
             self.react(reached, self.controllers[reached].on_notice(outgoing.notice, arrived_by))
+
+    def watched(self, node: str, watch: Watch, frame: Frame) -> None:
+        walk = self.fake.send(node, frame, by=CPU_PORT)
+        if walk.end == "dead link":  # that of the link which is watched: its other end answers
+            return
+        assert (walk.end, self.fabric.node(walk.nodes[-1]).address) == ("controller", frame.dcna), walk
+        self.react(walk.nodes[-1], self.controllers[walk.nodes[-1]].on_watch(watch))
 
     def tables(self) -> dict[str, set]:
         return {name: set(switch.entries.values()) for name, switch in self.fake.switches.items()}
@@ -241,21 +271,25 @@ def test_flooding_passes_on_by_all_live_ports_but_the_one_it_came_by(rack_plan: 
     controller = NodeController(rack_plan, "npu9", "flooding")
     # npu9's own dead port 2 leads to npu10.
     told = controller.on_port(2, up=False)
-    assert [outgoing.egress_port for outgoing in told.notices] == [1, *range(3, 15)]
+    assert [outgoing.ports for outgoing in told.notices] == [(port,) for port in (1, *range(3, 15))]
     passed_on = controller.on_notice(notice_of(rack_plan, "npu0-npu1", False, 1), ingress_port=8)
-    assert [outgoing.egress_port for outgoing in passed_on.notices] == [1, *range(3, 8), *range(9, 15)]
+    ports = [1, *range(3, 8), *range(9, 15)]
+    assert [outgoing.ports for outgoing in passed_on.notices] == [(port,) for port in ports]
     for outgoing in passed_on.notices:
-        assert outgoing.egress_port is not None
-        far = rack_plan.fabric.peer("npu9", outgoing.egress_port)
+        far = rack_plan.fabric.peer("npu9", outgoing.ports[0])
         assert far is not None
         assert rack_plan.fabric.node(far.node).address == outgoing.destination_cna
+
+
+def told_by(reaction: Reaction) -> set[Notice]:
+    return {out.notice for out in reaction.notices if isinstance(out.notice, Notice)}
 
 
 def test_both_ends_number_a_change_alike(rack_plan: Plan) -> None:
     link = rack_plan.fabric.link("npu0-npu1")
     a, b = NodeController(rack_plan, "npu0"), NodeController(rack_plan, "npu1")
     from_a, from_b = a.on_port(link.a.port, up=False), b.on_port(link.b.port, up=False)
-    ones, others = {out.notice for out in from_a.notices}, {out.notice for out in from_b.notices}
+    ones, others = told_by(from_a), told_by(from_b)
     assert len(ones) == len(others) == 1
     assert {replace(notice, origin=0) for notice in ones} == {replace(notice, origin=0) for notice in others}
     assert {notice.origin for notice in ones | others} == {0, 1}
@@ -267,7 +301,7 @@ def test_an_end_that_hears_before_it_sees_still_tells_its_watchers_once(rack_pla
     assert end.on_notice(notice_of(rack_plan, link.name, False, 1), 3).updates
     seen = end.on_port(link.b.port, up=False)
     assert seen.updates == ()
-    assert {outgoing.notice.sequence for outgoing in seen.notices} == {1}
+    assert {notice.sequence for notice in told_by(seen)} == {1}
     assert end.on_port(link.b.port, up=False) == Reaction()
 
 

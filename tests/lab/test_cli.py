@@ -160,6 +160,21 @@ def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp
     assert document["metrics"] == {"right_runs": 4, "runs": 4}
 
 
+def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write, tmp_path: Path):
+    variants = "variants: [{name: direct}, {name: flooding, routing: {notification: flooding}}]\n"
+    larger = SMALL.replace("[2, 2]", "[3, 3]")
+    path = write(larger + "faults: [{at_us: 0.05, link: npu0-npu1}]\n" + variants)
+    folder = tmp_path / "sweep"
+    code, out, _ = railyard("sweep", path, "--pairs", "2", "--jobs", "1", "--out", folder)
+    assert code == 0
+    assert "4 right results of 4" in out
+    document = json.loads((folder / "sweep.json").read_text())
+    assert document["variants"] == ["direct", "flooding"]
+    assert [len(cut["links"]) for cut in document["cuts"]] == [2] * 4
+    assert document["healthy"]["direct"]["right"]
+    assert "flooding" in (folder / "sweep.svg").read_text()
+
+
 def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     root = Path(lab.boot.__file__).resolve().parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUNBUFFERED": "1"}

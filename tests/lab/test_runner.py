@@ -115,9 +115,10 @@ def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Pa
 def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str], Path]):
     small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
     path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")
-    scenario, sweep = plan_sweep(path, None, None)
-    found = list(cuts(sweep, jobs=2))
-    assert [cut.link for cut in found] == [link.name for link in prepared(path)[0].fabric.links]
+    scenario, sweep = plan_sweep(path, (), None)
+    healthy, *found = cuts(sweep, jobs=2)
+    assert (healthy.links, healthy.convergence_us) == ((), 0)
+    assert [cut.links for cut in found] == [(link.name,) for link in prepared(path)[0].fabric.links]
     assert len(found) == 18
     assert [cut.trouble for cut in found if not cut.right] == []
     assert scenario.name == "small"

@@ -274,6 +274,11 @@ class TestInfo:
                 / LinkNotice(cna_a=8, port_a=1, cna_b=9, port_b=2, origin=8, sequence=3),
                 "link 0x0008 port 1 to 0x0009 port 2 is down, notice 3 of 0x0008, VL 2",
             ),
+            (
+                carrier() / LPH(vl=2) / NTH(scna=8, dcna=9, mgmt=1)
+                / LinkNotice(state="watch", cna_a=9, port_a=1, cna_b=5, port_b=2, origin=8),
+                "0x0008 watches link 0x0009 port 1 to 0x0005 port 2, VL 2",
+            ),
         ],
     )  # fmt: skip
     def test_a_conversation_reads_like_one(self, info: Callable[..., list[str]], frame: Packet, line: str):

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenario of this folder and says what is true of it; exit code 1 when something is not.
+
+With --all every NPU and every switch fails in turn, too.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SHOWN = (
+    "completion_us",
+    "right_npus",
+    "sent_frames",
+    "takeover_us",
+    "spare_transit_frames",
+    "entries_rewritten",
+)
+VARIANTS = ("healthy", "npu", "switch")
+
+
+def railyard(verb: str, *options: str, folder: Path) -> int:
+    program = "from lab.cli import main; main()"
+    arguments = [verb, str(HERE / "scenario.yaml"), "--out", str(folder), *options]
+    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
+
+
+def table(metrics: dict[str, float]) -> str:
+    lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
+    for name in SHOWN:
+        cells = (metrics.get(f"{variant}.{name}") for variant in VARIANTS)
+        lines.append(f"| `{name}` | " + " | ".join("" if one is None else f"{one:,}" for one in cells) + " |")
+    return "\n".join(lines)
+
+
+def swept(folder: Path, kind: str) -> tuple[int, dict[str, Any]]:
+    code = railyard("sweep", f"--fail-each-{kind}", "--variant", kind, folder=folder)
+    return code, json.loads((folder / "sweep.json").read_text())["metrics"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every NPU and every switch in turn, too: minutes")
+    everything = parser.parse_args().all
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        hold = railyard("run", folder=folder / "run") == 0
+        result = json.loads((folder / "run" / "result.json").read_text())
+        (one,) = result["takeovers"]["npu"]
+        print(table(result["metrics"]))
+        print(f"all assertions hold: {'yes' if hold else 'no'}")
+        right = (one["npu"], one["spare"]) == ("npu9", "spare0")
+        print(f"{one['spare']} has the place of {one['npu']}")
+        if everything:
+            code, npus = swept(folder / "npus", "npu")
+            served = npus["runs_with_spare"] == npus["right_runs"] == npus["runs"]
+            print(f"every NPU in turn: {npus['right_runs']} of {npus['runs']} right, with the spare")
+            right = right and code == 0 and served
+            code, switches = swept(folder / "switches", "switch")
+            print(f"every switch in turn: {switches['right_runs']} of {switches['runs']} right")
+            right = right and code == 0
+    return 0 if hold and right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What faults strike in fabrics with switches."""
+
+from functools import cache
+
+import pytest
+
+from emulation.targets import Target, TargetKind, find_target
+from topologies import Fabric, TopologyError, ub_pod, ub_rack_clos, ub_rack_lrs
+
+rack = cache(ub_rack_lrs)
+pod = cache(ub_pod)
+
+
+@cache
+def small() -> Fabric:
+    return ub_pod(dims=(2, 2, 2, 1), planes=2, uplink_lanes=8, hrs_per_lrs=1)
+
+
+def touched(fabric: Fabric, target: Target) -> set[str]:
+    """Nodes of which all links are struck."""
+    return {
+        node.name
+        for node in fabric.nodes
+        if all(
+            fabric.link_between(node.name, far).name in target.links for far in fabric.neighbours(node.name)
+        )
+    }
+
+
+def test_a_board_is_its_npus_and_not_the_spare() -> None:
+    board = find_target(rack(), "board", 0)
+    assert board.hosts == tuple(f"npu{i}" for i in range(8))
+    assert touched(rack(), board) == set(board.hosts)
+    assert len(board.links) == 28 + 8 * 7 + 8 * 4
+
+
+def test_boards_are_counted_pod_by_pod_and_rack_by_rack() -> None:
+    for number in (0, 7, 8, 100, 127):
+        hosts = find_target(pod(), "board", number).hosts
+        assert hosts == tuple(f"npu{8 * number + slot}" for slot in range(8))
+    with pytest.raises(TopologyError, match="no board 128; its boards are 0 to 127"):
+        find_target(pod(), "board", 128)
+
+
+def test_a_plane_is_the_switches_of_one_rack() -> None:
+    fabric = small()
+    plane = find_target(fabric, "plane", 3)
+    assert plane.name == "plane 3"
+    assert touched(fabric, plane) == {f"lrs1p1{end}" for end in ("n0", "n1", "r0", "r1", "c0", "c1")}
+    assert plane.hosts == ()
+    # To the other rack and to HRS it has links, but the switches there are not of it.
+    assert "lrs0p1r0-lrs1p1r0" in plane.links
+    assert "lrs1p1r0-hrs2" in plane.links
+    assert not any("lrs0p1" in name and "lrs1p1" not in name for name in plane.links)
+
+
+@pytest.mark.parametrize(("fabric", "count"), [(rack, 4), (pod, 64), (ub_rack_clos, 72)])
+def test_planes_are_counted_rack_by_rack(fabric, count: int) -> None:
+    last = find_target(fabric(), "plane", count - 1)
+    assert last.links
+    with pytest.raises(TopologyError, match=f"its planes are 0 to {count - 1}"):
+        find_target(fabric(), "plane", count)
+
+
+def test_the_spare_is_an_npu_and_has_a_side_of_its_own() -> None:
+    spare = find_target(rack(), "npu", "spare0")
+    assert spare.links == tuple(f"spare0-lrs0p{plane}c0" for plane in range(4))
+    assert spare.hosts == ("spare0",)
+    npu = find_target(rack(), "npu", "npu20")
+    assert len(npu.links) == 18
+    with pytest.raises(TopologyError, match="cpu0 is no NPU but cpu; write `switch: cpu0`"):
+        find_target(rack(), "npu", "cpu0")
+
+
+def test_a_switch_is_all_its_links() -> None:
+    lrs = find_target(rack(), "switch", "lrs0p0n3")
+    assert lrs.hosts == ()
+    assert len(lrs.links) == 18
+    assert touched(rack(), lrs) == {"lrs0p0n3"}
+    hrs = find_target(small(), "switch", "hrs3")
+    assert hrs.links == ("lrs0p1r1-hrs3", "lrs1p1r1-hrs3")
+    assert find_target(rack(), "switch", "cpu0").hosts == ("cpu0",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "links"),
+    [
+        ("link", "npu3-lrs0p2n0", ("npu3-lrs0p2n0",)),
+        ("port", "lrs0p2n0:4", ("npu3-lrs0p2n0",)),
+        ("port", "npu3:17", ("npu3-lrs0p2n0",)),
+    ],
+)
+def test_links_to_switches_are_found_by_name_and_port(
+    kind: TargetKind, name: str, links: tuple[str, ...]
+) -> None:
+    assert find_target(rack(), kind, name).links == links
+
+
+def test_a_way_to_a_switch_has_a_direction() -> None:
+    assert find_target(rack(), "direction", "lrs0p2n0->npu3").ways == (("npu3-lrs0p2n0", 1),)
+
+
+def test_a_switch_has_no_side_of_its_own() -> None:
+    with pytest.raises(TopologyError, match="no port 0 on lrs0p0n3; lrs0p0n3 has 1, 2, 3"):
+        find_target(rack(), "port", "lrs0p0n3:host")

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs in which NPUs and switches fail where there are spare NPUs, in virtual time."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.failures import failures, passed, plan_failures
+from lab.loader import load
+from lab.metrics import SPARE_METRICS
+from lab.observation import Observation
+from lab.prepare import prepare
+from lab.results import conclude, to_json
+from lab.runner import observe, run
+from topologies.catalog import build
+from topologies.spare import taken_over
+
+Write = Callable[[str], Path]
+Railyard = Callable[..., tuple[int, str, str]]
+
+HEAD = """\
+name: small
+topology: {{name: ub-pod, dims: [2, 2, 2, 1], planes: 1, uplink_lanes: 8{topology}}}
+collective: {{kind: allreduce, algorithm: dimension-wise, elements: 65536, payload_bytes: 4096}}
+routing: {{peers: {peers}}}
+link: {{detect_us: 0.5}}
+control: {{processing_us: 0.5, migrate_us: 2{control}}}
+transport: {{window: 32, initial_rto_us: 20, min_rto_us: 20}}
+"""
+
+
+def scenario(faults: str = "", *, topology: str = "", peers: str = "job", control: str = "") -> str:
+    return HEAD.format(topology=topology, peers=peers, control=control) + f"faults: [{faults}]\n"
+
+
+def seen(path: Path) -> Observation:
+    (ready,) = prepare(*load(path))
+    return observe(ready, 1)
+
+
+@pytest.mark.parametrize("peers", ["job", "all"])
+def test_a_spare_takes_over_and_all_arrays_are_right(write: Write, peers: str) -> None:
+    healthy = seen(write(scenario(peers=peers)))
+    found = seen(write(scenario("{at_us: 1, npu: npu5}", peers=peers)))
+    assert found.right_nodes == found.nodes == 8, found.first_wrong
+    assert found.checksum == healthy.checksum
+    (one,) = found.takeovers
+    assert (one.npu, one.spare, one.lost) == ("npu5", "spare1", "npu5")
+    assert (one.detected_ps, one.at_ps) == (1_500_000, 4_000_000)
+    assert found.recovery.converged_ps == one.at_ps
+    assert found.transit_frames == 0
+    assert found.cut_off == ""
+    # The old job's frames were sent too, and those that came late were known.
+    assert found.traffic.sent > healthy.traffic.sent
+    assert found.stale_frames > 0
+
+
+def test_the_same_run_again_is_the_same(write: Write) -> None:
+    path = write(scenario("{at_us: 1, npu: npu2}"))
+    assert seen(path) == seen(path)
+
+
+@pytest.mark.parametrize("strategy", ["shortest", "detour", "borrow"])
+def test_with_every_strategy(write: Write, strategy: str) -> None:
+    text = scenario("{at_us: 1, npu: npu0}").replace("peers: job", f"peers: job, strategy: {strategy}")
+    found = seen(write(text))
+    assert found.right_nodes == 8, found.first_wrong
+    assert [one.spare for one in found.takeovers] == ["spare0"]
+
+
+def test_one_of_each_rack(write: Write) -> None:
+    found = seen(write(scenario("{at_us: 1, npu: npu0}, {at_us: 6, npu: npu7}")))
+    assert found.right_nodes == 8, found.first_wrong
+    assert [(one.npu, one.spare) for one in found.takeovers] == [("npu0", "spare0"), ("npu7", "spare1")]
+
+
+def test_two_at_once_with_two_spares(write: Write) -> None:
+    faults = "{at_us: 1, npu: npu0}, {at_us: 1, npu: npu1}"
+    found = seen(write(scenario(faults, topology=", spares: 2")))
+    assert found.right_nodes == 8, found.first_wrong
+    places = [(one.npu, one.spare) for one in found.takeovers]
+    assert places == [("npu0", "spare0.0"), ("npu1", "spare0.1")]
+
+
+def test_a_spare_that_fails_in_service_is_replaced(write: Write) -> None:
+    faults = "{at_us: 1, npu: npu0}, {at_us: 6, npu: spare0.0}"
+    found = seen(write(scenario(faults, topology=", spares: 2")))
+    assert found.right_nodes == 8, found.first_wrong
+    last = found.takeovers[-1]
+    assert (last.npu, last.lost, last.spare) == ("npu0", "spare0.0", "spare0.1")
+    assert "spare0.0, in the place of npu0, was found to be gone" in str(last)
+
+
+def test_a_spare_takes_over_while_a_link_elsewhere_is_down(write: Write) -> None:
+    found = seen(write(scenario("{at_us: 0.7, link: npu4-npu6}, {at_us: 1, npu: npu5}")))
+    assert found.right_nodes == 8, found.first_wrong
+    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 5, link: npu4-npu6}")))
+    assert found.right_nodes == 8, found.first_wrong
+    assert len(found.takeovers) == 1
+
+
+def test_what_failed_may_come_back_later_and_changes_nothing(write: Write) -> None:
+    healthy = seen(write(scenario()))
+    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 6, npu: npu5, event: up}")))
+    assert found.right_nodes == 8, found.first_wrong
+    assert found.checksum == healthy.checksum
+    assert [one.spare for one in found.takeovers] == ["spare1"]
+
+
+def test_one_that_is_back_in_time_needs_no_spare(write: Write) -> None:
+    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 2, npu: npu5, event: up}")))
+    assert found.right_nodes == 8, found.first_wrong
+    assert found.takeovers == ()
+
+
+def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
+    faults = ", ".join(
+        f"{{at_us: {1 + at / 4}, link: {link}}}"
+        for at, link in enumerate(("npu4-npu5", "npu5-npu7", "npu5-lrs1p0n0"))
+    )
+    found = seen(write(scenario(faults)))
+    assert found.right_nodes == 8, found.first_wrong
+    assert [one.detected_ps for one in found.takeovers] == [2_000_000]
+
+
+def test_hellos_find_one_that_hangs_with_its_links_up(write: Write) -> None:
+    hangs = "{at_us: 1, npu: npu5, event: loss, percent: 100}"
+    found = seen(write(scenario(hangs, control=", hello_us: 0.5")))
+    assert found.right_nodes == 8, found.first_wrong
+    assert [one.spare for one in found.takeovers] == ["spare1"]
+    assert found.takeovers[0].detected_ps > 2_000_000
+
+
+def test_no_spare_left_is_a_stop_that_says_so(railyard: Railyard, write: Write, tmp_path: Path) -> None:
+    path = write(scenario("{at_us: 1, npu: npu4}, {at_us: 6, npu: npu6}"))
+    code, out, _ = railyard("run", path, "--out", tmp_path / "out")
+    assert code == 1
+    said = " ".join(out.split())
+    assert "npu6 is cut off at 9 us: no link is left, and spare1 is used already" in said
+    assert "npu4 was found to be gone at 1.5 us; spare1 had its place at 4 us" in said
+    document = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert document["passed"] is False
+    assert document["cut_off"]["run"].startswith("npu6 is cut off at 9 us")
+    assert document["metrics"]["run.right_npus"] < 8
+    assert "NPUs that were lost" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_spare_that_is_gone_itself_helps_nobody(write: Write) -> None:
+    found = seen(write(scenario("{at_us: 0.5, npu: spare1}, {at_us: 1, npu: npu4}")))
+    assert found.takeovers == ()
+    assert "npu4 is cut off at 4 us: no link is left, and spare1 is gone" in found.first_wrong
+    found = seen(write(scenario("{at_us: 1, board: 3}")))
+    assert "npu7 is cut off" in found.first_wrong
+    assert "spare1 is used already" in found.first_wrong
+
+
+def test_without_spares_peers_wait_and_then_say_who_is_missing(write: Write) -> None:
+    found = seen(write(scenario("{at_us: 1, npu: npu5}", topology=", spares: 0")))
+    assert found.right_nodes < 8
+    assert found.first_wrong.startswith("npu5 is cut off: rank ")
+    back = "{at_us: 1, npu: npu5}, {at_us: 60, npu: npu5, event: up}"
+    found = seen(write(scenario(back, topology=", spares: 0")))
+    assert found.right_nodes == 8, found.first_wrong
+
+
+def test_what_only_takeovers_have_is_in_no_other_result(write: Write) -> None:
+    path = write(scenario("{at_us: 1, npu: npu5}"))
+    loaded = load(path)
+    with_spare = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)))
+    assert with_spare["passed"]
+    assert with_spare["metrics"]["run.takeover_us"] == 3
+    assert with_spare["takeovers"]["run"][0]["spare"] == "spare1"
+    loaded = load(write(scenario()))
+    healthy = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)))
+    assert set(with_spare) - set(healthy) == {"takeovers"}
+    assert not [name for name in healthy["metrics"] if name.partition(".")[2] in SPARE_METRICS]
+
+
+def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) -> None:
+    text = scenario() + "assertions: [{metric: run.takeovers, equals: 0}, {metric: run.takeovers, min: 1}]\n"
+    loaded = load(write(text))
+    result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)
+    assert [one.passed for one in result.assertions[-2:]] == [True, False]
+
+
+def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
+    path = write(scenario("{at_us: 1, npu: npu5}"))
+    _, planned = plan_failures(path, None, None, "npu")
+    found = list(failures(planned, 2))
+    assert [one.target for one in found] == [f"npu{number}" for number in range(8)]
+    assert [one.trouble for one in found] == [""] * 8
+    assert [one.spare for one in found] == ["spare0"] * 4 + ["spare1"] * 4
+    _, planned = plan_failures(path, None, None, "switch")
+    found = list(failures(planned, 2))
+    assert len(found) == 12
+    # With one plane, other racks reach the NPUs of a board by its one switch; each is named.
+    lost = {one.target: one.cut_off for one in found if not one.right}
+    assert set(lost) == {f"lrs{rack}p0n{board}" for rack in (0, 1) for board in (0, 1)}
+    assert lost["lrs0p0n0"] == "no route joins npu4 to npu0, npu5 to npu1"
+    assert passed(planned, found)
+
+
+def test_a_switch_that_takes_others_with_it_stops_the_run_loudly(railyard: Railyard, write: Write) -> None:
+    # Racks of one board: one inter-rack switch each.
+    text = scenario("{at_us: 1, switch: lrs0p0r0}").replace("[2, 2, 2, 1]", "[2, 1, 2, 1]")
+    code, out, _ = railyard("sweep", write(text), "--fail-each-switch", "--jobs", "2", "--out", "out")
+    said = " ".join(out.split())
+    assert code == 0, out
+    assert "stopped lrs0p0r0: no route joins npu0 to npu2" in said
+    document = json.loads(Path("out", "sweep.json").read_text())
+    assert document["passed"] is True
+    assert document["metrics"]["stopped_runs"] + document["metrics"]["right_runs"] == len(document["runs"])
+    assert document["metrics"]["stopped_runs"] > 0
+
+
+def test_a_fabric_without_switches_has_none_to_fail(railyard: Railyard, write: Write) -> None:
+    text = scenario("{at_us: 1, link: npu0-npu1}").replace(
+        "{name: ub-pod, dims: [2, 2, 2, 1], planes: 1, uplink_lanes: 8}", "{name: full-mesh, dims: [2, 2]}"
+    )
+    code, _, err = railyard("sweep", write(text), "--fail-each-switch")
+    assert code == 2
+    assert "has no switch that could fail" in " ".join(err.split())
+    code, _, err = railyard("sweep", write(text), "--fail-each-switch", "--fail-each-npu")
+    assert code == 2
+
+
+def test_a_fabric_whose_spare_is_in_service_is_the_same_twice() -> None:
+    rack = build("ub-pod", dims=(2, 2, 2, 1), planes=1, uplink_lanes=8)
+    assert taken_over(taken_over(rack, "npu0", "spare0"), "npu0", "spare0") == rack
