@@ -63,12 +63,14 @@ def test_detours_avoid_valleys_where_they_can(rack: Fabric) -> None:
     rules = rule_set("T1-UD", rack)
     for link in rack.links:
         finder = PathFinder(rack, {link.name})
+        axis = link.dimension
+        assert axis is not None
         for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
             path = table_path(finder, near, far)
             assert len(path) == 3
             highest = {
-                rack.node(near).coordinates[link.dimension],
-                rack.node(far).coordinates[link.dimension],
+                rack.node(near).coordinates[axis],
+                rack.node(far).coordinates[axis],
             }
             assert (rules.vls_of(rack, path) is not None) == (highest != {6, 7})
 
