@@ -13,7 +13,8 @@ import networkx as nx
 from controller.errors import PlanError
 from controller.paths import PathFinder, distance, hops_of, steps
 from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
-from controller.source_route import MAX_INSTRUCTIONS, pack
+from controller.relays import Relays
+from controller.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.switch_paths import SwitchPaths
 from controller.turn_rules import RuleSet
 from topologies import Fabric
@@ -39,6 +40,7 @@ class Router:
         self.rules = rules
         self.strategy = strategy
         self._by_switches = SwitchPaths(finder, rules)
+        self._relays = Relays(finder, rules, self._by_switches)
 
     def candidates(self, source: str, destination: str) -> list[Path]:
         """Paths a source may plan with; none alive: an empty list.
@@ -46,11 +48,15 @@ class Router:
         Within a mesh, `shortest` has one path and the others all of up to two hops, or else those of fewest
         hops. By way of switches all have the paths of fewest hops; `detour` adds those that a third member
         of the switches' mesh makes one hop longer, `borrow` adds to these the ones by the highest switches.
+        All but `shortest` add the ways by a neighbour that has a switch in common with the destination, where
+        this node has none. Where no switches lead, only neighbours do (PXN).
         """
         found = self.fewest_hops(source, destination)
         if not found:
             return found
         if not self._in_one_mesh(source, destination):
+            if self.strategy != "shortest":
+                found += [path for path in self._relays.saving(source, destination) if path not in found]
             if self.strategy in ("detour", "borrow"):
                 found += self._by_switches.longer(found[0], borrow=self.strategy == "borrow")
             return found
@@ -69,7 +75,9 @@ class Router:
         if self._in_one_mesh(source, destination):
             nearest = steps(fabric, source, destination)
         else:
-            found = self._by_switches.fewest_hops(source, destination)
+            joined = self._relays.joined(source, destination)
+            ways = self._by_switches if joined else self._relays
+            found = ways.fewest_hops(source, destination)
             if found:
                 return found
             nearest = distance(fabric, source, destination)
@@ -172,14 +180,22 @@ def all_path_entries(
     return tuple(entries)
 
 
-def _steered(fabric: Fabric, path: Path) -> list[int]:
-    """Egress ports of the hops that need an instruction; the tables know those after, which all descend."""
-    ports = [fabric.port_to(near, far) for near, far in hops_of(path)]
-    for near, far in list(hops_of(path))[MAX_INSTRUCTIONS:]:
-        if fabric.node(far).tier >= fabric.node(near).tier:
+def _steered(fabric: Fabric, path: Path) -> list[int | None]:
+    """Egress ports of the hops that need an instruction; the tables know those after, which all descend.
+
+    They also decide a descent by a port that no instruction can name: None.
+    """
+    ports: list[int | None] = []
+    for near, far in hops_of(path):
+        port = fabric.port_to(near, far)
+        if len(ports) < MAX_INSTRUCTIONS and port <= MAX_PORT:
+            ports.append(port)
+        elif fabric.node(far).tier >= fabric.node(near).tier:
             raise PlanError(
-                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops, and {near} is "
-                f"no descent after them",
+                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
+                f"{MAX_PORT}, and port {port} of {near} is no descent",
                 remedy="take a shorter path",
             )
-    return ports[:MAX_INSTRUCTIONS]
+        elif len(ports) < MAX_INSTRUCTIONS:
+            ports.append(None)
+    return ports

@@ -7,38 +7,32 @@ destination shares with a node's segments decides:
     in a mesh    the highest dimension in which the two differ, one array of ports a dimension
     in a switch  what is below it: down by the shortest way; else the mesh of its tier; else up
     up           the default: the low bits of the destination spread over the ways up
+
+Before these some programs ask others: which way leads to another rail (controller.pxn), and whether the
+destination is of the switch's own (controller.rails). Ways up are a group where the program has them
+(controller.multipath).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 from controller.cover import Prefix, below, beyond, classes, extremes, field_ends, parts
+from controller.multipath import group_entries, group_size, hash_shift, taken
 from controller.paths import PathFinder
-from controller.plan import Entry, Exact, Lpm, Path
+from controller.plan import Entry, Exact, Lpm, Path, Ternary
+from controller.programs import has_table
+from controller.pxn import pxn_entries, pxn_segments, relay
+from controller.rails import strides
+from controller.segment import Member, Members, Segment, Stride, longest
 from controller.source_route import MAX_HOPS
 from topologies import HOST_PORT, Fabric, Node
 
-__all__ = ["Segment", "linear_entries", "next_hop", "segments", "table_path"]
+__all__ = ["TABLES", "Segment", "linear_entries", "next_hop", "segments", "table_path"]
+
+# Tables that `linear_entries` fills.
+TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
 
 # Members of an array that a switch keeps for segments of several fields.
 _MAX_ARRAY_BITS = 8
-
-_Array = tuple[str | None, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Addresses with a prefix; `members[(address >> shift) & mask]` is the neighbour to go to.
-
-    The node itself stands for its own side; None has no entry, and frames for it are dropped.
-    """
-
-    prefix: Prefix
-    shift: int
-    mask: int
-    members: _Array
 
 
 def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
@@ -55,59 +49,105 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     places = [number << (bits - first) | own for number in classes(finder.fabric)]
     return (
         _itself(finder.fabric, here),
-        *_down(finder, here),
+        *(() if finder.tables(node, rail) else _down(finder, here)),
+        *relay(finder, here),
         *_mesh(finder, here, places),
         *_up(finder, here),
     )
 
 
+def rail(finder: PathFinder, node: str) -> tuple[Stride, ...]:
+    """What a switch on a rail asks before its segments, and in place of those that lead down."""
+    here = finder.fabric.node(node)
+    return strides(finder, here, _higher(finder, here)) if here.tier else ()
+
+
+def pxn(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    """What an endpoint asks before its segments."""
+    here = finder.fabric.node(node)
+    return () if here.tier else pxn_segments(finder, here, finder.tables(node, segments))
+
+
 def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
-    """Entries of the tables segment and linear of one node; equal arrays are kept once."""
+    """Entries of the tables segment and linear of one node, and of those that it asks before them.
+
+    Equal arrays are kept once, and equal groups.
+    """
+    fabric = finder.fabric
     tables: list[Entry] = []
     members: list[Entry] = []
-    bases: dict[_Array, int] = {}
+    bases: dict[Members, int] = {}
+    groups: dict[tuple[str, ...], int] = {}
     base = 0
-    for segment in segments(finder, node):
+    first = finder.tables(node, rail)
+    for number, segment in enumerate((*first, *segments(finder, node))):
         # An array has room for all that the mask can give: no address, valid or not, indexes another one.
-        if segment.members not in bases:
+        if segment.members and segment.members not in bases:
             bases[segment.members] = base
-            members += _members(finder.fabric, node, base, segment.members)
+            members += _members(fabric, node, base, segment.members, groups)
             base += segment.mask + 1
-        action = (("base", bases[segment.members]), ("shift", segment.shift), ("mask", segment.mask))
-        match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
-        tables.append(Entry("segment", match, "set_segment", action))
-    return (*tables, *members)
+        action = (("base", bases.get(segment.members, 0)), ("shift", segment.shift), ("mask", segment.mask))
+        if isinstance(segment, Stride):
+            key = (("dcna", Ternary(segment.value, segment.bits)),)
+            made = ("set_rail", action) if segment.members else ("foreign_rail", ())
+            tables.append(Entry("rail", key, *made, priority=len(first) - number))
+        else:
+            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
+            tables.append(Entry("segment", match, "set_segment", action))
+    for ways, at in groups.items():
+        members += group_entries(fabric, node, at, ways)
+    return (*tables, *members, *pxn_entries(fabric, node, finder.tables(node, pxn)))
 
 
-def _members(fabric: Fabric, node: str, base: int, array: _Array) -> list[Entry]:
+def _members(
+    fabric: Fabric, node: str, base: int, array: Members, groups: dict[tuple[str, ...], int]
+) -> list[Entry]:
+    """Entries of an array; a group that is new gets its place behind the others."""
     entries: list[Entry] = []
     for value, far in enumerate(array):
-        if far is not None:
+        match = (("index", Exact(base + value)),)
+        if isinstance(far, str):
             port = HOST_PORT if far == node else fabric.port_to(node, far)
-            match = ("index", Exact(base + value))
-            entries.append(Entry("linear", (match,), "set_port", (("port", port),)))
+            entries.append(Entry("linear", match, "set_port", (("port", port),)))
+        elif far is not None:
+            at = groups.setdefault(far, sum(group_size(len(ways)) for ways in groups))
+            params = ("base", at), ("shift", hash_shift(fabric, node)), ("mask", group_size(len(far)) - 1)
+            entries.append(Entry("linear", match, "set_group", params))
     return entries
 
 
-def next_hop(finder: PathFinder, node: str, destination: str) -> str | None:
-    """The neighbour to which the tables of a node send a frame; None at the destination or without entry."""
+def next_hop(finder: PathFinder, node: str, destination: str, source: str | None = None) -> str | None:
+    """The neighbour to which the tables of a node send a frame; None at the destination or without entry.
+
+    Of several ways that which takes a frame from `source`, the node itself unless given, with lb 0.
+    """
     if node == destination:
         return None
-    there = finder.fabric.node(destination).address
-    bits = finder.fabric.address_plan.bits
-    matching = [one for one in finder.tables(node, segments) if one.prefix.holds(there, bits)]
-    if not matching:
-        return None
-    longest = max(matching, key=lambda one: one.prefix.length)
-    far = longest.members[there >> longest.shift & longest.mask]
+    fabric = finder.fabric
+    there = fabric.node(destination).address
+    far = _member(finder, node, there)
+    if isinstance(far, tuple):
+        return taken(fabric, node, far, (fabric.node(source or node).address, there, 0))
     return None if far == node else far
+
+
+def _member(finder: PathFinder, node: str, address: int) -> Member:
+    for stride in finder.tables(node, rail):
+        if stride.holds(address):
+            return stride.member(address)
+    bits = finder.fabric.address_plan.bits
+    for tables in (pxn, segments):
+        segment = longest(finder.tables(node, tables), address, bits)
+        if segment is not None and (far := segment.member(address)) is not None:
+            return far
+    return None
 
 
 def table_path(finder: PathFinder, source: str, destination: str) -> Path:
     """The path a frame without a source route takes; it ends early where a node has no entry for it."""
     path = [source]
     while len(path) <= MAX_HOPS:
-        far = next_hop(finder, path[-1], destination)
+        far = next_hop(finder, path[-1], destination, source)
         if far is None:
             break
         path.append(far)
@@ -138,7 +178,7 @@ def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment
             continue
         name = plan.fields[-1 - axis].name
         own = here.coordinates[axis]
-        array: list[str | None] = [None] * (plan.mask(name) + 1)
+        array: list[Member] = [None] * (plan.mask(name) + 1)
         home = line
         if not here.tier:
             home = {value: far for value, far in line.items() if _at_home(fabric, here, far, name, value)}
@@ -206,10 +246,20 @@ def _towards(finder: PathFinder, here: Node, axis: int, line: dict[int, str], va
 
 
 def _down(finder: PathFinder, here: Node) -> list[Segment]:
-    """What is below a switch: each segment goes to the neighbour from which the way down is shortest."""
+    """What is below a switch: each segment goes to the neighbour from which the way down is shortest.
+
+    Switches above the same others have the same.
+    """
+    fabric = finder.fabric
+    lower = tuple(far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier)
+    if lower != tuple(far for far in fabric.neighbours(here.name) if fabric.node(far).tier < here.tier):
+        return _searched(finder, here, lower)
+    return finder.once(("down", lower), lambda: _searched(finder, here, lower))
+
+
+def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
     fabric = finder.fabric
     bits, ends = fabric.address_plan.bits, field_ends(fabric)
-    lower = [far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier]
     reach = below(fabric)
     choices: dict[Prefix, tuple[int, list[str]]] = {}
 
@@ -235,9 +285,9 @@ def _down(finder: PathFinder, here: Node) -> list[Segment]:
             width = length - segment.length
             if width > _MAX_ARRAY_BITS:  # too long an array: one a field
                 fields = parts(fabric, segment, _next(ends, segment.length))
-                return [one for part in fields for one in split(part)]
+                return _joined([one for part in fields for one in split(part)], bits)
             shift = bits - length
-            array: list[str | None] = [None] * (1 << width)
+            array: list[Member] = [None] * (1 << width)
             for part in inner:
                 value = part.value >> shift
                 nearest = choice(part)[1]
@@ -246,6 +296,23 @@ def _down(finder: PathFinder, here: Node) -> list[Segment]:
         return []
 
     return [one for segment in sorted(reach[here.name].hops) for one in split(segment)]
+
+
+def _joined(found: list[Segment], bits: int) -> list[Segment]:
+    """Segments of which two halves have equal arrays, in place of these."""
+    kept = {one.prefix: one for one in found}
+    for length in range(bits, 1, -1):
+        for prefix in sorted(one for one in kept if one.length == length):
+            half = 1 << (bits - length)
+            other = Prefix(prefix.value | half, length)
+            if prefix.value & half or prefix not in kept or other not in kept:
+                continue
+            low, high = kept[prefix], kept[other]
+            if (low.shift, low.mask, low.members) == (high.shift, high.mask, high.members):
+                del kept[prefix], kept[other]
+                wide = Prefix(prefix.value, length - 1)
+                kept[wide] = Segment(wide, low.shift, low.mask, low.members)
+    return [kept[prefix] for prefix in sorted(kept)]
 
 
 def _next(ends: Sequence[int], length: int) -> int:
@@ -271,7 +338,7 @@ def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[S
         return []
     bits, reach, over = fabric.address_plan.bits, below(fabric), beyond(fabric)
     nearer: dict[Prefix, list[str]] = {}
-    for far in higher:
+    for far in higher if len(higher) > 1 else ():
         for prefix, hops in over[far].hops.items():
             found = [over[way].hops_to_all(prefix, bits) for way in ways]
             by_default = [count for count in found if count is not None]
@@ -286,12 +353,18 @@ def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[S
             nearer.setdefault(prefix, ways)
         else:
             del nearer[prefix]
-    spread = [_spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
-    return [*spread, _spread(bits, Prefix(0, 0), ways)]
+    spread = _grouped if has_table(here, "multipath") else _spread
+    made = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
+    return [*made, spread(bits, Prefix(0, 0), ways)]
 
 
 def _within(part: Prefix, whole: Prefix, bits: int) -> bool:
     return part.length >= whole.length and whole.holds(part.value, bits)
+
+
+def _grouped(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
+    """One member: the only way, or the group of all."""
+    return Segment(prefix, 0, 0, (tuple(ways) if len(ways) > 1 else ways[0],))
 
 
 def _spread(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:

@@ -2,7 +2,7 @@
 """Simple paths of a fabric in one fixed order: fewest hops first, then by egress ports."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import TypeVar, cast, final
 
@@ -62,7 +62,7 @@ class PathFinder:
                 if fabric.link_between(near, far) is link:  # of parallel links, routes use the first
                     self._cut.setdefault(near, set()).add(far)
         self._near: dict[str, dict[str, None]] = {}
-        self._tables: dict[str, object] = {}
+        self._tables: dict[object, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
         """Nodes at the other ends of a node's links that have not failed, in the order of its ports."""
@@ -79,9 +79,13 @@ class PathFinder:
 
     def tables(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
         """What `make(self, node)` returned when it was first asked for."""
-        if node not in self._tables:
-            self._tables[node] = make(self, node)
-        return cast(T, self._tables[node])
+        return self.once((make, node), lambda: make(self, node))
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` returned when this key was first asked for: for what follows from links alive."""
+        if key not in self._tables:
+            self._tables[key] = make()
+        return cast(T, self._tables[key])
 
     def alive(self, path: Path) -> bool:
         """Whether no link of a path has failed."""

@@ -19,7 +19,7 @@ from typing import Literal, final, get_args
 from controller.all_path import Router, all_path_entries
 from controller.diff import Update, diff
 from controller.errors import PlanError
-from controller.linear import linear_entries, next_hop, segments
+from controller.linear import TABLES, linear_entries, next_hop, segments
 from controller.paths import PathFinder, hops_of
 from controller.plan import Entry, Path, Plan
 from controller.source_route import MAX_INSTRUCTIONS
@@ -34,9 +34,6 @@ Mode = Literal["direct", "flooding"]
 _SEQUENCES = 1 << 16
 
 _FINDERS = 64
-
-# Tables that follow from the links near a node, whatever is planned.
-_STRUCTURAL = ("segment", "linear")
 
 
 @final
@@ -255,7 +252,7 @@ class NodeController:
     def _tables(self) -> tuple[Entry, ...]:
         if self._structural is None:
             entries = self._plan.entries[self.node]
-            self._structural = tuple(entry for entry in entries if entry.table in _STRUCTURAL)
+            self._structural = tuple(entry for entry in entries if entry.table in TABLES)
         return self._structural
 
     def _ask(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:

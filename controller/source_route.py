@@ -16,6 +16,7 @@ __all__ = [
     "INSTRUCTION_BITS",
     "MAX_HOPS",
     "MAX_INSTRUCTIONS",
+    "MAX_PORT",
     "SourceRoute",
     "decode",
     "encode",
@@ -28,7 +29,7 @@ MAX_HOPS = 12
 MAX_INSTRUCTIONS = 6
 INSTRUCTION_BITS = 8
 
-_MAX_PORT = (1 << INSTRUCTION_BITS) - 1
+MAX_PORT = (1 << INSTRUCTION_BITS) - 1
 
 
 @final
@@ -68,22 +69,23 @@ def instruction_index(bitmap: int, ptr: int) -> int | None:
     return (bitmap >> (MAX_HOPS - ptr)).bit_count()
 
 
-def pack(ports: Sequence[int]) -> tuple[int, int]:
-    """(bitmap, 48 bits of instructions) of a route steered at every hop by these egress ports."""
-    if len(ports) > MAX_INSTRUCTIONS:
+def pack(ports: Sequence[int | None]) -> tuple[int, int]:
+    """(bitmap, 48 bits of instructions) of a route steered by these egress ports; None: the tables decide."""
+    steered = [port for port in ports if port is not None]
+    if len(steered) > MAX_INSTRUCTIONS:
         raise PlanError(
-            f"route of {len(ports)} steered hops: a source route has {MAX_INSTRUCTIONS} instructions",
+            f"route of {len(steered)} steered hops: a source route has {MAX_INSTRUCTIONS} instructions",
             remedy="leave some of the hops to the tables",
         )
     instructions = 0
-    for number, port in enumerate(ports):
-        if not 0 <= port <= _MAX_PORT:
+    for number, port in enumerate(steered):
+        if not 0 <= port <= MAX_PORT:
             raise PlanError(
-                f"port {port} does not fit {INSTRUCTION_BITS} bits", remedy=f"use ports up to {_MAX_PORT}"
+                f"port {port} does not fit {INSTRUCTION_BITS} bits", remedy=f"use ports up to {MAX_PORT}"
             )
         instructions |= port << INSTRUCTION_BITS * (MAX_INSTRUCTIONS - 1 - number)
-    bitmap = ((1 << len(ports)) - 1) << (MAX_HOPS - len(ports))
-    return bitmap, instructions
+    bits = "".join("0" if port is None else "1" for port in ports)
+    return int(bits.ljust(MAX_HOPS, "0"), 2), instructions
 
 
 def encode(route: SourceRoute) -> bytes:
@@ -94,7 +96,7 @@ def encode(route: SourceRoute) -> bytes:
             remedy="ptr has 4 bits, bitmap 12",
         )
     if len(route.instructions) != MAX_INSTRUCTIONS or not all(
-        0 <= port <= _MAX_PORT for port in route.instructions
+        0 <= port <= MAX_PORT for port in route.instructions
     ):
         raise PlanError(
             f"instructions {route.instructions}: not {MAX_INSTRUCTIONS} values of {INSTRUCTION_BITS} bits",

@@ -34,6 +34,7 @@ __all__ = [
     "RuleSet",
     "Turn",
     "direction",
+    "level",
     "rule_names",
     "rule_set",
     "turn_entries",
@@ -48,8 +49,20 @@ ENTRY_VLS = (0, 2)
 # Groups that the tables' 3 bits can name beside 0, the host.
 _MAX_GROUPS = 7
 
-# Kinds of nodes by height. Switches of one kind that are joined across tiers form a level of their own.
-_LEVELS = {NodeKind.NPU: 0, NodeKind.SPARE: 0, NodeKind.CPU: 0, NodeKind.LRS: 1, NodeKind.HRS: 2}
+# Kinds of nodes by height. Switches of one kind that are joined across tiers form a level of their own; those
+# among endpoints, inside of a domain, are of the endpoints' level.
+_LEVELS = {
+    NodeKind.NPU: 0,
+    NodeKind.SPARE: 0,
+    NodeKind.CPU: 0,
+    NodeKind.GPU: 0,
+    NodeKind.HBS: 0,
+    NodeKind.LRS: 1,
+    NodeKind.RAIL: 1,
+    NodeKind.HRS: 2,
+    NodeKind.SPINE: 2,
+    NodeKind.CORE: 3,
+}
 
 # What a hop does, in the order of a route: ascending, at each level, then descending.
 _AMONG, _MESH, _LEAVE = 1, 2, 3
@@ -159,6 +172,11 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     return RuleSet(name, groups, vls, turn, stages, meshes)
 
 
+def level(node: Node) -> int:
+    """How high a node stands: 0 for endpoints and for switches among them, more for what they climb to."""
+    return _LEVELS[node.kind]
+
+
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     """The way of the hop from one node to a neighbour."""
     known: dict[tuple[str, str], Direction] = fabric.once(("directions", rules.name), dict)
@@ -189,17 +207,18 @@ def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
 
 
 def _stage(near: Node, far: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
-    level = _LEVELS[near.kind]
+    height = level(near)
     if dimension is not None:
-        return _mesh(level, next(number for number, group in enumerate(groups) if dimension in group))
-    what = _AMONG if _LEVELS[far.kind] == level else _LEAVE
-    if far.tier > near.tier:
-        return (False, level, what, 0)
-    return (True, -level, what, 0)
+        return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
+    what = _AMONG if level(far) == height else _LEAVE
+    # Inside a domain both ways come before any climb, as in a mesh.
+    if far.tier > near.tier or (not height and what == _AMONG):
+        return (False, height, what, 0)
+    return (True, -height, what, 0)
 
 
-def _mesh(level: int, number: int) -> Stage:
-    return (False, level, _MESH, number)
+def _mesh(height: int, number: int) -> Stage:
+    return (False, height, _MESH, number)
 
 
 def _numbered(stages: set[Stage]) -> dict[Stage, int]:

@@ -2,7 +2,7 @@
 
 # lab knows every floor below; nobody below knows lab
 #
-# scenario.py     the file, checked            -> Scenario (frozen)
+# scenario.py scenario_topology.py  the file, checked  -> Scenario (frozen)
 # document.py     YAML that remembers its lines
 # testbeds.py     which testbed runs it, and how slowly
 # collective.py   what the file says of a collective -> its schedule and its bound

@@ -25,11 +25,14 @@ __all__ = ["Prepared", "prepare"]
 
 T = TypeVar("T")
 
+# Who takes part in collectives.
+_MEMBERS = (NodeKind.NPU, NodeKind.GPU)
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One variant with all that its run needs; rank r of the schedule is the NPU `members[r]`.
+    """One variant with all that its run needs; rank r of the schedule is the NPU or GPU `members[r]`.
 
     `faults` are those of the variant, found in the fabric, in the order of their times.
     """
@@ -58,7 +61,7 @@ def prepare(
     """
     with_line = _Lines(document)
     fabric = with_line(("topology",), lambda: build(scenario.topology.name, **scenario.topology.parameters()))
-    members = tuple(node.name for node in fabric.nodes if node.kind is NodeKind.NPU)
+    members = tuple(node.name for node in fabric.nodes if node.kind in _MEMBERS)
     plans: dict[object, Plan] = {}
     prepared = []
     for index, variant in enumerate(scenario.variants):

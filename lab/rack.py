@@ -1,6 +1,7 @@
 """A fabric drawn as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
-With switches, each rack is drawn by itself: its NPUs in a grid, its planes of switches below, HRS on top.
+With planes of switches, each rack is drawn by itself: its NPUs in a grid, its planes below, HRS on top. With
+other switches, the endpoints are one grid; a switch of tier 1 stands beside its row, higher ones above.
 
 One hue in several strengths reads the same on a light and on a dark page and without colour vision.
 """
@@ -22,12 +23,22 @@ NODE = 11.0
 
 # More would be a picture of some megabytes that shows nothing.
 MAX_LINKS = 6000
-LETTERS = {NodeKind.SPARE: "S", NodeKind.CPU: "C", NodeKind.HRS: "H"}
+LETTERS = {
+    NodeKind.SPARE: "S",
+    NodeKind.CPU: "C",
+    NodeKind.HRS: "H",
+    NodeKind.HBS: "B",
+    NodeKind.RAIL: "R",
+    NodeKind.SPINE: "S",
+    NodeKind.CORE: "C",
+}
 
 # So wide that the key has room below.
 MIN_COLUMNS = 8
 # As many switches side by side as a plane has.
 MAX_IN_ROW = 18
+# Where there are more above a grid than it has columns, the least room for one.
+MIN_STEP = 2.6 * NODE
 
 RACK_STYLE = """
 .rack path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
@@ -53,7 +64,7 @@ def rack_svg(
     """
     if words := too_large(fabric):
         return _words(fabric, words)
-    place = _with_switches(fabric) if any(node.tier for node in fabric.nodes) else _grid(fabric)
+    place = _places(fabric)
     width = max(x for x, _ in place.values()) + MARGIN
     height = max(y for _, y in place.values()) + MARGIN + 24
     known = shares or {}
@@ -91,6 +102,14 @@ def _words(fabric: Fabric, words: str) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
+def _places(fabric: Fabric) -> dict[str, tuple[float, float]]:
+    if not any(node.tier for node in fabric.nodes):
+        return _grid(fabric)
+    if any(node.kind is NodeKind.LRS for node in fabric.nodes):
+        return _with_planes(fabric)
+    return _with_tiers(fabric)
+
+
 def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
     columns = fabric.dims[0]
     return {
@@ -99,7 +118,35 @@ def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
     }
 
 
-def _with_switches(fabric: Fabric) -> dict[str, tuple[float, float]]:
+def _with_tiers(fabric: Fabric) -> dict[str, tuple[float, float]]:
+    """Endpoints row by row, switches above in rows by tier, each as near as may be to what is below it."""
+    rows: dict[tuple[int, ...], list[Node]] = {}
+    tiers: dict[int, list[Node]] = {}
+    for node in fabric.nodes:
+        if node.tier > 1:
+            tiers.setdefault(node.tier, []).append(node)
+        else:
+            rows.setdefault(node.coordinates[1:], []).append(node)
+    columns = max(len(row) for row in rows.values())
+    widest = max((len(row) for row in tiers.values()), default=0)
+    width = max(STEP * max(columns, MIN_COLUMNS), MIN_STEP * widest)
+    place: dict[str, tuple[float, float]] = {}
+    for at, row in enumerate(rows.values()):
+        # Room between tiers, where links of many columns meet.
+        _spread(place, row, MARGIN, width, MARGIN + STEP * (1.6 * len(tiers) + at))
+    for at, tier in enumerate(sorted(tiers)):
+        middles = {node.name: _middle(fabric, node, place) for node in tiers[tier]}
+        row = sorted(tiers[tier], key=lambda node: (middles[node.name], node.index))
+        _spread(place, row, MARGIN, width, MARGIN + STEP * 1.6 * (len(tiers) - 1 - at))
+    return place
+
+
+def _middle(fabric: Fabric, node: Node, place: Mapping[str, tuple[float, float]]) -> float:
+    below = [place[far][0] for far in fabric.neighbours(node.name) if far in place]
+    return sum(below) / len(below) if below else 0.0
+
+
+def _with_planes(fabric: Fabric) -> dict[str, tuple[float, float]]:
     """Rack by rack, in the columns and rows in which the racks are; Pods one below the other."""
     plane_of = {node.name: plane for plane in planes(fabric) for node in plane}
     rows_of = [_rows(fabric, rack, plane_of) for rack in racks(fabric)]
@@ -151,9 +198,12 @@ def _spread(
 
 
 def _short(node: Node) -> str:
-    """What fits a circle: an NPU's number, else the end of the name, such as n3 of lrs0p1n3."""
-    if node.kind is NodeKind.NPU:
+    """What fits a circle: a number, else the end of the name, such as n3 of lrs0p1n3 or 0l1 of rail0l1."""
+    if node.kind in (NodeKind.NPU, NodeKind.GPU):
         return str(node.index)
+    inner = re.search(r"\d+[a-z]\d+$", node.name)
+    if inner and node.kind is not NodeKind.LRS:
+        return inner[0]
     end = re.search(r"[a-z]?\d+$" if node.kind is NodeKind.LRS else r"\d+$", node.name)
     return (LETTERS.get(node.kind, "") + end[0]) if end else str(node.index)
 
@@ -168,7 +218,7 @@ def _arc(
     (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
     # Long links bulge further, so that none runs through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
-    if link.dimension is None and y1 != y2:
+    if link.dimension is None and y1 != y2 and (abs(x2 - x1) > NODE or abs(y2 - y1) < 2 * STEP):
         control = ((x1 + x2) / 2, (y1 + y2) / 2)
     elif y1 == y2:
         control = ((x1 + x2) / 2, y1 - 2 * bulge)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, final, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from emulation.faults import Event
 from emulation.targets import TargetKind
 from emulation.traffic.wire import MAX_PAYLOAD_BYTES
+from lab.scenario_topology import Model, NotNegative, Positive, Topology
 
 __all__ = [
     "ALGORITHMS",
@@ -50,55 +51,6 @@ EVENT_KEYS: Mapping[str, tuple[str, ...]] = {
 ELEMENT_BYTES = 4
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-@final
-class Topology(Model):
-    """A generator of the catalogue and its parameters; what is left out is the generator's default."""
-
-    name: str
-    dims: tuple[Annotated[int, Field(ge=1)], ...] | None = None
-    lanes: Annotated[int, Field(ge=1)] | None = None
-    lane_rate_gbps: Positive | None = None
-    delay_ns: NotNegative | None = None
-    planes: Annotated[int, Field(ge=1)] | None = None
-    spares: Annotated[int, Field(ge=0)] | None = None
-    cpus: Annotated[int, Field(ge=0)] | None = None
-    hrs_per_lrs: Annotated[int, Field(ge=0)] | None = None
-    hrs: Annotated[int, Field(ge=1)] | None = None
-    lrs: Annotated[int, Field(ge=1)] | None = None
-    board_lanes: Annotated[int, Field(ge=1)] | None = None
-    host_lanes: Annotated[int, Field(ge=1)] | None = None
-    uplink_lanes: Annotated[int, Field(ge=1)] | None = None
-    rack_delay_ns: NotNegative | None = None
-    hrs_delay_ns: NotNegative | None = None
-
-    def parameters(self) -> dict[str, Any]:
-        """Keyword arguments of the generator, in its units."""
-        given = {
-            "dims": self.dims,
-            "lanes": self.lanes,
-            "lane_rate_bps": _scaled(self.lane_rate_gbps, 10**9),
-            "delay_ps": _scaled(self.delay_ns, 1000),
-            "planes": self.planes,
-            "spares": self.spares,
-            "cpus": self.cpus,
-            "hrs_per_lrs": self.hrs_per_lrs,
-            "hrs": self.hrs,
-            "lrs": self.lrs,
-            "board_lanes": self.board_lanes,
-            "host_lanes": self.host_lanes,
-            "uplink_lanes": self.uplink_lanes,
-            "rack_delay_ps": _scaled(self.rack_delay_ns, 1000),
-            "hrs_delay_ps": _scaled(self.hrs_delay_ns, 1000),
-        }
-        return {name: value for name, value in given.items() if value is not None}
 
 
 CollectiveKind = Literal[
@@ -330,10 +282,6 @@ class Variant(Model):
     @property
     def label(self) -> str:
         return self.title or self.name
-
-
-def _scaled(value: float | None, factor: int) -> int | None:
-    return None if value is None else round(value * factor)
 
 
 @final

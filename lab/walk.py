@@ -40,6 +40,7 @@ _REASONS = {
     9: "nothing is known of the port it came by",
     10: "its length cannot hold another header",
     11: "a switch has no host to deliver it to",
+    12: "it is for a foreign rail",
 }
 
 

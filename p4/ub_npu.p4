@@ -23,6 +23,7 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     Intake() intake;
     AllPath() all_path;
     SourceRoute() source_route;
+    LinearRoute() linear_route;
     VlTurn() vl_turn;
     Deliver() deliver;
     Refuse() refuse;
@@ -35,6 +36,9 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             }
             if (meta.reason == drop_reason_t.NONE) {
                 source_route.apply(hdr, meta);
+            }
+            if (meta.reason == drop_reason_t.NONE && !meta.decided) {
+                linear_route.apply(hdr, meta);
             }
         }
         if (meta.reason == drop_reason_t.NONE) {

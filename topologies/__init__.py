@@ -9,6 +9,7 @@ second, times integer picoseconds.
 
     model      the values                        address    addresses cut into fields
     full_mesh  n-dimensional full mesh           ub_mesh    UB-Mesh: rack, Pod, SuperPod
+    rail       GPUs and rails, by parts of rail_parts    clos    folded Clos networks as numbers
     optical    circuits of optical switches      wiring     nodes and links put together by name
     dcn        what joins SuperPods, as numbers  places     boards, racks, planes of switches
     distance   how far nodes are apart           spare      which spare NPU, and the fabric it serves in
@@ -21,6 +22,7 @@ from topologies.errors import RailyardError, TopologyError
 from topologies.full_mesh import full_mesh
 from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 from topologies.optical import optical_rings, with_circuits
+from topologies.rail import any_to_any, rail_only, rail_optimised
 from topologies.ub_mesh import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
 from topologies.ub_mesh_racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
 
@@ -37,8 +39,11 @@ __all__ = [
     "Port",
     "RailyardError",
     "TopologyError",
+    "any_to_any",
     "full_mesh",
     "optical_rings",
+    "rail_only",
+    "rail_optimised",
     "ub_pod",
     "ub_pod_clos",
     "ub_rack",

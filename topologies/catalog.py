@@ -9,6 +9,15 @@ from topologies.checks import check
 from topologies.errors import TopologyError
 from topologies.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
 from topologies.model import Fabric
+from topologies.rail import any_to_any, rail_only, rail_optimised
+from topologies.rail_parts import (
+    HB_RATE_BPS,
+    INSIDES,
+    NIC_DELAY_PS,
+    NIC_RATE_BPS,
+    RADIX,
+    SPINE_DELAY_PS,
+)
 from topologies.ub_mesh import (
     PLANES,
     UB_POD_DIMS,
@@ -41,7 +50,7 @@ class Parameter:
 
     name: str
     kind: str
-    default: int | tuple[int, ...] | None
+    default: int | str | tuple[int, ...] | None
     text: str
 
 
@@ -99,6 +108,20 @@ def _racks(dims: tuple[int, ...], *, hrs_per_lrs: int | None = None) -> tuple[Pa
         _DELAY,
     )
 
+
+_RAILS = (
+    Parameter("domains", "integer", 4, "high-bandwidth (HB) domains"),
+    Parameter("hb_size", "integer", 8, "GPUs of an HB domain, each of another rail"),
+    Parameter("inside", "text", "mesh", f"how GPUs of an HB domain are joined: {' or '.join(INSIDES)}"),
+    Parameter("radix", "integer", RADIX, "ports of a switch"),
+    Parameter("uplinks", "integer", 0, "cables up from a leaf; 0: as many as it has below"),
+    Parameter("spines", "integer", 0, "spines above a leaf; 0: as few as carry its uplinks"),
+    Parameter("hb_rate_bps", "integer", HB_RATE_BPS, "bits per second of a GPU in its HB domain, each way"),
+    Parameter("nic_rate_bps", "integer", NIC_RATE_BPS, "bits per second of a NIC and of a cable, each way"),
+    Parameter("hb_delay_ps", "integer", LINK_DELAY_PS, "picoseconds from end to end of a link in a domain"),
+    Parameter("nic_delay_ps", "integer", NIC_DELAY_PS, "the same of links from NICs to leaves"),
+    Parameter("spine_delay_ps", "integer", SPINE_DELAY_PS, "the same of links between switches"),
+)
 
 _GENERATORS = {
     generator.name: generator
@@ -190,6 +213,24 @@ _GENERATORS = {
             (*_racks(UB_SUPERPOD_DIMS, hrs_per_lrs=2), _RACK_DELAY, _HRS_DELAY),
             ub_superpod,
         ),
+        Generator(
+            "rail-only",
+            "GPUs in HB domains, a network a rail and none between rails",
+            _RAILS,
+            rail_only,
+        ),
+        Generator(
+            "rail-optimised",
+            "the same with spines that join the rails",
+            _RAILS,
+            rail_optimised,
+        ),
+        Generator(
+            "any-to-any",
+            "the same as one Clos whose leaves take GPUs in their order",
+            _RAILS,
+            any_to_any,
+        ),
     )
 }
 
@@ -229,4 +270,6 @@ def build(name: str, **params: Any) -> Fabric:
 def _fits(kind: str, value: object) -> bool:
     if kind == "integer":
         return isinstance(value, int) and not isinstance(value, bool)
+    if kind == "text":
+        return isinstance(value, str)
     return isinstance(value, list | tuple) and all(_fits("integer", item) for item in value)

@@ -92,7 +92,7 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
     for node in fabric.nodes:
         # A switch's coordinates tell where it is among its like, which dims do not count.
         if len(node.coordinates) != len(fabric.dims) or (
-            node.kind is NodeKind.NPU
+            node.kind in (NodeKind.NPU, NodeKind.GPU)
             and any(not 0 <= at < size for at, size in zip(node.coordinates, fabric.dims, strict=True))
         ):
             yield f"{node.name}: coordinates {node.coordinates} lie outside dims {fabric.dims}"

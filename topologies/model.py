@@ -24,13 +24,22 @@ RECONFIGURATION_PS = 10_000_000_000
 
 
 class NodeKind(StrEnum):
-    """What a node is; LRS and HRS are the low-radix and high-radix switches of UB-Mesh."""
+    """What a node is.
+
+    LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
+    high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those.
+    """
 
     NPU = "npu"
     SPARE = "spare"
     CPU = "cpu"
     LRS = "lrs"
     HRS = "hrs"
+    GPU = "gpu"
+    HBS = "hbs"
+    RAIL = "rail"
+    SPINE = "spine"
+    CORE = "core"
 
 
 @final

@@ -60,14 +60,18 @@ class Wiring:
         delay_ps: int,
         labels: tuple[str, str],
         dimension: int | None = None,
+        rate_bps: int | None = None,
     ) -> None:
-        """A link between nodes that are there; `labels` name its ports, on `a` and on `b`."""
+        """A link between nodes that are there; `labels` name its ports, on `a` and on `b`.
+
+        Its rate is that of its lanes unless `rate_bps` is given.
+        """
         link = Link(
             name=f"{a}-{b}",
             a=self._end(a, labels[0], lanes, dimension),
             b=self._end(b, labels[1], lanes, dimension),
             lanes=lanes,
-            rate_bps=lanes * self._lane_rate_bps,
+            rate_bps=lanes * self._lane_rate_bps if rate_bps is None else rate_bps,
             delay_ps=delay_ps,
             dimension=dimension,
         )

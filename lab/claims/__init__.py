@@ -4,6 +4,7 @@
 A claim is a check that computes or measures anew when it is asked, and reports findings. `claims` gathers
 those of a paper from the modules here that are named after it, as `ub_mesh_*` for ub-mesh; each exports
 `CLAIMS`. A module imports what its checks need when they run, so that listing claims builds nothing.
+`figures` makes findings of closed formulas.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Verdict = Literal["holds", "differs", "not judged"]
 Progress = Callable[[str, float], None]
 
 PAPERS: Mapping[str, str] = {
-    "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)"
+    "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)",
+    "rail-only": "Rail-only: a Low-Cost High-Performance Network for Training LLMs with Trillion Parameters"
+    " (2307.12169)",
 }
 
 

@@ -3,39 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.claims import Claim, Finding, Progress
+from lab.claims.figures import computing, finding
 
 if TYPE_CHECKING:
     from lab.models.figure import Figure
 
 __all__ = ["CLAIMS"]
-
-
-def _finding(figure: Figure) -> Finding:
-    from lab.models.figure import Kind
-
-    ours = f"{figure.shown(figure.ours)} ({figure.kind})"
-    paper = figure.shown(figure.paper)
-    if figure.judged:
-        verdict = "holds" if figure.holds else "differs"
-        if figure.kind is not Kind.counted or figure.difference:
-            ours = f"{figure.shown(figure.ours)}, {figure.difference_shown} ({figure.kind})"
-        return Finding(figure.name, figure.source, paper, ours, verdict, figure.reason, figure.known)
-    reason = figure.reason
-    if figure.kind is Kind.fitted:
-        reason = f"fitted to this figure, so no evidence for it; {reason}"
-    return Finding(figure.name, figure.source, paper, ours, "not judged", reason)
-
-
-def _run(figures: Callable[[], Sequence[Figure]]) -> Callable[[Progress], Sequence[Finding]]:
-    def run(note: Progress) -> Sequence[Finding]:
-        note("computing", 0.0)
-        return tuple(_finding(figure) for figure in figures())
-
-    return run
 
 
 def _counts() -> Sequence[Figure]:
@@ -62,7 +39,7 @@ def _run_cables(note: Progress) -> Sequence[Finding]:
         "holds" if same else "differs",
         "" if same else f"the formula has {dict(SUPERPOD.cable_lanes)}",
     )
-    return (*(_finding(figure) for figure in cable_figures()), held)
+    return (*(finding(figure) for figure in cable_figures()), held)
 
 
 def _cost() -> Sequence[Figure]:
@@ -90,11 +67,15 @@ def _linearity() -> Sequence[Figure]:
 
 
 CLAIMS = (
-    Claim("parts", "ub-mesh", "NPUs, lanes and switches; HRS and optics saved", _run(_counts)),
+    Claim("parts", "ub-mesh", "NPUs, lanes and switches; HRS and optics saved", computing(_counts)),
     Claim("cables", "ub-mesh", "the mix of cables of Table 2", _run_cables),
     Claim(
-        "cost", "ub-mesh", "CapEx, OpEx and cost-efficiency of Fig. 21", _run(_cost), picture=_cost_picture
+        "cost",
+        "ub-mesh",
+        "CapEx, OpEx and cost-efficiency of Fig. 21",
+        computing(_cost),
+        picture=_cost_picture,
     ),
-    Claim("availability", "ub-mesh", "MTBF and availability of 8,192 NPUs", _run(_availability)),
-    Claim("linearity", "ub-mesh", "performance of an NPU at scale, Fig. 22", _run(_linearity)),
+    Claim("availability", "ub-mesh", "MTBF and availability of 8,192 NPUs", computing(_availability)),
+    Claim("linearity", "ub-mesh", "performance of an NPU at scale, Fig. 22", computing(_linearity)),
 )

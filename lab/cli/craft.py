@@ -29,6 +29,9 @@ def craft(
     source: Annotated[str, typer.Option("--from", help="node that sends it")],
     destination: Annotated[str, typer.Option("--to", help="node it is for")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
     elements: Annotated[
         str, typer.Option(help="int32 numbers it carries, as 1,2,3", rich_help_panel=FRAME)
     ] = "1,2,3,4",
@@ -118,7 +121,7 @@ def craft(
 
     if ack and notice:
         raise typer.BadParameter("it is an acknowledgement or a notice, not both", param_hint="--ack")
-    fabric = fabric_of(topology, dims)
+    fabric = fabric_of(topology, dims, param or ())
     order = Order(
         source=source,
         destination=destination,

@@ -13,6 +13,9 @@ __all__ = ["dissector"]
 def dissector(
     topology: Annotated[str, typer.Argument(help="show this one's node names beside addresses")] = "",
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
 ) -> None:
     """Print a Wireshark dissector, in Lua, for what links carry.
 
@@ -24,5 +27,5 @@ def dissector(
     from emulation.traffic.dissector import dissector as lua
     from lab.cli.topology import fabric_of
 
-    nodes = fabric_of(topology, dims).nodes if topology else ()
+    nodes = fabric_of(topology, dims, param or ()).nodes if topology else ()
     print(lua({node.address: node.name for node in nodes}), end="")

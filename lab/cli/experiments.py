@@ -28,6 +28,7 @@ class Paper(StrEnum):
     """Papers whose claims there are; the keys of `PAPERS`."""
 
     ub_mesh = "ub-mesh"
+    rail_only = "rail-only"
 
 
 COLOURS = {"holds": "green", "differs": "red", "not judged": "yellow"}

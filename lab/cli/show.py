@@ -21,6 +21,9 @@ __all__ = ["show"]
 def show(
     topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
     node: Annotated[str, typer.Option(help="one node: its address and ports")] = "",
     json: Annotated[bool, typer.Option("--json", help="the whole fabric as JSON")] = False,
     svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
@@ -29,7 +32,7 @@ def show(
     from lab.cli.topology import fabric_of
     from topologies.codec import to_json
 
-    fabric = fabric_of(topology, dims)
+    fabric = fabric_of(topology, dims, param or ())
     if json:
         print(to_json(fabric))
         return
@@ -102,7 +105,7 @@ def _draw(fabric: Fabric, path: Path) -> None:
     from lab.rack import RACK_STYLE, rack_svg, too_large
 
     if words := too_large(fabric):
-        raise OutputError(f"{fabric.name}: {words}", remedy="draw a smaller one, such as --dims 2x2x2x2")
+        raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")
     drawing = rack_svg(fabric).replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1)
     with output_folder(path.parent) as folder:
         folder.write(path.name, drawing + "\n")

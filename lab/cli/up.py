@@ -33,6 +33,9 @@ def up(
         str, typer.Option(help="HOST:PORT of the P4Runtime server on embedded [127.0.0.1:9559]")
     ] = "",
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
 ) -> None:
     """Start a fabric, fill its tables and keep it until Ctrl-C.
 
@@ -49,7 +52,7 @@ def up(
     from controller.planner import make_plan
     from lab.cli.topology import fabric_of
 
-    fabric = fabric_of(topology, dims)
+    fabric = fabric_of(topology, dims, param or ())
     if testbed is Bed.mininet:
         from emulation.mininet.switches import choose
         from emulation.mininet.testbed import MininetTestbed

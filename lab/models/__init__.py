@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of UB-Mesh by formula: each gives the paper's figure, ours, the difference and the reason.
+"""Models by formula: each gives the paper's figure, ours, the difference and the reason.
+
+Those of UB-Mesh are here, those of Rail-only in rail/.
 
 # figure.py        a figure beside the paper's, and where ours comes from
 # structure.py     a SuperPod's NPUs, lanes, cables and switches, counted
@@ -7,5 +9,6 @@
 # cost.py          CapEx, OpEx, cost-efficiency
 # availability.py  failures a year, MTBF, availability
 # linearity.py     performance of an NPU at scale
+# rail/            rail-only beside an any-to-any Clos: cost, collectives, iteration times
 # training/        where a job's parallelisms go, and what an iteration takes
 """

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One hop of a source route (UB-Mesh, All-Path-Routing): bit `ptr` of the bitmap says who decides this hop, an
-// instruction or the tables; which instruction is the number of bits set before it. Every hop advances ptr.
+// instruction or the tables; which instruction is the number of bits set before it. Every hop advances ptr. What no
+// instruction has decided is left to the tables that the program asks next.
 #ifndef SOURCE_ROUTE_P4
 #define SOURCE_ROUTE_P4
 
@@ -17,7 +18,6 @@ control Popcount(in bit<12> word, out bit<4> count) {
 control SourceRoute(inout headers_t hdr, inout metadata_t meta) {
     Popcount() popcount_all;
     Popcount() popcount_before;
-    LinearRoute() linear_route;
 
     apply {
         bit<4> steered = 0;
@@ -37,8 +37,7 @@ control SourceRoute(inout headers_t hdr, inout metadata_t meta) {
                 popcount_before.apply(hdr.srh.bitmap & ~(12w0xFFF >> hdr.srh.ptr), before);
                 bit<8> offset = 40 - ((bit<8>)before << 3);
                 meta.egress_port = (port_t)(hdr.srh.instr >> offset)[7:0];
-            } else {
-                linear_route.apply(hdr, meta);
+                meta.decided = true;
             }
             if (hdr.srh.isValid()) {
                 hdr.srh.ptr = hdr.srh.ptr + 1;

@@ -16,6 +16,7 @@
 control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Intake() intake;
     SourceRoute() source_route;
+    LinearRoute() linear_route;
     VlTurn() vl_turn;
     NoHost() no_host;
     Deliver() deliver;
@@ -25,6 +26,9 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         intake.apply(hdr, meta, std);
         if (meta.reason == drop_reason_t.NONE && meta.routed) {
             source_route.apply(hdr, meta);
+            if (meta.reason == drop_reason_t.NONE && !meta.decided) {
+                linear_route.apply(hdr, meta);
+            }
         }
         if (meta.reason == drop_reason_t.NONE) {
             vl_turn.apply(hdr, meta);

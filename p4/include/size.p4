@@ -11,6 +11,15 @@
 #define PORT_VL_COUNTERS 2048
 #define DROP_COUNTERS 16
 
+// Of a GPU: a port for each rank of its domain, towards the domains beyond it.
+#define PXN_SEGMENT_SIZE 64
+#define PXN_SIZE 1024
+// Of a rail switch: as many members as there can be domains and ranks, 13 bits, and groups of ports.
+#define RAIL_SIZE 64
+#define RAIL_SEGMENT_SIZE 1024
+#define RAIL_LINEAR_SIZE 8192
+#define MULTIPATH_SIZE 1024
+
 #define CPU_PORT 510
 
 // Ethernet carries a UB link across a Linux interface: IEEE local experimental type.

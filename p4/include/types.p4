@@ -20,18 +20,21 @@ enum bit<8> drop_reason_t {
     VL = 8,
     ARRIVAL = 9,
     LENGTH = 10,
-    NO_HOST = 11
+    NO_HOST = 11,
+    FOREIGN_RAIL = 12
 }
 
 struct metadata_t {
     bool from_host;
     bool routed;          // the egress port is to be decided; false: a packet-out named it
     port_t egress_port;   // decided egress port
+    bool decided;         // an instruction, or a table before the last one, has decided it
     bit<4> bucket;        // path bucket: low bits of NTH.lb
     bit<16> base;
     bit<8> shift;
     bit<16> mask;
     bit<16> index;
+    bool on_rail;         // base, shift and mask are those of the switch's own rail
     group_t in_group;     // direction of the hop the frame came by
     bit<1> in_up;
     group_t out_group;    // direction of the hop it leaves by

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric in memory that forwards by the entries of a plan as ub_npu.p4 does, one switch after the other."""
+"""A fabric in memory that forwards by the entries of a plan as the P4 programs do, switch after switch."""
 
+import zlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
-from controller import CPU_PORT, Entry, Exact, Lpm, Plan, Update
+from controller import CPU_PORT, Entry, Exact, Lpm, Plan, Ternary, Update
 from controller.source_route import MAX_INSTRUCTIONS, SourceRoute
 from topologies import HOST_PORT
 
@@ -19,6 +20,8 @@ class Frame:
     mgmt: bool = False
     route: SourceRoute | None = None
     vl: int = 0
+    scna: int = 0
+    lb_mode: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class FakeSwitch:
         self.hosted = hosted
         self.entries: dict[Hashable, Entry] = {}
         self.exact: dict[tuple[str, tuple[int, ...]], dict[str, int]] = {}
-        self.segments: list[tuple[Lpm, dict[str, int]]] = []
+        self.segments: dict[str, list[tuple[Lpm, dict[str, int]]]] = {"segment": [], "pxn_segment": []}
         for entry in entries:
             self.write(Update("insert", entry))
 
@@ -93,12 +96,14 @@ class FakeSwitch:
             del self.entries[entry.key]
         else:
             self.entries[entry.key] = entry
-        if entry.table == "segment":
-            self.segments = []
-            for kept in self.table("segment"):
+        if entry.table in self.segments:
+            self.segments[entry.table] = []
+            for kept in self.table(entry.table):
                 match = dict(kept.match).get("dcna", Lpm(0, 0))  # left out: any address
                 assert isinstance(match, Lpm)
-                self.segments.append((match, dict(kept.params)))
+                self.segments[entry.table].append((match, dict(kept.params)))
+            return
+        if entry.table == "rail":
             return
         key = entry.table, tuple(match.value for _, match in entry.match if isinstance(match, Exact))
         if update.kind == "delete":
@@ -112,6 +117,7 @@ class FakeSwitch:
     def forward(self, frame: Frame, ingress_port: int) -> tuple[int, Frame]:
         """Egress port and frame of one pass; Lost when the program drops it."""
         group, _ = self._arrive(ingress_port)
+        own_rail = self._rail(frame.dcna)
         route = frame.route
         if group == 0 and route is None:
             pushed = self.exact.get(("all_path", (frame.dcna, frame.lb & 0xF)))
@@ -125,7 +131,9 @@ class FakeSwitch:
             port = route.egress_port()
             route = route.advanced()
         if port is None:
-            port = self._linear(frame.dcna)
+            port = self._pxn(frame.dcna)
+        if port is None:
+            port = self._linear(frame, own_rail)
         return self.depart(replace(frame, route=route), ingress_port, port)
 
     def depart(self, frame: Frame, ingress_port: int, port: int) -> tuple[int, Frame]:
@@ -153,14 +161,42 @@ class FakeSwitch:
             raise Lost("unknown arrival port")
         return arrival["group"], arrival["up"]
 
-    def _linear(self, dcna: int) -> int:
-        longest, segment = -1, {}
-        for match, params in self.segments:
-            if match.prefix > longest and (dcna ^ match.value) >> 16 - match.prefix == 0:
-                longest, segment = match.prefix, params
-        if longest < 0:
+    def _rail(self, dcna: int) -> dict[str, int] | None:
+        """Where to look when the destination is on the switch's rail; Lost when it is on another."""
+        for entry in sorted(self.table("rail"), key=lambda entry: -entry.priority):
+            match = entry.match[0][1]
+            assert isinstance(match, Ternary)
+            if (dcna ^ match.value) & match.mask == 0:
+                if entry.action == "foreign_rail":
+                    raise Lost("foreign rail")
+                return dict(entry.params)
+        return None
+
+    def _longest(self, table: str, dcna: int) -> dict[str, int] | None:
+        matching = [one for one in self.segments[table] if (dcna ^ one[0].value) >> 16 - one[0].prefix == 0]
+        return max(matching, key=lambda one: one[0].prefix)[1] if matching else None
+
+    def _pxn(self, dcna: int) -> int | None:
+        ranks = self._longest("pxn_segment", dcna)
+        if not ranks:  # none, or without parameters: no_pxn
+            return None
+        found = self.exact.get(("pxn", (_index(ranks, dcna),)))
+        return found["port"] if found else None
+
+    def _linear(self, frame: Frame, own_rail: dict[str, int] | None) -> int:
+        segment = own_rail or self._longest("segment", frame.dcna)
+        member = segment and self.exact.get(("linear", (_index(segment, frame.dcna),)))
+        if not member:
             raise Lost("no route")
-        member = self.exact.get(("linear", (segment["base"] + (dcna >> segment["shift"] & segment["mask"]),)))
-        if member is None:
-            raise Lost("no route")
-        return member["port"]
+        if "port" in member:
+            return member["port"]
+        flow = frame.scna.to_bytes(2) + frame.dcna.to_bytes(2) + frame.lb.to_bytes(1)
+        way = frame.lb if frame.lb_mode else zlib.crc32(flow) & 0xFFFF
+        chosen = self.exact.get(("multipath", (_index(member, way),)))
+        if not chosen:
+            raise Lost("no way")
+        return chosen["port"]
+
+
+def _index(place: dict[str, int], value: int) -> int:
+    return place["base"] + (value >> place["shift"] & place["mask"])

@@ -102,3 +102,9 @@ def test_what_does_not_fit_is_refused() -> None:
         encode(SourceRoute(0, 0, PORTS[:5]))
     with pytest.raises(PlanError, match="source route of 7 bytes"):
         decode(bytes(7))
+
+
+def test_hops_left_to_the_tables_have_no_instruction() -> None:
+    assert pack([3, None, 5]) == (0b1010_0000_0000, 0x0305_0000_0000)
+    assert pack([1, 2, None]) == (0b1100_0000_0000, 0x0102_0000_0000)
+    assert pack([None, 1, 2, 3, None, 4, 5, 6])[0] == 0b0111_0111_0000

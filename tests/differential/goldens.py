@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from controller import Exact, Lpm
+from controller import Exact, Lpm, Match, Ternary
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences
@@ -139,22 +139,30 @@ def _externs(chance: Random) -> list[tuple[int, bytes]]:
     return frames
 
 
+def _key(match: Match) -> str:
+    """A key of 16 bits as STF has it."""
+    if isinstance(match, Lpm):
+        return f"{match.value}/{match.prefix}"
+    if isinstance(match, Ternary):
+        bits = zip(f"{match.value:016b}", f"{match.mask:016b}", strict=True)
+        return "0b" + "".join(bit if asked == "1" else "*" for bit, asked in bits)
+    assert isinstance(match, Exact)
+    return str(match.value)
+
+
 def _standing(router: Router) -> str:
-    """The tables of a UB router."""
+    """The tables of a router."""
     lines = []
     for entry in router.entries:
-        keys = [
-            f"{name}:{match.value}/{match.prefix}" if isinstance(match, Lpm) else f"{name}:{match.value}"
-            for name, match in entry.match
-            if isinstance(match, Lpm | Exact)
-        ]
+        keys = " ".join(f"{name}:{_key(match)}" for name, match in entry.match)
         arguments = ",".join(f"{name}:{value}" for name, value in entry.params)
-        lines.append(f"add {entry.table} {' '.join(keys)} {entry.action}({arguments})\n")
+        priority = f"{entry.priority} " if entry.priority else ""
+        lines.append(f"add {entry.table} {priority}{keys} {entry.action}({arguments})\n")
     return "".join(lines)
 
 
 def _drops(name: str, frames: list[tuple[int, bytes]]) -> str:
-    """What a UB router's counter of refused frames should say in the end."""
+    """What a router's counter of refused frames should say in the end."""
     routers = [router for router in ROUTERS if router.program == name]
     reasons = Counter(router.hop(port, frame) for router in routers for port, frame in frames)
     return "".join(
@@ -174,6 +182,7 @@ _MADE: dict[str, tuple[str, _Frames]] = {
     **{router.program: _ub(router) for router in ROUTERS},
 }
 NAMES = frozenset(_MADE)
+_OWN = frozenset(router.program for router in ROUTERS)
 
 
 # Fewer frames at a time than BMv2's egress queues hold, 64; before a command all that is expected must come.
@@ -183,12 +192,12 @@ _REST_SETUP, _REST = "mirroring_add 99 98\n", "mirroring_get 99\n"
 
 def program(name: str) -> Path:
     """The compiled program of a golden."""
-    return (_OWN_PROGRAMS if name.startswith("ub_") else _TEST_PROGRAMS) / f"{name}.json"
+    return (_OWN_PROGRAMS if name in _OWN else _TEST_PROGRAMS) / f"{name}.json"
 
 
 def _may_overtake(name: str, before: Outputs, after: Outputs) -> bool:
-    """Would BMv2 send in another order by some port? A UB program gives each VL a priority of its own."""
-    return name.startswith("ub_") and any(
+    """Would BMv2 send in another order by some port? Our programs give each VL a priority of its own."""
+    return name in _OWN and any(
         {_vl(port, frame) for frame in before.get(port, ())} - {_vl(port, frame) for frame in frames}
         for port, frames in after.items()
     )

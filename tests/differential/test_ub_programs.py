@@ -7,14 +7,14 @@ import pytest
 
 from tests.differential.differential import Differential, Frame
 from tests.emulation.ub_frames import Srh, UbFrame, instructions
-from tests.emulation.ub_reference import CPU_PORT, ROUTERS, Router, packet_out
+from tests.emulation.ub_reference import BELOW, CPU_PORT, GPUS, ROUTERS, SPREAD, Router, packet_out
 
 pytestmark = pytest.mark.bmv2
 
 INSTR = instructions(3, 10, 5, 7, 11, 2)
 OWN_CNA = 9
 # One of every kind: a switch's many ports to below are alike.
-TURNS = (0, 1, 2, 8, 9, 16, 17, 19, 72, 128)
+TURNS = (0, 1, 2, 8, 9, 16, 17, 19, 72, 128, 255)
 
 
 @pytest.fixture(scope="module", params=ROUTERS, ids=lambda router: router.program)
@@ -110,6 +110,29 @@ def test_every_turn_on_every_vl(pair: Differential, router: Router) -> None:
 
 def test_tables_lead_to_every_rack(pair: Differential) -> None:
     frames = [(1, UbFrame(2 << 13 | rack << 6 | 0x15)) for rack in range(128)]
+    assert pair.differences(numbered(frames)) == []
+
+
+def test_every_domain_and_rank(pair: Differential, router: Router) -> None:
+    ports = {0, 1, 17, min(router.last_port, 256)} - ({0} if not router.has_host else set())
+    frames = [
+        (port, UbFrame(first | domain << 3 | rank))
+        for port in ports
+        for first in (GPUS, BELOW, BELOW | 1 << 11)
+        for domain in (*range(0, 256, 8), 4, 5, 6, 199, 201, 221, 239, 241, 250)
+        for rank in range(8)
+    ]
+    assert pair.differences(numbered(frames)) == []
+
+
+@pytest.mark.parametrize("lb_mode", [0, 1])
+def test_ways_of_a_group(pair: Differential, lb_mode: int) -> None:
+    flows = [(scna, lb) for scna in (0, 1, 0xFFFF, 0x1234) for lb in range(0, 256, 5)]
+    frames = [
+        (1, UbFrame(dcna, scna=scna, lb=lb, lb_mode=lb_mode))
+        for dcna in (SPREAD | 77, BELOW | 210 << 3 | 3, BELOW | 230 << 3 | 3)
+        for scna, lb in flows
+    ]
     assert pair.differences(numbered(frames)) == []
 
 

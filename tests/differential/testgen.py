@@ -29,7 +29,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = HERE / "testgen"
 PROGRAMS = {
-    **{name: ROOT / "p4" / f"{name}.p4" for name in ("ub_npu", "ub_lrs", "ub_hrs")},
+    **{
+        name: ROOT / "p4" / f"{name}.p4" for name in ("ub_npu", "ub_lrs", "ub_hrs", "rail_gpu", "rail_switch")
+    },
     **{
         name: ROOT / "tests" / "programs" / f"{name}.p4"
         for name in ("arithmetic", "every_match", "parsing", "wire")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The UB programs written a second time, in Python straight from the wire format, with tables made by hand.
+"""The programs written a second time, in Python straight from the wire format, with tables made by hand.
 
 A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
 to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; ports 15 and 18 are in
 no table. A switch has no own side, but vertical ports from 19 on: a frame that comes by one goes up, one that
 leaves by it goes down.
+
+Class 3 are GPUs in domains of eight: the router is rank 1 of domain 5, port 17 its NIC, and the rank names
+the neighbour. Class 4 are GPUs below a rail switch, on the rail of rank 3. Class 5 is reached by a group.
 """
 
 import random
@@ -15,17 +18,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import final
 
-from controller import Entry, Exact, Lpm
+from controller import Entry, Exact, Lpm, Ternary
 from controller.p4runtime import ProgramFiles
 from tests.emulation.ub_frames import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, Srh, UbFrame, instructions
 
-__all__ = ["CPU_PORT", "HRS", "LRS", "NPU", "ROUTERS", "Reason", "Router", "next_vl", "packet_out"]
+__all__ = [
+    "BELOW",
+    "CPU_PORT",
+    "GPU",
+    "GPUS",
+    "HRS",
+    "LRS",
+    "NPU",
+    "RAIL",
+    "ROUTERS",
+    "Reason",
+    "Router",
+    "SPREAD",
+    "next_vl",
+    "packet_out",
+]
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 CPU_PORT = 510
 OWN_X = OWN_Y = 1
 OWN_CNA = 9
 _LONGEST = 16 * 32 * 20
+# Of class 3 and 4: the first address, and where the domain is.
+GPUS, BELOW, SPREAD = 3 << 13, 4 << 13, 5 << 13
+OWN_DOMAIN, OWN_RAIL = 5, 3
+# Groups of ports: base and size of the members, the bits of the hash before theirs, the ports.
+_GROUPS = ((0, 8, 0, range(8, 15)), (8, 16, 4, range(219, 235)))
 # Group and direction, of who comes in and of who leaves.
 _Direction = tuple[int, int]
 
@@ -44,6 +67,7 @@ class Reason(IntEnum):
     ARRIVAL = 9
     LENGTH = 10
     NO_HOST = 11
+    FOREIGN_RAIL = 12
 
 
 def next_vl(arrival: tuple[int, int], departure: tuple[int, int], vl: int) -> int | None:
@@ -68,6 +92,22 @@ def _exact(**fields: int) -> tuple[tuple[str, Exact], ...]:
 def packet_out(frame: bytes, *, egress_port: int = 0, routed: int = 1) -> bytes:
     """A frame as the CPU port brings it."""
     return (egress_port << 7 | routed << 6).to_bytes(2) + frame
+
+
+def _crc32(data: bytes) -> int:
+    """CRC-32 as of Ethernet, bit by bit."""
+    value = 0xFFFFFFFF
+    for bit in (octet >> at & 1 for octet in data for at in range(8)):
+        value = value >> 1 ^ (0xEDB88320 if (value ^ bit) & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def _way(frame: UbFrame, number: int) -> int:
+    """The port of a group that a frame takes."""
+    _, size, shift, ports = _GROUPS[number]
+    flow = frame.scna.to_bytes(2) + frame.dcna.to_bytes(2) + frame.lb.to_bytes(1)
+    way = frame.lb if frame.lb_mode else _crc32(flow) & 0xFFFF
+    return ports[(way >> shift) % size % len(ports)]
 
 
 def _parsed(data: bytes) -> UbFrame | Reason:
@@ -108,6 +148,14 @@ class Router:
     last_port: int = 17
     into: int = 0
     out: int = 0
+    has_pxn: bool = False
+    has_rail: bool = False
+
+    @property
+    def reasons(self) -> frozenset[Reason]:
+        """Those for which it can drop a frame."""
+        never = {Reason.NO_HOST} if self.has_host else set[Reason]()
+        return frozenset(Reason) - never - (set() if self.has_rail else {Reason.FOREIGN_RAIL})
 
     @property
     def files(self) -> ProgramFiles:
@@ -162,12 +210,35 @@ class Router:
         if dcna >> 13 == 2:
             port = 1 + (dcna >> 6 & 127)
             return port if 19 <= port <= self.last_port else None
+        if self.has_pxn and dcna >> 13 == 3:  # rank 6 is missing
+            return None if dcna & 7 == 6 else 8 + (dcna & 7) % 7
         if dcna >> 6:
             return None
         x, y = dcna & 7, dcna >> 3
         if y == OWN_Y:
             return 0 if x == OWN_X else 1 + x - (x > OWN_X)
         return 8 + y - (y > OWN_Y)
+
+    def pxn_port(self, dcna: int) -> int | None:
+        """By the destination's rank, in another domain: the NIC, or the mesh. Rank 7 is missing."""
+        if not self.has_pxn or dcna >> 13 != 3 or dcna >> 3 & 1023 == OWN_DOMAIN or dcna & 7 == 7:
+            return None
+        rank = dcna & 7
+        return 17 if rank == OWN_X else 1 + rank - (rank > OWN_X)
+
+    def rail_port(self, frame: UbFrame) -> int | Reason | None:
+        """Of the switch's own rail, by domain: a port, a group, a group without members, nothing."""
+        dcna = frame.dcna
+        if self.has_rail and dcna >> 13 == 5:
+            return _way(frame, 0)
+        if not self.has_rail or dcna >> 11 != BELOW >> 11:
+            return self.table_port(dcna)
+        if dcna & 7 != OWN_RAIL:
+            return Reason.FOREIGN_RAIL
+        domain = dcna >> 3 & 255
+        if domain < 200:
+            return 19 + domain
+        return _way(frame, 0 if domain < 220 else 1) if domain < 240 else None
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -201,6 +272,41 @@ class Router:
             port = self.table_port(dcna)
             if port is not None:
                 yield Entry("linear", _exact(index=index), "set_port", (("port", port),))
+        if self.has_pxn:
+            yield from self._pxn_entries()
+        if self.has_rail:
+            yield from self._rail_entries()
+
+    def _pxn_entries(self) -> Iterator[Entry]:
+        classes, own = (("dcna", Lpm(GPUS, 3)),), (("dcna", Lpm(GPUS | OWN_DOMAIN << 3, 13)),)
+        yield Entry("segment", classes, "set_segment", (("base", 144), ("shift", 0), ("mask", 7)))
+        yield Entry("pxn_segment", classes, "set_ranks", (("base", 40), ("shift", 0), ("mask", 7)))
+        yield Entry("pxn_segment", own, "no_pxn")
+        for rank in range(8):
+            for table, base, action, port in (
+                ("linear", 144, "set_port", self.table_port(GPUS | rank)),
+                ("pxn", 40, "set_neighbour", self.pxn_port(GPUS | rank)),
+            ):
+                if port is not None:
+                    yield Entry(table, _exact(index=base + rank), action, (("port", port),))
+
+    def _rail_entries(self) -> Iterator[Entry]:
+        own, all_rails = Ternary(BELOW | OWN_RAIL, 0xF807), Ternary(BELOW, 0xF800)
+        params = ("base", 160), ("shift", 3), ("mask", 255)
+        yield Entry("rail", (("dcna", own),), "set_rail", params, priority=2)
+        yield Entry("rail", (("dcna", all_rails),), "foreign_rail", priority=1)
+        spread = ("base", 416), ("shift", 0), ("mask", 0)
+        yield Entry("segment", (("dcna", Lpm(SPREAD, 3)),), "set_segment", spread)
+        groups = [(("base", base), ("shift", shift), ("mask", size - 1)) for base, size, shift, _ in _GROUPS]
+        groups.append((("base", 100), ("shift", 0), ("mask", 3)))
+        for domain in range(200):
+            yield Entry("linear", _exact(index=160 + domain), "set_port", (("port", 19 + domain),))
+        for index, group in [(416, 0), *((160 + domain, (domain - 200) // 20) for domain in range(200, 250))]:
+            yield Entry("linear", _exact(index=index), "set_group", groups[group])
+        for base, size, _, ports in _GROUPS:
+            for number in range(size):
+                port = ports[number % len(ports)]
+                yield Entry("multipath", _exact(index=base + number), "set_way", (("port", port),))
 
     def hop(self, port: int, data: bytes) -> tuple[int, bytes] | Reason:
         """What it makes of a frame: where that leaves and how, or why it does not."""
@@ -243,7 +349,9 @@ class Router:
             if longer is None:
                 return Reason.LENGTH
             frame = frame.but(srh=Srh(0, *route), length=longer)
-        chosen = self.table_port(frame.dcna)
+        chosen = self.pxn_port(frame.dcna) or self.rail_port(frame)
+        if isinstance(chosen, Reason):
+            return chosen
         if frame.srh is not None:
             if frame.srh.ptr >= 12:
                 return Reason.HOPS
@@ -278,8 +386,12 @@ class Router:
         """
         rng = random.Random(seed)
         # Vertical ports are many, so that the others come and go less often than they should.
-        often = (0, 0) if self.has_host else 2 * tuple(range(18))
-        ranks = range(self.last_port)
+        often = (0, 0) if self.has_host else (6 if self.has_rail else 2) * tuple(range(18))
+        ranks = range(min(self.last_port, 128))
+        others = [
+            *(4 * [GPUS] if self.has_pxn else []),
+            *(4 * [BELOW, BELOW | 3, SPREAD] if self.has_rail else []),
+        ]
         made = []
         for number in range(count):
             srh = None
@@ -288,11 +400,19 @@ class Router:
                     [0, rng.getrandbits(12), rng.getrandbits(12) & rng.getrandbits(12), 0xD00, 0xFFF]
                 )
                 ptr = rng.choice([0, 0, 1, rng.randrange(12), rng.randrange(16)])
-                steps = (rng.choice([0, rng.choice(self.ports), rng.getrandbits(8)]) for _ in range(6))
+                steps = (rng.choice([0, rng.choice(self.ports) & 255, rng.getrandbits(8)]) for _ in range(6))
                 srh = Srh(ptr, bitmap, instructions(*steps))
             in_mesh = rng.randrange(64), rng.randrange(64)
             frame = UbFrame(
-                dcna=rng.choice([OWN_CNA, *in_mesh, 2 << 13 | rng.choice(ranks) << 6, rng.getrandbits(16)]),
+                dcna=rng.choice(
+                    [
+                        OWN_CNA,
+                        *in_mesh,
+                        2 << 13 | rng.choice(ranks) << 6,
+                        rng.getrandbits(16),
+                        *(first | rng.getrandbits(8) << 3 | rng.getrandbits(3) % 5 for first in others),
+                    ]
+                ),
                 vl=rng.choice([0, 1, 2, 3, rng.getrandbits(4)]),
                 cfg=None if rng.random() < 0.97 else rng.getrandbits(4),
                 srh=srh,
@@ -328,4 +448,7 @@ NPU = Router("ub_npu", has_host=True)
 LRS = Router("ub_lrs", has_host=False, last_port=72, into=2, out=7)
 # Racks below: up and down are one group.
 HRS = Router("ub_hrs", has_host=False, last_port=128, into=5, out=5)
-ROUTERS = (NPU, LRS, HRS)
+GPU = Router("rail_gpu", has_host=True, has_pxn=True)
+# As many ports as the largest switch has: GPUs below, ways up among the others.
+RAIL = Router("rail_switch", has_host=False, last_port=256, into=2, out=7, has_rail=True)
+ROUTERS = (NPU, LRS, HRS, GPU, RAIL)

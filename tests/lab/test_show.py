@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from lab.rack import rack_svg, too_large
-from topologies import Fabric, full_mesh, ub_pod, ub_rack_1dfm_a, ub_rack_clos, ub_rack_lrs, ub_superpod
+from topologies import (
+    Fabric,
+    any_to_any,
+    full_mesh,
+    rail_only,
+    rail_optimised,
+    ub_pod,
+    ub_rack_1dfm_a,
+    ub_rack_clos,
+    ub_rack_lrs,
+    ub_superpod,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -49,6 +60,10 @@ def test_show_draws_what_is_small_enough(railyard, tmp_path: Path) -> None:
         ub_rack_1dfm_a(),
         ub_rack_clos(dims=(2, 2), lrs=20),
         ub_superpod(dims=(2, 2, 2, 2, 2), planes=1, uplink_lanes=4),
+        rail_only(8, 4, radix=4),
+        rail_optimised(4, 8, radix=8, inside="switch"),
+        rail_optimised(32, 8, radix=16),
+        any_to_any(8, 2, radix=4, inside="switch"),
     ],
     ids=lambda fabric: fabric.name,
 )
@@ -69,3 +84,44 @@ def test_what_is_too_large_says_so_in_place_of_a_picture(fabric: Fabric) -> None
     words = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
     assert fabric.name in words
     assert "too many to draw: 6000 links at most" in words
+
+
+def test_show_takes_parameters(railyard) -> None:
+    wide = "domains=64", "hb_size=2", "radix=8", "inside=switch"
+    given = [part for text in wide for part in ("--param", text)]
+    code, out, _ = railyard("show", "rail-only", *given)
+    assert code == 0
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert "nodes 128 gpu, 64 hbs, 32 rail, 32 spine, 16 core" in lines
+    assert "rail, tier 2 32: 8 neighbours each, 8 of 8 lanes on links" in lines
+    assert "address bits class 3 | pad 6 | domain 6 | rank 1" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("radix", "'radix' is not like radix=64"),
+        ("radix=many", "'radix=many' is not like radix=64"),
+        ("colour=red", "no parameter named 'colour'"),
+    ],
+)
+def test_a_parameter_that_is_none_is_refused(railyard, text: str, message: str) -> None:
+    code, _, err = railyard("show", "rail-only", "--param", text)
+    assert code != 0
+    assert message in " ".join(err.split())
+
+
+def test_a_parameter_may_be_a_list(railyard) -> None:
+    assert railyard("show", "full-mesh", "--param", "dims=2x3")[0] == 0
+    assert "is not like dims=4x4" in railyard("show", "full-mesh", "--param", "dims=2y3")[2]
+
+
+def test_leaves_stand_above_their_rails() -> None:
+    root = ET.fromstring(rack_svg(rail_only(4, 8)))
+    at = {
+        circle[0].text: (circle.get("cx"), float(circle.get("cy") or 0))
+        for circle in root.iter(f"{SVG}circle")
+    }
+    for rank in range(8):
+        assert at[f"rail{rank}"][0] == at[f"gpu{rank}"][0] == at[f"gpu{24 + rank}"][0]
+        assert at[f"rail{rank}"][1] < at[f"gpu{rank}"][1] < at[f"gpu{24 + rank}"][1]

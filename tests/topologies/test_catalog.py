@@ -10,7 +10,10 @@ from topologies.catalog import build, describe, names
 
 def test_names_build_what_they_say() -> None:
     assert names() == (
+        "any-to-any",
         "full-mesh",
+        "rail-only",
+        "rail-optimised",
         "ub-pod",
         "ub-pod-clos",
         "ub-rack",
@@ -40,9 +43,10 @@ def test_descriptions_match_the_generators(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("ub-rak", {}, "no topology named 'ub-rak'; there are full-mesh, ub-pod"),
+        ("ub-rak", {}, "no topology named 'ub-rak'; there are any-to-any, full-mesh"),
         ("ub-rack", {"dims": [8, 8]}, "no parameter named 'dims'; parameters of ub-rack: lane_rate_bps"),
         ("full-mesh", {}, "parameter dims is missing"),
+        ("rail-only", {"inside": 1}, "parameter inside is 1; its kind is text"),
         ("full-mesh", {"dims": "88"}, "parameter dims is '88'; its kind is list of integers"),
         ("full-mesh", {"dims": [8, True]}, "its kind is list of integers"),
         ("ub-rack", {"lanes": 4.0}, "parameter lanes is 4.0; its kind is integer"),

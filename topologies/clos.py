@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folded Clos networks as numbers: the fewest tiers, and in these the fewest switches, without contention.
+
+Half of a switch's ports lead down and half up, and all lead down in the highest tier. A leaf has as many
+cables up as it has below. What is above the leaves takes them alike: every leaf leads to every spine of its
+pod by as many cables, and every spine to every core of its own by as many. Cables between the same two
+switches are a trunk.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import final
+
+from topologies.errors import TopologyError
+
+__all__ = ["MAX_TIERS", "Clos", "clos", "clos_of"]
+
+# A fourth tier is not built: three of radix 64 hold 65,536 endpoints.
+MAX_TIERS = 3
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clos:
+    """`leaves` in pods of `pod` leaves; each pod has `spines`, and the spines of one number share `cores`.
+
+    `below` and `uplinks` are the cables of a leaf, `trunk` those from a leaf to each spine of its pod, and
+    `core_trunk` those from a spine to each of its cores. With one tier there are leaves only, with two there
+    is one pod.
+    """
+
+    radix: int
+    leaves: int
+    below: int
+    uplinks: int = 0
+    pod: int = 1
+    spines: int = 0
+    trunk: int = 0
+    cores: int = 0
+    core_trunk: int = 0
+
+    @property
+    def tiers(self) -> int:
+        return 1 + bool(self.spines) + bool(self.cores)
+
+    @property
+    def pods(self) -> int:
+        return ceil(self.leaves / self.pod)
+
+    @property
+    def all_spines(self) -> int:
+        return self.pods * self.spines
+
+    @property
+    def all_cores(self) -> int:
+        return self.spines * self.cores
+
+    @property
+    def switches(self) -> int:
+        return self.leaves + self.all_spines + self.all_cores
+
+    @property
+    def trunk_cables(self) -> int:
+        """Cables between switches."""
+        up = self.leaves * self.spines * self.trunk
+        return up + self.all_spines * self.cores * self.core_trunk
+
+
+def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
+    """The network of the fewest tiers that joins so many endpoints; see `clos`."""
+    if endpoints < 1:
+        raise TopologyError(f"{endpoints} endpoints", remedy="give at least one")
+    _check_radix(radix)
+    if endpoints <= radix:
+        return Clos(radix, 1, endpoints)
+    leaves = ceil(endpoints / (radix // 2))
+    return clos(leaves, ceil(endpoints / leaves), radix, uplinks=uplinks, spines=spines)
+
+
+def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
+    """What joins leaves that have `below` endpoints each; TopologyError when three tiers of `radix` do not.
+
+    `uplinks` of a leaf, as many as it has below when 0; fewer are an oversubscription. `spines` of a pod, as
+    few as carry it when 0.
+    """
+    _check_radix(radix)
+    if leaves == 1:
+        if below > radix:
+            raise TopologyError(f"a switch of radix {radix} for {below}", remedy=f"use radix {below} or more")
+        return Clos(radix, 1, below)
+    ups = uplinks or below
+    if below + ups > radix:
+        raise TopologyError(
+            f"a leaf of {below} down and {ups} up has more than its {radix} ports",
+            remedy=f"use radix {below + ups} or more, or fewer uplinks",
+        )
+    if (flat := _fewest(leaves, ups, radix, spines)) is not None:
+        return Clos(radix, leaves, below, ups, leaves, flat, ups // flat)
+    # Pods as full as they get, then all alike.
+    pods = ceil(leaves / (radix // 2))
+    pod = ceil(leaves / pods)
+    inner = _fewest(pod, ups, radix // 2, spines)
+    if inner is None:
+        raise TopologyError(
+            f"{spines} spines of radix {radix} do not carry {pod} leaves of {ups} uplinks",
+            remedy="give spines 0 for as few as do, or a divisor of the uplinks",
+        )
+    climbing = pod * ups // inner
+    cores = _fewest(pods, climbing, radix, 0)
+    if cores is None:
+        raise TopologyError(
+            f"{leaves} leaves of radix {radix} are more than {MAX_TIERS} tiers join",
+            remedy="use a larger radix or fewer endpoints",
+        )
+    return Clos(radix, leaves, below, ups, pod, inner, ups // inner, cores, climbing // cores)
+
+
+def _fewest(lower: int, uplinks: int, ports: int, wanted: int) -> int | None:
+    """How many switches of so many ports take the uplinks of `lower`, each as many from each of them."""
+    fitting = (
+        count
+        for count in ([wanted] if wanted else range(1, uplinks + 1))
+        if uplinks % count == 0 and lower * (uplinks // count) <= ports
+    )
+    return next(fitting, None)
+
+
+def _check_radix(radix: int) -> None:
+    if radix < 2:
+        raise TopologyError(f"radix is {radix}", remedy="give at least 2 ports")
