@@ -15,7 +15,7 @@
 # claims/ models/ what papers say, beside what comes out here; formulas and iteration times
 # saturation.py cycle.py header_vectors.py    a fabric filled up, a deadlock drawn, every source route
 # job.py          a collective on a running testbed, started anew when a spare takes over
-# sweep.py failures.py    one scenario, every link cut in turn, or every NPU or switch failed
+# many.py sweep.py failures.py    one scenario, every link cut in turn, or every NPU or switch failed
 # notification.py who hears of a failed link, and when, without a data plane
 # cli/            one file a verb
 """

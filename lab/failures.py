@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import signal
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
-from emulation.errors import EmulationError
 from lab.errors import ScenarioError
 from lab.loader import load
+from lab.many import in_processes, only, prepared_from, with_faults
 from lab.prepare import Prepared, prepare
 from lab.scenario import Fault, Scenario
 from topologies import RailyardError
@@ -70,33 +66,19 @@ def plan_failures(
     happens. ScenarioError when there is no such fault, or nothing of that kind.
     """
     scenario, document = load(path)
-    with_fault = {one.name: one for one in scenario.variants if one.faults}
-    name = variant or next(iter(with_fault), "")
-    if name not in with_fault:
-        wanted = f"no variant {name!r} with a fault" if name else "no variant with a fault"
-        remedy = f"variants with a fault: {', '.join(with_fault) or 'none'}"
-        raise ScenarioError(document.at((), wanted), remedy=remedy)
-    (ready,) = prepare(_only(scenario, name), document)
+    chosen = with_faults(scenario, document, [variant] if variant else [])[:1]
+    (ready,) = prepare(only(scenario, chosen), document)
     switches = tuple(node.name for node in ready.fabric.nodes if node.tier)
     targets = ready.members if kind == "npu" else switches
     if not targets:
         where = document.at(("topology",), f"fabric {ready.fabric.name} has no {kind} that could fail")
         raise ScenarioError(where, remedy="take a fabric with switches, such as ub-rack-lrs")
-    return scenario, Failures(path, name, scenario.seed if seed is None else seed, kind, targets)
+    return scenario, Failures(path, chosen[0].name, scenario.seed if seed is None else seed, kind, targets)
 
 
 def failures(planned: Failures, jobs: int) -> Generator[Failure, None, None]:
     """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(planned.targets)), context, _enter, (planned,))
-    try:
-        yield from pool.map(_fail, planned.targets)
-    except BrokenProcessPool:
-        raise EmulationError(
-            "a process of the sweep ended", remedy="use fewer --jobs if memory ran out"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return in_processes(_fail, planned.targets, jobs, _enter, planned)
 
 
 def passed(planned: Failures, results: Sequence[Failure]) -> bool:
@@ -123,20 +105,13 @@ def to_json(scenario: Scenario, planned: Failures, testbed: str, results: Sequen
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _only(scenario: Scenario, variant: str) -> Scenario:
-    return scenario.model_copy(update={"variants": (scenario.variant(variant),), "assertions": ()})
-
-
 # Of a worker process: made once, used for every run.
 _work: tuple[Prepared, Failures] | None = None
 
 
 def _enter(planned: Failures) -> None:
     global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
-    scenario, document = load(planned.path)
-    (ready,) = prepare(_only(scenario, planned.variant), document)
-    _work = ready, planned
+    _work = prepared_from(planned.path, [planned.variant])[planned.variant], planned
 
 
 def _fail(target: str) -> Failure:

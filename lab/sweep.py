@@ -4,23 +4,17 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
-import signal
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import final
 
-from emulation.errors import EmulationError
-from lab.document import Document
-from lab.errors import ScenarioError
 from lab.loader import load
+from lab.many import in_processes, only, prepared_from, with_faults
 from lab.prepare import Prepared, prepare
-from lab.scenario import Fault, Scenario, Variant
+from lab.scenario import Fault, Scenario
 from topologies import RailyardError
 
 __all__ = ["Case", "Cut", "Sweep", "cuts", "plan_sweep", "sample_pairs", "to_json"]
@@ -80,8 +74,8 @@ def plan_sweep(
     pairs of links, drawn by the seed.
     """
     scenario, document = load(path)
-    chosen = _chosen(scenario, document, variants)
-    ready = prepare(_only(scenario, chosen), document)
+    chosen = with_faults(scenario, document, variants)
+    ready = prepare(only(scenario, chosen), document)
     links = [link.name for link in ready[0].fabric.links]
     seed = scenario.seed if seed is None else seed
     cases: list[Case] = [(link,) for link in links] if each_link else []
@@ -104,16 +98,7 @@ def sample_pairs(links: Sequence[str], count: int, seed: int) -> list[Case]:
 
 def cuts(sweep: Sweep, jobs: int) -> Generator[Cut, None, None]:
     """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(sweep.runs)), context, _enter, (sweep,))
-    try:
-        yield from pool.map(_cut, sweep.runs)
-    except BrokenProcessPool:
-        raise EmulationError(
-            "a process of the sweep ended", remedy="use fewer --jobs if memory ran out"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    return in_processes(_cut, sweep.runs, jobs, _enter, sweep)
 
 
 def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: Sequence[Cut]) -> str:
@@ -131,20 +116,6 @@ def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: Sequence[Cu
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _chosen(scenario: Scenario, document: Document, names: Sequence[str]) -> tuple[Variant, ...]:
-    with_fault = {variant.name: variant for variant in scenario.variants if variant.faults}
-    unknown = [name for name in names if name not in with_fault]
-    if unknown or not with_fault:
-        wanted = f"no variant {unknown[0]!r} with a fault" if unknown else "no variant with a fault"
-        remedy = f"variants with a fault: {', '.join(with_fault) or 'none'}"
-        raise ScenarioError(document.at((), wanted), remedy=remedy)
-    return tuple(with_fault[name] for name in dict.fromkeys(names) or with_fault)
-
-
-def _only(scenario: Scenario, variants: Sequence[Variant]) -> Scenario:
-    return scenario.model_copy(update={"variants": tuple(variants), "assertions": ()})
-
-
 # Of a worker process: made once, used for every run.
 _ready: dict[str, Prepared] = {}
 _seed = 0
@@ -152,10 +123,7 @@ _seed = 0
 
 def _enter(sweep: Sweep) -> None:
     global _seed
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
-    scenario, document = load(sweep.path)
-    chosen = [scenario.variant(name) for name in sweep.variants]
-    _ready.update((one.variant.name, one) for one in prepare(_only(scenario, chosen), document))
+    _ready.update(prepared_from(sweep.path, sweep.variants))
     _seed = sweep.seed
 
 
