@@ -5,103 +5,29 @@ The vectors have explicit outputs, the random frames are compared with a second 
 `tests/differential` runs the same on BMv2.
 """
 
-import threading
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
-from controller.p4runtime import P4RuntimeClient
-from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from tests.emulation.standing import Standing, installed, only, router
 from tests.emulation.ub_frames import Srh, UbFrame, coded_length, instructions
 from tests.emulation.ub_reference import (
-    BELOW,
     CPU_PORT,
-    GPU,
-    GPUS,
     HRS,
     LRS,
     NPU,
     RAIL,
-    ROUTERS,
-    SPREAD,
     Reason,
     Router,
     next_vl,
     packet_out,
 )
 
+__all__ = ["installed", "router"]  # fixtures
+
 OWN_CNA = 9
 # Instructions of the vectors: port 3 for the first, 10 the second, 5 the third; 7, 11 and 2 must not be used.
 INSTR = instructions(3, 10, 5, 7, 11, 2)
-NODE = "router"
-
-
-class Standing:
-    """A program with the tables of ub_reference, and what it has dropped since the last look."""
-
-    def __init__(self, router: Router) -> None:
-        self.tables = router
-        self._network = Network()
-        self._network.add_switch(NODE)
-        self._server = P4RuntimeServer(self._network, {10: 0}, lock=threading.RLock())
-        self._client = P4RuntimeClient(self._server.start())
-        self._client.connect({NODE: 10})
-        self._client.push_pipeline({NODE: router.files})
-        self._client.install({NODE: router.entries})
-        self._drops = Counter[int]()
-
-    def close(self) -> None:
-        self._client.close()
-        self._server.stop()
-
-    def __call__(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        return self._network.process(0, port, frame)
-
-    def from_own_side(self, frame: UbFrame) -> list[tuple[int, bytes]]:
-        """From the host; a switch, which has none, gets it from the controller."""
-        if self.tables.has_host:
-            return self(0, frame.packed())
-        return self(CPU_PORT, packet_out(frame.packed()))
-
-    def keeps(self, port: int, came: UbFrame, kept: UbFrame) -> bool:
-        """Is what came for the router itself delivered so? A switch has nobody to deliver to."""
-        out = self(port, came.packed())
-        if self.tables.has_host:
-            return out == [(0, kept.packed())]
-        return out == [] and self.dropped() == {Reason.NO_HOST: 1}
-
-    def dropped(self) -> dict[Reason, int]:
-        counts = self._client.read_counter(NODE, "drops").items()
-        now = Counter({index: packets for index, (packets, _) in counts})
-        new, self._drops = now - self._drops, now
-        return {Reason(index): count for index, count in new.items()}
-
-    def sent(self, port: int, vl: int) -> tuple[int, int]:
-        return self._client.read_counter(NODE, "tx_by_port_vl")[port * 4 + vl]
-
-
-@pytest.fixture(scope="module")
-def installed() -> Iterator[dict[Router, Standing]]:
-    standing = {router: Standing(router) for router in ROUTERS}
-    yield standing
-    for one in standing.values():
-        one.close()
-
-
-@pytest.fixture(params=ROUTERS, ids=lambda router: router.program)
-def router(installed: dict[Router, Standing], request: pytest.FixtureRequest) -> Standing:
-    """Each program in turn, or those that a test names."""
-    standing = installed[request.param]
-    standing.dropped()
-    return standing
-
-
-only = {
-    router: pytest.mark.parametrize("router", [router], indirect=True, ids=[router.program])
-    for router in ROUTERS
-}
 
 
 class TestSourceRoute:
@@ -394,82 +320,6 @@ class TestSwitch:
         for port in range(19, 129):
             came = UbFrame(2 << 13 | port - 1 << 6 | 0x2A, vl=2)
             assert router(1, came.packed()) == [(port, came.packed())]
-
-
-@only[GPU]
-class TestPxn:
-    """GPU of rank 1 in domain 5; ranks 0 and 2 to 6 are behind ports of the mesh, and its NIC is port 17."""
-
-    @pytest.mark.parametrize(
-        ("rank", "port"), [(0, 1), (1, 17), (2, 2), (3, 3), (6, 6)], ids=lambda value: str(value)
-    )
-    @pytest.mark.parametrize("domain", [0, 4, 6, 255])
-    def test_the_rank_names_the_neighbour(self, router: Standing, domain: int, rank: int, port: int) -> None:
-        came = UbFrame(GPUS | domain << 3 | rank)
-        assert router(0, came.packed()) == [(port, came.packed())]
-
-    def test_in_transit_the_same(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 9 << 3 | 1)
-        assert router(3, came.packed()) == [(17, came.packed())]
-
-    def test_the_own_domain_is_left_to_the_other_tables(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 5 << 3)
-        assert router(0, came.packed()) == [(router.tables.table_port(came.dcna), came.packed())]
-
-    def test_a_rank_that_is_missing_too(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 9 << 3 | 7)
-        assert router(0, came.packed()) == [(router.tables.table_port(came.dcna), came.packed())]
-
-    def test_an_instruction_comes_first(self, router: Standing) -> None:
-        came = UbFrame(GPUS, srh=Srh(0, 0x800, instructions(9)))
-        assert router(0, came.packed()) == [(9, came.but(srh=Srh(1, 0x800, instructions(9))).packed())]
-        came = UbFrame(GPUS, srh=Srh(1, 0x800, instructions(9)))
-        assert router(0, came.packed()) == [(1, came.but(srh=Srh(2, 0x800, instructions(9))).packed())]
-
-
-@only[RAIL]
-class TestRail:
-    """A switch on the rail of rank 3, with a port a domain up to 200 and groups of ports for those after."""
-
-    @pytest.mark.parametrize(("domain", "port"), [(0, 19), (7, 26), (199, 218)])
-    def test_a_port_a_domain(self, router: Standing, domain: int, port: int) -> None:
-        came = UbFrame(BELOW | domain << 3 | 3)
-        assert router(1, came.packed()) == [(port, came.packed())]
-
-    @pytest.mark.parametrize("rank", [0, 1, 2, 4, 5, 6, 7])
-    @pytest.mark.parametrize("srh", [None, Srh(0, 0x800, instructions(2)), Srh(12, 0, 0)])
-    def test_a_foreign_rail_is_refused_whatever_steers(
-        self, router: Standing, rank: int, srh: Srh | None
-    ) -> None:
-        assert router(1, UbFrame(BELOW | 9 << 3 | rank, srh=srh).packed()) == []
-        assert router.dropped() == {Reason.FOREIGN_RAIL: 1}
-
-    def test_an_address_of_no_place_is_not_of_the_rail(self, router: Standing) -> None:
-        assert router(1, UbFrame(BELOW | 1 << 11 | 3).packed()) == []
-        assert router.dropped() == {Reason.NO_ROUTE: 1}
-
-    @pytest.mark.parametrize("domain", [240, 249, 250])
-    def test_a_group_without_members_and_a_domain_without_entry(self, router: Standing, domain: int) -> None:
-        assert router(1, UbFrame(BELOW | domain << 3 | 3).packed()) == []
-        assert router.dropped() == {Reason.NO_ROUTE: 1}
-
-    def test_lb_counts_the_ways(self, router: Standing) -> None:
-        def ways(dcna: int) -> list[int]:
-            frames = (UbFrame(dcna, lb=lb, lb_mode=1) for lb in range(256))
-            return [out for frame in frames for out, _ in router(1, frame.packed())]
-
-        assert ways(SPREAD)[:9] == [8, 9, 10, 11, 12, 13, 14, 8, 8]
-        assert ways(BELOW | 220 << 3 | 3) == [219 + (lb >> 4) for lb in range(256)]
-
-    def test_a_flow_keeps_its_way_and_flows_spread(self, router: Standing) -> None:
-        def way(scna: int, lb: int) -> int:
-            frame = UbFrame(BELOW | 220 << 3 | 3, scna=scna, lb=lb)
-            return router(1, frame.packed())[0][0]
-
-        ways = Counter(way(scna, lb) for scna in range(64) for lb in range(16))
-        assert set(ways) == set(range(219, 235))
-        assert max(ways.values()) < 2 * min(ways.values())
-        assert {way(5, 3) for _ in range(4)} == {way(5, 3)}
 
 
 def test_transmitted_frames_are_counted_by_port_and_vl(router: Standing) -> None:
