@@ -286,7 +286,7 @@ class NodeController:
             for segment in finder.tables(self.node, segments):
                 if (segment.shift, segment.mask) == place:
                     middle = segment.members[fabric.node(far).coordinates[link.dimension]]
-                    if middle is not None and finder.joined(middle, far):
+                    if isinstance(middle, str) and finder.joined(middle, far):
                         yield (self.node, middle, far)
 
     def _along(self, message: Notice | Watch, path: Path) -> Outgoing:
