@@ -21,7 +21,7 @@ __all__ = ["model"]
 def model(
     file: Annotated[Path, typer.Argument(help="study file")],
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for result.json and plot.svg [results/NAME]")
+        Path | None, typer.Option("--out", help="folder for result.json and plot.svg; else results/NAME")
     ] = None,
     layouts: Annotated[
         str | None, typer.Option(help="also show the best layouts found for this variant")

@@ -26,11 +26,13 @@ def run(
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet [bmv2 where it is installed]")
+        Switch | None, typer.Option(help="what carries frames on mininet; else bmv2 where it is installed")
     ] = None,
     dilation: Annotated[
         int | None,
-        typer.Option(min=1, help="real seconds for one of the scenario on mininet [what the machine can do]"),
+        typer.Option(
+            min=1, help="real seconds for one of the scenario on mininet; else what the machine can do"
+        ),
     ] = None,
     dims: Annotated[
         str, typer.Option(help="a full mesh of that shape, as 2x4, in place of topology and assertions")
@@ -40,7 +42,7 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for the results [results/NAME]")
+        Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
     ] = None,
 ) -> None:
     """Run a scenario; write result.json, report.html, picture.svg and timing.json."""

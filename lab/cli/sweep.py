@@ -37,12 +37,12 @@ def sweep(
         bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, instead of links")
     ] = False,
     variant: Annotated[
-        list[str] | None, typer.Option(help="may be repeated [all variants with a fault]")
+        list[str] | None, typer.Option(help="may be repeated; else all variants with a fault")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="processes")] = os.cpu_count() or 1,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for the results [results/NAME-sweep]")
+        Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,
 ) -> None:
     """Run variants healthy and once for every cut, in parallel processes; write sweep.json and sweep.svg."""
