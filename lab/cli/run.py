@@ -26,12 +26,12 @@ def run(
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet; else bmv2 where it is installed")
+        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 where it is installed")
     ] = None,
     dilation: Annotated[
         int | None,
         typer.Option(
-            min=1, help="real seconds for one of the scenario on mininet; else what the machine can do"
+            min=1, help="real seconds for one of the scenario on mininet; unless given, what fits"
         ),
     ] = None,
     dims: Annotated[

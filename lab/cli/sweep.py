@@ -37,7 +37,7 @@ def sweep(
         bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, instead of links")
     ] = False,
     variant: Annotated[
-        list[str] | None, typer.Option(help="may be repeated; else all variants with a fault")
+        list[str] | None, typer.Option(help="may be repeated; unless given, all with a fault")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="processes")] = os.cpu_count() or 1,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
