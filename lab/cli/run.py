@@ -26,13 +26,11 @@ def run(
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 where it is installed")
+        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 if installed")
     ] = None,
     dilation: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="real seconds for one of the scenario on mininet; unless given, what fits"
-        ),
+        typer.Option(min=1, help="real seconds for one of the scenario on mininet; unless given, what fits"),
     ] = None,
     dims: Annotated[
         str, typer.Option(help="a full mesh of that shape, as 2x4, in place of topology and assertions")

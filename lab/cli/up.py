@@ -27,7 +27,7 @@ def up(
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 where it is installed")
+        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 if installed")
     ] = None,
     grpc: Annotated[
         str, typer.Option(help="HOST:PORT of the P4Runtime server on embedded; unless given, 127.0.0.1:9559")
