@@ -18,6 +18,7 @@ from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences
 from tests.differential.stf.verdict import Outputs
+from tests.emulation.ub_random import random_frames
 from tests.emulation.ub_reference import CPU_PORT, ROUTERS, Reason, Router
 
 __all__ = ["FOLDER", "NAMES", "golden", "program"]
@@ -171,7 +172,7 @@ def _drops(name: str, frames: list[tuple[int, bytes]]) -> str:
 
 
 def _ub(router: Router) -> tuple[str, _Frames]:
-    return _standing(router), lambda chance: router.random_frames(300, chance.randrange(1000), longest=30)
+    return _standing(router), lambda chance: random_frames(router, 300, chance.randrange(1000), longest=30)
 
 
 _MADE: dict[str, tuple[str, _Frames]] = {

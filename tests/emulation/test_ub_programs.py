@@ -11,6 +11,7 @@ import pytest
 
 from tests.emulation.standing import Standing, installed, only, router
 from tests.emulation.ub_frames import Srh, UbFrame, coded_length, instructions
+from tests.emulation.ub_random import random_frames
 from tests.emulation.ub_reference import (
     CPU_PORT,
     HRS,
@@ -340,7 +341,7 @@ def test_transmitted_frames_are_counted_by_port_and_vl(router: Standing) -> None
 def test_random_frames_against_the_second_implementation(router: Standing, seed: int) -> None:
     expected_drops = Counter[Reason]()
     count = 5000 if router.tables.has_rail else 2000  # of many ports and addresses each comes seldom
-    for port, frame in router.tables.random_frames(count, seed):
+    for port, frame in random_frames(router.tables, count, seed):
         expected = router.tables.hop(port, frame)
         if isinstance(expected, Reason):
             expected_drops[expected] += 1

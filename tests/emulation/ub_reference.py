@@ -10,7 +10,6 @@ Class 3 are GPUs in domains of eight: the router is rank 1 of domain 5, port 17 
 the neighbour. Class 4 are GPUs below a rail switch, on the rail of rank 3. Class 5 is reached by a group.
 """
 
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -28,13 +27,16 @@ __all__ = [
     "GPU",
     "GPUS",
     "HRS",
+    "LONGEST",
     "LRS",
     "NPU",
+    "OWN_CNA",
     "RAIL",
     "ROUTERS",
     "Reason",
     "Router",
     "SPREAD",
+    "coded",
     "next_vl",
     "packet_out",
 ]
@@ -43,7 +45,7 @@ BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 CPU_PORT = 510
 OWN_X = OWN_Y = 1
 OWN_CNA = 9
-_LONGEST = 16 * 32 * 20
+LONGEST = 16 * 32 * 20
 # Of class 3 and 4: the first address, and where the domain is.
 GPUS, BELOW, SPREAD = 3 << 13, 4 << 13, 5 << 13
 OWN_DOMAIN, OWN_RAIL = 5, 3
@@ -130,7 +132,7 @@ def _bytes_coded(length: int) -> int:
     return ((length >> 10) * 32 + (length >> 5 & 31)) * 20 + (length & 31)
 
 
-def _coded(number: int) -> int | None:
+def coded(number: int) -> int | None:
     blocks, rest = divmod(number, 640)
     return blocks << 10 | rest // 20 << 5 | rest % 20 if number >= 0 and blocks < 16 else None
 
@@ -345,7 +347,7 @@ class Router:
         """The port that a route or the tables choose, and the frame one hop on."""
         route = self.routes.get((frame.dcna, frame.lb & 15))
         if from_host and frame.srh is None and route is not None:
-            longer = _coded(_bytes_coded(frame.length or 0) + 8)
+            longer = coded(_bytes_coded(frame.length or 0) + 8)
             if longer is None:
                 return Reason.LENGTH
             frame = frame.but(srh=Srh(0, *route), length=longer)
@@ -371,76 +373,13 @@ class Router:
         if not self.has_host and not frame.mgmt:
             return Reason.NO_HOST
         if frame.srh is not None:
-            shorter = _coded(_bytes_coded(frame.length or 0) - 8)
+            shorter = coded(_bytes_coded(frame.length or 0) - 8)
             if shorter is None:
                 return Reason.LENGTH
             frame = frame.but(srh=None, length=shorter)
         if frame.mgmt:
             return CPU_PORT, (port << 7).to_bytes(2) + frame.packed()
         return egress, frame.packed()
-
-    def random_frames(self, count: int, seed: int, longest: int = 1500) -> list[tuple[int, bytes]]:
-        """(port, frame): every part usually right, sometimes not. A number ends each whole frame.
-
-        `longest` is of the payload in front of the number, in bytes.
-        """
-        rng = random.Random(seed)
-        # Vertical ports are many, so that the others come and go less often than they should.
-        often = (0, 0) if self.has_host else (6 if self.has_rail else 2) * tuple(range(18))
-        ranks = range(min(self.last_port, 128))
-        others = [
-            *(4 * [GPUS] if self.has_pxn else []),
-            *(4 * [BELOW, BELOW | 3, SPREAD] if self.has_rail else []),
-        ]
-        made = []
-        for number in range(count):
-            srh = None
-            if rng.random() < 0.6:
-                bitmap = rng.choice(
-                    [0, rng.getrandbits(12), rng.getrandbits(12) & rng.getrandbits(12), 0xD00, 0xFFF]
-                )
-                ptr = rng.choice([0, 0, 1, rng.randrange(12), rng.randrange(16)])
-                steps = (rng.choice([0, rng.choice(self.ports) & 255, rng.getrandbits(8)]) for _ in range(6))
-                srh = Srh(ptr, bitmap, instructions(*steps))
-            in_mesh = rng.randrange(64), rng.randrange(64)
-            frame = UbFrame(
-                dcna=rng.choice(
-                    [
-                        OWN_CNA,
-                        *in_mesh,
-                        2 << 13 | rng.choice(ranks) << 6,
-                        rng.getrandbits(16),
-                        *(first | rng.getrandbits(8) << 3 | rng.getrandbits(3) % 5 for first in others),
-                    ]
-                ),
-                vl=rng.choice([0, 1, 2, 3, rng.getrandbits(4)]),
-                cfg=None if rng.random() < 0.97 else rng.getrandbits(4),
-                srh=srh,
-                scna=rng.getrandbits(16),
-                lb=rng.getrandbits(8),
-                sl=rng.choice([0, 0, 1, rng.getrandbits(4)]),
-                mgmt=int(rng.random() < 0.2),
-                # A tail of 20 or more codes no length; what comes of one is between the sender and itself.
-                length=None
-                if rng.random() < 0.5
-                else _coded(rng.choice([rng.randrange(12), rng.randrange(_LONGEST), -1]) % _LONGEST),
-                lb_mode=rng.getrandbits(1),
-                other_lph=rng.getrandbits(8),
-                payload=rng.randbytes(
-                    rng.choice([0, rng.randrange(min(200, longest)), rng.randrange(longest)])
-                )
-                + number.to_bytes(4),
-                ethertype=ETHERTYPE if rng.random() < 0.98 else 0x86DD,
-                addresses=rng.randbytes(12),
-            ).packed()
-            if rng.random() < 0.03:
-                frame = frame[: rng.randrange(40)]
-            port = rng.choice([*self.ports, *often, CPU_PORT])
-            if port == CPU_PORT:
-                egress = rng.choice([rng.choice(self.ports), rng.getrandbits(9)])
-                frame = packet_out(frame, egress_port=egress, routed=rng.getrandbits(1))
-            made.append((port, frame))
-        return made
 
 
 NPU = Router("ub_npu", has_host=True)
