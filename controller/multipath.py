@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Sequence
 
 from controller.plan import Entry, Exact
-from controller.turn_rules import level
 from topologies import Fabric
 
 __all__ = ["group_entries", "group_size", "hash_shift", "taken"]
@@ -25,7 +24,7 @@ def group_size(ways: int) -> int:
 def hash_shift(fabric: Fabric, node: str) -> int:
     """Bits of the hash that the levels of switches below a node have used: each looks at others."""
     widths = fabric.once("group widths", lambda: _widths(fabric))
-    own = level(fabric.node(node))
+    own = fabric.node(node).level
     return sum(width for height, width in widths.items() if height < own)
 
 
@@ -62,5 +61,5 @@ def _widths(fabric: Fabric) -> dict[int, int]:
         if node.tier:
             ups = sum(fabric.node(far).tier > node.tier for far in fabric.neighbours(node.name))
             width = group_size(ups).bit_length() - 1 if ups else 0
-            found[level(node)] = max(width, found.get(level(node), 0))
+            found[node.level] = max(width, found.get(node.level, 0))
     return found

@@ -14,7 +14,6 @@ from controller.plan import Entry, Exact, Lpm
 from controller.programs import has_table
 from controller.rails import rail_of
 from controller.segment import Member, Segment, longest
-from controller.turn_rules import level
 from topologies import Fabric, Node
 
 __all__ = ["pxn_entries", "pxn_segments", "relay"]
@@ -36,14 +35,14 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
         peer = fabric.node_of(part.value)
         if peer is None:
             continue
-        nics = [far for far in finder.neighbours(peer.name) if level(fabric.node(far))]
+        nics = [far for far in finder.neighbours(peer.name) if fabric.node(far).level]
         rails = {rail.value for nic in nics if (rail := rail_of(fabric, nic)) is not None}
         if peer.name == here.name:
             way: Member = nics[0] if nics else None
         else:
             segment = longest(own, peer.address, bits)
             way = segment.member(peer.address) if segment else None
-            if isinstance(way, str) and level(fabric.node(way)):  # not to be reached inside the domain
+            if isinstance(way, str) and fabric.node(way).level:  # not to be reached inside the domain
                 way = None
         for rail in rails:
             members[rail] = way
@@ -74,7 +73,7 @@ def pxn_entries(fabric: Fabric, node: str, found: Sequence[Segment]) -> tuple[En
 def relay(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     """Of a switch inside a high-bandwidth domain: other domains, by rank to the neighbour on that rail."""
     fabric = finder.fabric
-    if level(here) or not here.tier:
+    if here.level or not here.tier:
         return ()
     plan = fabric.address_plan
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
@@ -85,7 +84,7 @@ def relay(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
         if not node.tier:
             address = node.address
             for nic in finder.neighbours(far):
-                if level(fabric.node(nic)) and (rail := rail_of(fabric, nic)) is not None:
+                if fabric.node(nic).level and (rail := rail_of(fabric, nic)) is not None:
                     members[rail.value] = far
     if address is None or not any(members):
         return ()
@@ -100,7 +99,7 @@ def _closed(fabric: Fabric) -> frozenset[str]:
         found = []
         for node in fabric.nodes:
             if not node.tier:
-                ups = [far for far in fabric.neighbours(node.name) if level(fabric.node(far))]
+                ups = [far for far in fabric.neighbours(node.name) if fabric.node(far).level]
                 rails = [rail_of(fabric, far) for far in ups]
                 if rails and all(rail is not None and rail.closed for rail in rails):
                     found.append(node.name)

@@ -13,7 +13,6 @@ from controller.cover import below, beyond
 from controller.paths import PathFinder
 from controller.programs import has_table
 from controller.segment import Member, Stride
-from controller.turn_rules import level
 from topologies import Fabric, Node
 
 __all__ = ["Rail", "rail_of", "strides"]
@@ -35,7 +34,7 @@ def rail_of(fabric: Fabric, switch: str) -> Rail | None:
 
 def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
     node, bits = fabric.node(switch), fabric.address_plan.bits
-    if not has_table(node, "rail") or not level(node):
+    if not has_table(node, "rail") or not node.level:
         return None
     last = fabric.address_plan.mask(fabric.address_plan.fields[-1].name)
     under = below(fabric)[switch].hops

@@ -9,7 +9,7 @@ import networkx as nx
 from controller.paths import PathFinder
 from controller.plan import Path
 from controller.switch_paths import SwitchPaths
-from controller.turn_rules import RuleSet, level
+from controller.turn_rules import RuleSet
 from topologies import Fabric
 
 __all__ = ["Relays"]
@@ -61,7 +61,7 @@ class Relays:
         """Switches above an endpoint, but not those inside its domain."""
         near = self._finder.neighbours(endpoint)
         return self._finder.once(
-            ("climbs", endpoint), lambda: frozenset(far for far in near if level(self._fabric.node(far)))
+            ("climbs", endpoint), lambda: frozenset(far for far in near if self._fabric.node(far).level)
         )
 
     def _neighbours(self, source: str) -> tuple[Path, ...]:
@@ -72,7 +72,7 @@ class Relays:
                 node = self._fabric.node(far)
                 if not node.tier:
                     found.append((source, far))
-                elif not level(node):
+                elif not node.level:
                     found += [(source, far, peer) for peer in self._finder.neighbours(far) if peer != source]
             self._inside[source] = tuple(found)
         return self._inside[source]

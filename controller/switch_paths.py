@@ -12,12 +12,12 @@ from typing import final
 from controller.paths import PathFinder
 from controller.plan import Path
 from controller.turn_rules import RuleSet
-from topologies import NodeKind
 
 __all__ = ["SwitchPaths"]
 
-# Taken only when nothing lower joins two nodes, or to borrow what they have to spare.
-_TOP = NodeKind.HRS
+# From this level up switches are taken only when nothing lower joins two nodes, or to borrow what they have
+# to spare.
+_TOP = 2
 
 # A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
 _MAX_HOPS = 8
@@ -37,7 +37,7 @@ class SwitchPaths:
         self._rules = rules
         nodes = finder.fabric.nodes
         self._all = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
-        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.kind is _TOP))
+        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.level >= _TOP))
         self._near: dict[str, _Switches] = {}
         self._bounds: dict[tuple[_Switches, bool], Mapping[str, int]] = {}
         self._cores: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}
@@ -67,7 +67,8 @@ class SwitchPaths:
         straight = self._mesh_hops(shortest)
         detours = self.exactly(source, destination, hops + 1, top=False)
         found = [path for path in detours if self._mesh_hops(path) > straight]
-        if borrow and self._top:
+        # Paths by the top that are shortest are there already.
+        if borrow and self._top.isdisjoint(shortest):
             for more in (hops, hops + 1):
                 paths = self.exactly(source, destination, more, top=True)
                 borrowed = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]

@@ -21,15 +21,12 @@ from controller.channels import VLS, Channel, Hops
 from controller.deadlock import DependencyGraph, find_cycle, of_pairs
 from controller.errors import PlanError
 from controller.turn_rules import RuleSet
-from topologies import Fabric, NodeKind
+from topologies import Fabric, Node
 
 __all__ = ["Analysis", "Orders", "PathClass", "analyse", "orders"]
 
 # VL on which data enters; the other class of traffic has lanes of its own and the same picture.
 _ENTRY_VL = 0
-
-# How far from endpoints a path gets: its highest node.
-_HEIGHTS = {NodeKind.LRS: 1, NodeKind.HRS: 2}
 
 
 class PathClass(StrEnum):
@@ -37,15 +34,16 @@ class PathClass(StrEnum):
 
     Direct: one hop. Dimension-ordered: several, each in another dimension, so none is superfluous. Detour: a
     dimension takes two hops or more, in a row. Interleaved: a dimension is left and taken up again. Through
-    LRS: over low-radix switches, but none of high radix. Borrow: over a high-radix one.
+    switches: over those inside domains or next to endpoints, of level 0 or 1 (LRS, leaves of rails). Through
+    the top: over a higher one (HRS, spines, cores).
     """
 
     DIRECT = "direct"
     ORDERED = "dimension-ordered"
     DETOUR = "detour"
     INTERLEAVED = "interleaved"
-    SWITCHED = "through LRS"
-    BORROW = "borrow through HRS"
+    SWITCHED = "through switches"
+    TOP = "through the top"
 
 
 Counts = Mapping[tuple[PathClass, int], int]
@@ -138,7 +136,7 @@ class _Walk:
             to = fabric.node(far)
             one = (number, to.index, int(self._hops.ways[number]))
             dimension = fabric.link_between(near, far).dimension
-            self._leaving[fabric.node(near).index].append((*one, dimension, _HEIGHTS.get(to.kind, 0)))
+            self._leaving[fabric.node(near).index].append((*one, dimension, _height(to)))
         self.simple: Counter[_Shape] = Counter()
         self.admitted: Counter[_Shape] = Counter()
         self.lanes: Counter[tuple[int, ...]] = Counter()
@@ -189,6 +187,11 @@ class _Walk:
         return of_pairs(self._hops, used, self._pairs)
 
 
+def _height(node: Node) -> int:
+    """How far from endpoints a path gets by a node: a switch inside of a domain counts as one above it."""
+    return max(node.level, bool(node.tier))
+
+
 def _by_class(counts: Mapping[_Shape, int]) -> Counts:
     found: Counter[tuple[PathClass, int]] = Counter()
     for (dimensions, height), count in counts.items():
@@ -199,7 +202,7 @@ def _by_class(counts: Mapping[_Shape, int]) -> Counts:
 
 def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
     if height:
-        return PathClass.BORROW if height > 1 else PathClass.SWITCHED
+        return PathClass.TOP if height > 1 else PathClass.SWITCHED
     if len(dimensions) == 1:
         return PathClass.DIRECT
     if len(set(dimensions)) == len(dimensions):
@@ -227,7 +230,7 @@ def orders(fabric: Fabric, rules: RuleSet) -> Orders:
     Whether they do depends on the direction of each hop alone, and in a full mesh as many pairs go up in a
     dimension as go down: the corners of the mesh stand for all pairs.
     """
-    by_place = {node.coordinates: node.name for node in fabric.nodes if node.kind is NodeKind.NPU}
+    by_place = {node.coordinates: node.name for node in fabric.nodes if node.kind.member}
     size = len(fabric.dims)
     admitted = []
     for source in product((0, 1), repeat=size):

@@ -24,7 +24,7 @@ from typing import NamedTuple, final
 from controller.errors import PlanError
 from controller.paths import hops_of
 from controller.plan import CPU_PORT, Entry, Exact, Path
-from topologies import HOST_PORT, Fabric, Node, NodeKind
+from topologies import HOST_PORT, Fabric, Node
 
 __all__ = [
     "CLASS_VLS",
@@ -34,7 +34,6 @@ __all__ = [
     "RuleSet",
     "Turn",
     "direction",
-    "level",
     "rule_names",
     "rule_set",
     "turn_entries",
@@ -48,21 +47,6 @@ ENTRY_VLS = (0, 2)
 
 # Groups that the tables' 3 bits can name beside 0, the host.
 _MAX_GROUPS = 7
-
-# Kinds of nodes by height. Switches of one kind that are joined across tiers form a level of their own; those
-# among endpoints, inside of a domain, are of the endpoints' level.
-_LEVELS = {
-    NodeKind.NPU: 0,
-    NodeKind.SPARE: 0,
-    NodeKind.CPU: 0,
-    NodeKind.GPU: 0,
-    NodeKind.HBS: 0,
-    NodeKind.LRS: 1,
-    NodeKind.RAIL: 1,
-    NodeKind.HRS: 2,
-    NodeKind.SPINE: 2,
-    NodeKind.CORE: 3,
-}
 
 # What a hop does, in the order of a route: ascending, at each level, then descending.
 _AMONG, _MESH, _LEAVE = 1, 2, 3
@@ -172,11 +156,6 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     return RuleSet(name, groups, vls, turn, stages, meshes)
 
 
-def level(node: Node) -> int:
-    """How high a node stands: 0 for endpoints and for switches among them, more for what they climb to."""
-    return _LEVELS[node.kind]
-
-
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     """The way of the hop from one node to a neighbour."""
     known: dict[tuple[str, str], Direction] = fabric.once(("directions", rules.name), dict)
@@ -196,10 +175,10 @@ def _direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
     """Kinds of hops that the fabric has; its circuits, made or not, are as its links."""
     found: set[Stage] = set()
-    seen: set[tuple[NodeKind, int, NodeKind, int, int | None]] = set()
+    seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:
         a, b = fabric.node(link.a.node), fabric.node(link.b.node)
-        shape = (a.kind, a.tier, b.kind, b.tier, link.dimension)
+        shape = (a.level, a.tier, b.level, b.tier, link.dimension)
         if shape not in seen:
             seen.add(shape)
             found |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
@@ -207,10 +186,10 @@ def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
 
 
 def _stage(near: Node, far: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
-    height = level(near)
+    height = near.level
     if dimension is not None:
         return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
-    what = _AMONG if level(far) == height else _LEAVE
+    what = _AMONG if far.level == height else _LEAVE
     # Inside a domain both ways come before any climb, as in a mesh.
     if far.tier > near.tier or (not height and what == _AMONG):
         return (False, height, what, 0)

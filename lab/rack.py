@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fabric drawn as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
-With planes of switches, each rack is drawn by itself: its NPUs in a grid, its planes below, HRS on top. With
-other switches, the endpoints are one grid; a switch of tier 1 stands beside its row, higher ones above.
+With planes of switches, each rack is drawn by itself: its members in a grid, its planes below, on top what
+joins racks. With other switches, the endpoints are one grid; a switch of tier 1 stands beside its row, higher
+ones above.
 
 One hue in several strengths reads the same on a light and on a dark page and without colour vision.
 """
@@ -12,7 +14,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
-from topologies import Fabric, Link, Node, NodeKind
+from topologies import Fabric, Link, Node
 from topologies.places import planes, racks
 
 __all__ = ["RACK_STYLE", "rack_svg", "too_large"]
@@ -23,15 +25,6 @@ NODE = 11.0
 
 # More would be a picture of some megabytes that shows nothing.
 MAX_LINKS = 6000
-LETTERS = {
-    NodeKind.SPARE: "S",
-    NodeKind.CPU: "C",
-    NodeKind.HRS: "H",
-    NodeKind.HBS: "B",
-    NodeKind.RAIL: "R",
-    NodeKind.SPINE: "S",
-    NodeKind.CORE: "C",
-}
 
 # So wide that the key has room below.
 MIN_COLUMNS = 8
@@ -105,9 +98,8 @@ def _words(fabric: Fabric, words: str) -> str:
 def _places(fabric: Fabric) -> dict[str, tuple[float, float]]:
     if not any(node.tier for node in fabric.nodes):
         return _grid(fabric)
-    if any(node.kind is NodeKind.LRS for node in fabric.nodes):
-        return _with_planes(fabric)
-    return _with_tiers(fabric)
+    found = planes(fabric)
+    return _with_planes(fabric, found) if found else _with_tiers(fabric)
 
 
 def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
@@ -146,35 +138,37 @@ def _middle(fabric: Fabric, node: Node, place: Mapping[str, tuple[float, float]]
     return sum(below) / len(below) if below else 0.0
 
 
-def _with_planes(fabric: Fabric) -> dict[str, tuple[float, float]]:
+def _with_planes(fabric: Fabric, found: Sequence[Sequence[Node]]) -> dict[str, tuple[float, float]]:
     """Rack by rack, in the columns and rows in which the racks are; Pods one below the other."""
-    plane_of = {node.name: plane for plane in planes(fabric) for node in plane}
-    rows_of = [_rows(fabric, rack, plane_of) for rack in racks(fabric)]
+    plane_of = {node.name: plane for plane in found for node in plane}
+    in_racks = racks(fabric)
+    rows_of = [_rows(rack, plane_of) for rack in in_racks]
     columns = (*fabric.dims, 1, 1)[2]
     width = STEP * max(fabric.dims[0], MIN_COLUMNS)
     height = STEP * max(len(rows) for rows in rows_of)
     place: dict[str, tuple[float, float]] = {}
-    hrs = [node for node in fabric.nodes if node.kind is NodeKind.HRS]
-    top = MARGIN + (1.6 * STEP if hrs else 0)
+    inside = {node.name for rack in in_racks for node in rack}
+    between = [node for node in fabric.nodes if node.name not in inside]
+    top = MARGIN + (1.6 * STEP if between else 0)
     for number, rows in enumerate(rows_of):
         left, above = number % columns * (width + STEP), number // columns * (height + STEP)
         for at, row in enumerate(rows):
             _spread(place, row, MARGIN + left, width, top + above + STEP * at)
-    _spread(place, hrs, MARGIN, columns * (width + STEP) - STEP, MARGIN)
+    _spread(place, between, MARGIN, columns * (width + STEP) - STEP, MARGIN)
     return place
 
 
-def _rows(fabric: Fabric, rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[list[Node]]:
-    """NPUs board by board, each plane of switches in two rows, switches that are alone, then the others."""
+def _rows(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[list[Node]]:
+    """Members board by board, planes of switches in two rows each, switches that are alone, the others."""
     boards: dict[tuple[int, ...], list[Node]] = {}
     rows: list[list[Node]] = []
     drawn: set[str] = set()
     alone: list[Node] = []
     others: list[Node] = []
     for node in rack:
-        if node.kind is NodeKind.NPU:
+        if node.kind.member:
             boards.setdefault(node.coordinates[1:], []).append(node)
-        elif node.kind is not NodeKind.LRS:
+        elif node.name not in plane_of:
             others.append(node)
         elif len(plane_of[node.name]) == 1:
             alone.append(node)
@@ -198,14 +192,13 @@ def _spread(
 
 
 def _short(node: Node) -> str:
-    """What fits a circle: a number, else the end of the name, such as n3 of lrs0p1n3 or 0l1 of rail0l1."""
-    if node.kind in (NodeKind.NPU, NodeKind.GPU):
+    """What fits a circle: a number, or of names of several the end, as n3 of lrs0p1n3 and 0l1 of rail0l1."""
+    if node.kind.member:
         return str(node.index)
-    inner = re.search(r"\d+[a-z]\d+$", node.name)
-    if inner and node.kind is not NodeKind.LRS:
-        return inner[0]
-    end = re.search(r"[a-z]?\d+$" if node.kind is NodeKind.LRS else r"\d+$", node.name)
-    return (LETTERS.get(node.kind, "") + end[0]) if end else str(node.index)
+    parts = re.findall(r"([a-z]*)(\d+)", node.name)
+    if len(parts) > 1:
+        return "".join((parts[0][1] if len(parts) == 2 else "", *parts[-1]))
+    return node.kind.symbol + parts[0][1] if parts else str(node.index)
 
 
 def _arc(

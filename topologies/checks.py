@@ -10,7 +10,7 @@ import networkx as nx
 
 from topologies.address import CNA_BITS
 from topologies.errors import TopologyError
-from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
+from topologies.model import HOST_PORT, End, Fabric, Link, Node, OpticalSwitch, Port
 from topologies.optical import circuit_link, circuit_of
 
 __all__ = ["LaneUse", "check", "lane_audit", "problems"]
@@ -92,7 +92,7 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
     for node in fabric.nodes:
         # A switch's coordinates tell where it is among its like, which dims do not count.
         if len(node.coordinates) != len(fabric.dims) or (
-            node.kind in (NodeKind.NPU, NodeKind.GPU)
+            node.kind.member
             and any(not 0 <= at < size for at, size in zip(node.coordinates, fabric.dims, strict=True))
         ):
             yield f"{node.name}: coordinates {node.coordinates} lie outside dims {fabric.dims}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TypeVar, cast, final
+from typing import Self, TypeVar, cast, final
 
 import networkx as nx
 
@@ -23,23 +23,48 @@ HOST_PORT = 0
 RECONFIGURATION_PS = 10_000_000_000
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    level: int = 0
+    member: bool = False
+    spare: bool = False
+    symbol: str = ""
+
+
 class NodeKind(StrEnum):
-    """What a node is.
+    """What a node is. Above this floor nothing asks which kind it is, only what is told of the kind here.
 
     LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
     high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those.
+
+    `level` is how high a kind stands: 0 for endpoints and for switches among them, inside of a domain, more
+    for what they climb to. Switches of one kind that are joined across tiers are of one level. A `member`
+    takes part in collectives, and a `spare` takes the place of one. Drawings write `symbol` before a number.
     """
 
-    NPU = "npu"
-    SPARE = "spare"
-    CPU = "cpu"
-    LRS = "lrs"
-    HRS = "hrs"
-    GPU = "gpu"
-    HBS = "hbs"
-    RAIL = "rail"
-    SPINE = "spine"
-    CORE = "core"
+    level: int
+    member: bool
+    spare: bool
+    symbol: str
+
+    def __new__(cls, value: str, facts: _Facts) -> Self:
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.level, kind.symbol = facts.level, facts.symbol
+        kind.member, kind.spare = facts.member, facts.spare
+        return kind
+
+    NPU = "npu", _Facts(member=True)
+    SPARE = "spare", _Facts(spare=True, symbol="S")
+    CPU = "cpu", _Facts(symbol="C")
+    LRS = "lrs", _Facts(level=1)
+    HRS = "hrs", _Facts(level=2, symbol="H")
+    GPU = "gpu", _Facts(member=True)
+    HBS = "hbs", _Facts(symbol="B")
+    RAIL = "rail", _Facts(level=1, symbol="R")
+    SPINE = "spine", _Facts(level=2, symbol="S")
+    CORE = "core", _Facts(level=3, symbol="C")
 
 
 @final
@@ -76,6 +101,11 @@ class Node:
     def device_id(self) -> int:
         """P4Runtime device id: index + 1, since 0 is not a valid id."""
         return self.index + 1
+
+    @property
+    def level(self) -> int:
+        """That of its kind: a level has one tier or several."""
+        return self.kind.level
 
 
 @final

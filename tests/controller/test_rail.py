@@ -170,6 +170,11 @@ def test_shortest_goes_by_the_spines_and_all_paths_by_a_neighbour_too() -> None:
     }
 
 
+@named(JOINED)
+def test_where_shortest_paths_go_by_the_top_nothing_is_left_to_borrow(fabric: Fabric) -> None:
+    assert make_plan(fabric, strategy="borrow").routes == make_plan(fabric).routes
+
+
 def test_groups_of_a_route_rise() -> None:
     fabric = RAIL_ONLY["leaves and spines, a switch in a domain"]
     path = ("gpu0", "hbs0", "gpu1", "rail1l0", "rail1s0", "rail1l3", "gpu19")

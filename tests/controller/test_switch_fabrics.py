@@ -7,6 +7,7 @@ from itertools import pairwise, permutations
 import pytest
 
 from controller import BUCKETS, Plan, PlanError, make_plan
+from controller.all_path import STRATEGIES, Router
 from controller.cover import Prefix, below, parts
 from controller.linear import linear_entries, segments, table_path
 from controller.paths import PathFinder, distance
@@ -189,6 +190,17 @@ def test_borrow_takes_the_high_switches_only_when_asked(high: Fabric) -> None:
     assert tops("detour", "npu0", "npu12") == {False}
     assert tops("borrow", "npu0", "npu12") == {True, False}
     assert tops("all-path", "npu0", "npu16") == {True}  # another Pod
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", ["small", "high", "clos"])
+def test_no_path_is_a_candidate_twice(name: str, strategy: str, request: pytest.FixtureRequest) -> None:
+    """It would have two shares."""
+    fabric: Fabric = build("ub-pod-clos", dims=SMALL_POD) if name == "clos" else request.getfixturevalue(name)
+    router = Router(PathFinder(fabric), rule_set("T2-G", fabric), strategy)  # pyright: ignore
+    for pair in permutations(ends(fabric), 2):
+        found = router.candidates(*pair)
+        assert len(found) == len(set(found)), pair
 
 
 def test_pairs_spread_over_all_planes_and_places(pod: Fabric) -> None:

@@ -9,7 +9,7 @@ from controller.errors import PlanError
 from controller.paths import PathFinder
 from controller.tfc import PathClass, analyse, orders
 from controller.turn_rules import rule_names, rule_set
-from topologies import Fabric, NodeKind, full_mesh
+from topologies import Fabric, NodeKind, full_mesh, rail_optimised
 from topologies.catalog import build
 
 DIRECT, ORDERED, DETOUR = PathClass.DIRECT, PathClass.ORDERED, PathClass.DETOUR
@@ -123,9 +123,18 @@ def test_kinds_of_paths_over_switches() -> None:
     kinds = {kind for kind, _ in found.admitted}
     assert kinds == set(PathClass) - {DETOUR}  # a line of two has none
     # Over a high-radix switch it takes six: to the plane, across it, up, and the same way down.
-    assert {hops for kind, hops in found.admitted if kind is PathClass.BORROW} == {6}
+    assert {hops for kind, hops in found.admitted if kind is PathClass.TOP} == {6}
     assert min(hops for kind, hops in found.admitted if kind is PathClass.SWITCHED) == 2
     assert found.cycle == ()
+
+
+def test_kinds_of_paths_over_rails() -> None:
+    """By its domain's switch, by the leaf of its rail, and over the spines: what is inside is no detour."""
+    fabric = rail_optimised(4, 4, radix=8, inside="switch")
+    found = analyse(fabric, rule_set("T2-G", fabric), 4, ["gpu0"], refused=False)
+    switches, top = PathClass.SWITCHED, PathClass.TOP
+    # 3 inside, 3 on its rail; 3 x 3 by a neighbour on the other's rail; 12 over each of 2 spines.
+    assert found.admitted == {(switches, 2): 3 + 3, (switches, 4): 9, (top, 4): 12 * 2}
 
 
 def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
