@@ -15,6 +15,7 @@ import numpy as np
 from emulation.errors import EmulationError
 from emulation.traffic.data import DTYPES, Array, element_type, fold
 from emulation.traffic.frames import VL_DATA, VL_RESPONSE, Combine
+from emulation.traffic.gate import StepGate
 from emulation.traffic.schedule import CellPlan, Phase, Send, Sliced
 from emulation.traffic.stats import AgentStats, Failure
 from emulation.traffic.transport import NEVER, Receiver, Sender, TransportParameters
@@ -118,16 +119,19 @@ class Agent:
         several = {id(plan): plan for plan in plans}
         compiled = {key: self._compile(plan) for key, plan in several.items()}
         self._plans = [compiled[id(plan)] for plan in plans]
+        due: Counter[int] = Counter()
         slices_of: Counter[int] = Counter()
         for plan, count in zip(plans, table.count, strict=True):
             slices_of[id(plan)] += count
         for key, plan in several.items():
             count = slices_of[key]
             self._open += len(plan.phases) * count
+            due.update({phase.step: count for phase in plan.phases})
             for send in (send for group in plan.releases for send in group):
                 queue = self._queues[send]
                 queue.left += count
                 queue.peer.left += count
+        self._gate: StepGate[tuple[int, _Queue]] | None = None if sliced.overlap else StepGate(due)
         for index in table.order:
             self._release(index, 0)
         self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
@@ -298,6 +302,9 @@ class Agent:
             fold(self.result[start // _ITEM_BYTES : start // _ITEM_BYTES + count], self.rank, parts)
         self._applied[index] += 1
         self._release(index, self._applied[index])
+        if self._gate is not None:
+            for freed, queue in self._gate.came(phase.step):
+                self._queue(freed, queue)
         self._open -= 1
         if not self._open:
             self.finished_ps = now
@@ -307,13 +314,17 @@ class Agent:
     def _release(self, index: int, applied: int) -> None:
         for queue in self._plans[self._cell[index]][1][applied]:
             self._unsent[index] += 1
-            peer = queue.peer
-            if not queue.slices:
-                peer.active.append(queue)
-            queue.slices.append(index)
-            if not peer.waiting and peer.sender.has_room():
-                peer.waiting = True
-                self._ready.append(peer)
+            if self._gate is None or not self._gate.holds(queue.step, (index, queue)):
+                self._queue(index, queue)
+
+    def _queue(self, index: int, queue: _Queue) -> None:
+        peer = queue.peer
+        if not queue.slices:
+            peer.active.append(queue)
+        queue.slices.append(index)
+        if not peer.waiting and peer.sender.has_room():
+            peer.waiting = True
+            self._ready.append(peer)
 
     def _pump(self, now: int, out: list[tuple[bytes, int]]) -> None:
         """Send one frame a peer in turn, until no peer has both a frame and room in its window.

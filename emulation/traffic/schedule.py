@@ -9,7 +9,8 @@ the next one.
 The agents run it as loosely as the data allow. A slice is what one frame carries. A send of a slice leaves
 as soon as its source has applied all that arrives there in earlier steps; what arrives is applied as soon
 as the sends that still need the old elements have left. Since a send waits for earlier steps only, no
-schedule can block itself.
+schedule can block itself. Where steps must not overlap, a rank's sends of a step wait besides for all that
+earlier steps bring to this rank, as between two calls of a library.
 
 goals    what a collective promises        dag      transfers, and what they are for
 slicing  pieces for the wire, rank by rank  proof    lockstep, and the proof of a promise

@@ -89,7 +89,8 @@ class Sliced:
     Cells are the pieces between the ends of transfers, so that a transfer is a run of whole cells at both its
     ends; `cells[c]` is (offset, length). `slices[s]` is (offset, length, cell): each cell cut to at most
     `slice_elements`. `plans[rank][cell]` says what the rank does with it; it is made when it is asked for.
-    `arrivals` is the schedule from the receivers' side, in the order of steps.
+    `arrivals` is the schedule from the receivers' side, in the order of steps. `overlap`: a slice goes on as
+    soon as it can; without, a rank sends nothing of a step before it has all that earlier steps bring it.
     """
 
     schedule: Schedule
@@ -99,6 +100,7 @@ class Sliced:
     plans: "Plans"
     arrivals: tuple[Arrival, ...]
     table: SliceTable
+    overlap: bool = True
 
 
 _IDLE = CellPlan()
@@ -186,7 +188,7 @@ def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
     return CellPlan(phases, tuple(tuple(group) for group in releases))
 
 
-def slice_schedule(schedule: Schedule, slice_elements: int = 1024) -> Sliced:
+def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: bool = True) -> Sliced:
     """Cut a schedule into slices; EmulationError when two transfers of one step contradict each other."""
     if slice_elements < 1:
         raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
@@ -199,7 +201,8 @@ def slice_schedule(schedule: Schedule, slice_elements: int = 1024) -> Sliced:
     )
     arrivals = tuple(_arrivals(schedule))
     plans = Plans(schedule, bounds, arrivals)
-    return Sliced(schedule, slice_elements, cells, slices, plans, arrivals, SliceTable(slices, len(cells), 4))
+    table = SliceTable(slices, len(cells), 4)
+    return Sliced(schedule, slice_elements, cells, slices, plans, arrivals, table, overlap)
 
 
 def bounds_of(schedule: Schedule, more: Iterable[int] = ()) -> list[int]:

@@ -94,9 +94,10 @@ class Job:
         dtype: str = "int32",
         data_seed: int = 7,
         parameters: TransportParameters | None = None,
+        overlap: bool = True,
         **wire: object,
     ) -> None:
-        self.sliced: Sliced = slice_schedule(schedule, slice_elements)
+        self.sliced: Sliced = slice_schedule(schedule, slice_elements, overlap=overlap)
         self.inputs: list[Array] = [
             make_data(rank, schedule.elements, dtype, data_seed) for rank in range(schedule.ranks)
         ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.agent import Agent
 from emulation.traffic.collectives import (
+    all_to_all,
     allreduce_bound_ps,
     allreduce_halves,
     allreduce_ring,
+    dimension_wise,
+    in_order,
     mesh_ring,
     ring_bound_ps,
 )
@@ -143,6 +147,44 @@ def test_all_to_all_in_place(run_job: Run) -> None:
         blocks = np.array(job.inputs).reshape(ranks, ranks, block)
         assert np.array_equal(np.array(job.results), blocks.swapaxes(0, 1).reshape(ranks, -1))
         assert all(agent.done for agent in job.agents)
+
+
+@pytest.mark.parametrize("fortune", [{}, ILL], ids=["well", "ill"])
+def test_steps_that_do_not_overlap_give_the_same_and_take_longer(run_job: Run, fortune: dict[str, Any]):
+    schedule = all_to_all((4, 4), 60, orders=[(1, 0)])
+    job, loose = (run_job(schedule, overlap=overlap, **fortune) for overlap in (False, True))
+    assert all(agent.done for agent in job.agents)
+    assert np.array_equal(np.array(job.results), np.array(loose.results))
+    if not fortune:
+        assert job.finished_ps > loose.finished_ps
+
+
+def test_no_step_begins_before_all_of_the_one_before_has_come(new_job: Run) -> None:
+    job = new_job(dimension_wise((3, 3), 900, shares=in_order((3, 3))), overlap=False)
+    come: Counter[tuple[int, int]] = Counter()
+    due: Counter[tuple[int, int]] = Counter()
+    for rank, plans in enumerate(job.sliced.plans):
+        for _, _, cell in job.sliced.slices:
+            for phase in plans[cell].phases:
+                due[rank, phase.step] += len(phase.sources)
+
+    def watch(agent: Agent, take: Callable[..., Any]) -> Callable[..., Any]:
+        def taken(frame: bytes, now: int) -> Any:
+            for fields in data_frames(([(frame, 0)], None)):
+                come[agent.rank, fields.step] += 1
+            output = take(frame, now)
+            for fields in data_frames(output):
+                for step in range(fields.step):
+                    assert come[agent.rank, step] == due[agent.rank, step]
+            return output
+
+        return taken
+
+    for agent in job.agents:
+        agent.on_frame = watch(agent, agent.on_frame)
+    job.run()
+    assert_right(job)
+    assert come == due
 
 
 def test_broadcast_by_a_tree_and_point_to_point(run_job: Run) -> None:

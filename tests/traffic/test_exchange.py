@@ -49,7 +49,7 @@ def test_both_halves_are_under_way_in_every_step() -> None:
 
 
 def test_one_partition_goes_x_first() -> None:
-    schedule = all_to_all((3, 4), 5, partitions=1)
+    schedule = all_to_all((3, 4), 5, orders=[(0, 1)])
     check(schedule)
     assert {abs(t.source - t.target) < 3 for t in schedule.transfers if t.step == 0} == {True}
 
@@ -92,7 +92,7 @@ def test_bounds() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(EmulationError, match="one element"):
         all_to_all((4, 4), 0)
-    with pytest.raises(EmulationError, match="partitions"):
-        all_to_all((4, 4), 2, partitions=3)
+    with pytest.raises(EmulationError, match="each of 2 dimensions once"):
+        all_to_all((4, 4), 2, orders=[(0, 0)])
     with pytest.raises(EmulationError, match="no pairs"):
         p2p(4, 6, [])

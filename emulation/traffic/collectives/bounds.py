@@ -35,7 +35,7 @@ def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> f
     return allreduce_ports_bound_ps(prod(dims), data_bytes, sum(size - 1 for size in dims) * rate_bps)
 
 
-def allreduce_ports_bound_ps(ranks: int, data_bytes: int, node_bps: float) -> float:
+def allreduce_ports_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
     """The same by what an NPU can send, on average over them all: 2 (n - 1) D must be sent among n."""
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / node_bps * _PS_PER_SECOND
 
@@ -50,7 +50,7 @@ def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> fl
     return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
 
 
-def gather_bound_ps(ranks: int, data_bytes: int, node_bps: float) -> float:
+def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
     """Least time of an all-gather to arrays of D, or of the reduce-scatter of such: (n - 1)/n D must come to
     a rank, or leave it, over links of `node_bps` in all.
     """

@@ -17,7 +17,16 @@ from emulation.traffic.collectives.cutting import cut, cut_by, strides
 from emulation.traffic.goals import Goal, Range
 from emulation.traffic.schedule import Combine, Schedule, Transfer
 
-__all__ = ["Order", "allreduce_halves", "balanced", "dimension_wise", "direct", "in_order", "load_of"]
+__all__ = [
+    "Order",
+    "allreduce_halves",
+    "balanced",
+    "check_order",
+    "dimension_wise",
+    "direct",
+    "in_order",
+    "load_of",
+]
 
 Order = tuple[int, ...]
 """Dimensions in the order in which a share is scattered over them."""
@@ -68,8 +77,7 @@ def dimension_wise(
         )
     shares = balanced(dims, exchange=exchange) if shares is None else shares
     for order in shares:
-        if sorted(order) != list(range(n)):
-            raise EmulationError(f"order {order}: it must name each of {n} dimensions once")
+        check_order(order, n)
     transfers: list[Transfer] = []
     owned: list[list[Range]] = [[] for _ in range(prod(dims))]
     for order, part in zip(shares, cut_by(0, elements, list(shares.values())), strict=True):
@@ -124,6 +132,12 @@ def _one_share(
 def direct(ranks: int, elements: int, kind: Kind = "allreduce") -> Schedule:
     """The collective on one line of ranks, every rank sending to every other: one step each way."""
     return dimension_wise((ranks,), elements, kind=kind, shares={(0,): 1.0}, name=f"{kind}-direct-{ranks}")
+
+
+def check_order(order: Order, dimensions: int) -> None:
+    """EmulationError unless it names every dimension once."""
+    if sorted(order) != list(range(dimensions)):
+        raise EmulationError(f"order {tuple(order)}: it must name each of {dimensions} dimensions once")
 
 
 def in_order(dims: Sequence[int]) -> dict[Order, float]:

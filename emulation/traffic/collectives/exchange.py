@@ -7,20 +7,21 @@ from math import prod
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.cutting import cut, strides
-from emulation.traffic.collectives.dimension_wise import Order
+from emulation.traffic.collectives.dimension_wise import Order, check_order
 from emulation.traffic.goals import Goal, Range
 from emulation.traffic.schedule import Combine, Schedule, Transfer
 
 __all__ = ["all_to_all", "direct_all_to_all", "p2p", "pipeline"]
 
 
-def all_to_all(dims: Sequence[int], block: int, *, partitions: int | None = None) -> Schedule:
+def all_to_all(dims: Sequence[int], block: int, *, orders: Sequence[Order] | None = None) -> Schedule:
     """Every rank has `block` elements for every rank: on 8x8 each goes in two halves, one X-first, one
     Y-first.
 
     UB-Mesh: an element is cut in two partitions, sent at the same time over the X and the Y full mesh, with
-    one forwarding hop at most. Here any number of dimensions, one partition for each rotation of them (or the
-    first `partitions`): along a dimension a rank hands each peer of its line all that is for those behind it.
+    one forwarding hop at most. Here any number of dimensions, a partition for each of `orders` (default: all
+    rotations of them): along a dimension a rank hands each peer of its line all that is for those behind it.
+    Rail-only's two steps are one order: along the rails, then inside of the domains (§5).
 
     Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, in each
     the blocks in the order in which that partition goes through the dimensions; a rank's own stay where they
@@ -31,15 +32,15 @@ def all_to_all(dims: Sequence[int], block: int, *, partitions: int | None = None
         raise EmulationError(
             f"all-to-all of {block} elements over {tuple(dims)}: two ranks, one element or more"
         )
-    partitions = n if partitions is None else partitions
-    if not 1 <= partitions <= n:
-        raise EmulationError(f"all-to-all in {partitions} partitions", remedy=f"take 1 to {n}")
+    if orders is None:
+        orders = [tuple((first + d) % n for d in range(n)) for first in range(n)]
+    for order in orders:
+        check_order(order, n)
     ranks = prod(dims)
     transfers: list[Transfer] = []
     pieces: list[list[Range]] = [[] for _ in range(ranks)]
-    for first, (low, high) in enumerate(cut(0, block, partitions)):
+    for order, (low, high) in zip(orders, cut(0, block, len(orders)), strict=True):
         if high > low:
-            order = tuple((first + d) % n for d in range(n))
             _one_partition(dims, order, low * ranks, high - low, transfers, pieces)
     goal = Goal("all-to-all", tuple(range(ranks)), tuple(map(tuple, pieces)), end=n)
     name = f"all-to-all-{'x'.join(map(str, dims))}"

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that do not overlap: the gate by itself, and what it does to a run on agents that exchange frames."""
+
+from collections import Counter
+
+from emulation.traffic.collectives import all_to_all
+from emulation.traffic.gate import StepGate
+from emulation.traffic.schedule import slice_schedule
+
+
+def test_a_step_waits_for_all_that_earlier_ones_bring() -> None:
+    gate: StepGate[str] = StepGate(Counter({0: 2, 1: 1, 3: 1}))
+    assert not gate.holds(0, "own")
+    assert gate.holds(1, "one")
+    assert gate.holds(3, "three")
+    assert gate.holds(2, "two")
+    assert gate.came(0) == []
+    assert gate.came(0) == ["one"]
+    assert gate.holds(2, "more of two")
+    assert gate.came(1) == ["two", "more of two", "three"]
+    assert not gate.holds(3, "late")
+    assert gate.came(3) == []
+
+
+def test_nothing_to_come_holds_nothing() -> None:
+    gate: StepGate[int] = StepGate(Counter())
+    assert not gate.holds(7, 1)
+
+
+def test_slices_say_whether_steps_overlap() -> None:
+    schedule = all_to_all((2, 3), 4)
+    assert slice_schedule(schedule).overlap
+    assert not slice_schedule(schedule, overlap=False).overlap
