@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits between Pods, from a demand to what every optical switch is set to (LumosCore); all of it arrays.
+
+P Pods have H spines each. Spine h of every Pod is in group h, where it has K ports, K even, to as many
+optical switches in pairs: a circuit of pair k joins the even port of one Pod with the odd port of another.
+
+    demand      what may be asked, and ports that are left over     C, (P, P), symmetric, row sums <= H K
+    split       C = A + A.T: who has the even port
+    parts       A over spines, evenly                               (H, P, P)
+    pairs       one group's circuits over pairs of switches         maps, (K/2, P)
+    realise     all of these, few standing circuits moved           -> plan: CircuitPlan
+    places      new circuits one by one, by short chains of moves
+    halving     a demand over spines and pairs by halves
+    price       what a half costs                                   flow        a half as one min-cost flow
+    entries     matrices by what is in them
+    spare       dark ports of a plan lit
+    exact       the fewest moves, by integer program: a baseline
+    uniform     the wiring that cross wiring is compared with
+    leaf        demand between leaves, links to spines never overloaded
+    physical    what the switches are set to; does every port hear whom it talks to?
+"""
+
+from controller.circuits.demand import check_demand, fill_spare, pod_demand
+from controller.circuits.exact import assign_exact
+from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
+from controller.circuits.pairs import (
+    DARK,
+    Moved,
+    assign_from_scratch,
+    assign_greedy,
+    assign_pairs,
+    check_maps,
+    moved,
+)
+from controller.circuits.parts import balanced_parts
+from controller.circuits.physical import check_crossconnects, check_l2, crossconnects
+from controller.circuits.plan import CircuitPlan
+from controller.circuits.realise import Method, realise, realise_counts
+from controller.circuits.spare import light_spare
+from controller.circuits.split import symmetric_split
+from controller.circuits.uniform import dual_link, realise_uniform
+
+__all__ = [
+    "DARK",
+    "CircuitPlan",
+    "Method",
+    "Moved",
+    "assign_exact",
+    "assign_from_scratch",
+    "assign_greedy",
+    "assign_pairs",
+    "balanced_parts",
+    "check_crossconnects",
+    "check_demand",
+    "check_l2",
+    "check_maps",
+    "crossconnects",
+    "dual_link",
+    "fill_spare",
+    "leaf_plan",
+    "leaf_spine_load",
+    "leaf_split",
+    "light_spare",
+    "moved",
+    "pod_centric_split",
+    "pod_demand",
+    "realise",
+    "realise_counts",
+    "realise_uniform",
+    "symmetric_split",
+]

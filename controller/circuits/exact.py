@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fewest circuits moved, by integer program (the authors' Mini-Rewiring, here by HiGHS): a baseline.
+
+A 0-1 unknown for each slot and each ordered pair of Pods that want circuits: small fabrics only.
+"""
+
+from typing import Any, final
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from controller.circuits.flow import Ints
+from controller.circuits.pairs import check_maps, fitting
+from controller.errors import PlanError
+
+__all__ = ["assign_exact", "realise_exact"]
+
+
+def assign_exact(matrix: Ints, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0) -> Ints:
+    """As `assign_pairs`, but no maps keep more of `standing`. PlanError when that takes too many seconds."""
+    matrix = fitting(matrix, pairs)
+    n = len(matrix)
+    if standing is not None:
+        check_maps(standing, (pairs, n))
+    program = _Program(matrix > 0, pairs, standing)
+    ordered = program.row * n + program.col
+    program.between(ordered, n * n, matrix.ravel(), matrix.ravel())
+    return program.solved(seconds)
+
+
+def realise_exact(
+    demand: Ints, spines: int, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0
+) -> Ints:
+    """Maps (spines * pairs, N) of a checked demand (N, N), which end gets the even port and all.
+
+    As with `realise`, of the circuits between two Pods each spine has its share, give or take less than two.
+    PlanError when it takes too many seconds.
+    """
+    n = len(demand)
+    program = _Program(demand > 0, spines * pairs, standing)
+    low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
+    both = np.triu(demand).ravel()
+    program.between(low * n + high, n * n, both, both)
+    # A spine's share, rounded down less one to rounded up and one.
+    spine = program.slot // pairs
+    least, most = np.maximum(both // spines - 1, 0), -(-both // spines) + 1
+    program.between(
+        (spine * n + low) * n + high,
+        spines * n * n,
+        np.tile(least, spines),
+        np.tile(np.minimum(most, both), spines),
+    )
+    return program.solved(seconds)
+
+
+@final
+class _Program:
+    """Unknowns x[slot, row, col], each slot a partial permutation."""
+
+    def __init__(self, wanted: np.ndarray, slots: int, standing: Ints | None) -> None:
+        self._slots, self._n = slots, len(wanted)
+        row, col = np.nonzero(wanted)
+        self.slot = np.repeat(np.arange(slots), len(row))
+        self.row, self.col = np.tile(row, slots), np.tile(col, slots)
+        self._kept = np.zeros(len(self.slot))
+        if standing is not None:
+            self._kept = (np.asarray(standing)[self.slot, self.row] == self.col).astype(float)
+        self._rows = 0
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._low: list[np.ndarray] = []
+        self._high: list[np.ndarray] = []
+        for end in (self.row, self.col):
+            self.between(self.slot * self._n + end, slots * self._n, 0, 1)
+
+    def between(self, sums: np.ndarray, count: int, low: np.ndarray | int, high: np.ndarray | int) -> None:
+        """Bounds `count` sums; unknown u belongs to sum `sums[u]`."""
+        self._add(sums, np.arange(len(sums)), np.ones(len(sums)))
+        self._low.append(np.broadcast_to(low, count))
+        self._high.append(np.broadcast_to(high, count))
+        self._rows += count
+
+    def _add(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> None:
+        self._parts.append((self._rows + rows, cols, values))
+
+    def solved(self, seconds: float) -> Ints:
+        maps = np.full((self._slots, self._n), -1)
+        if not len(self.slot):
+            return maps
+        rows, cols, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        matrix = coo_array((values, (rows, cols)), shape=(self._rows, len(self.slot))).tocsr()
+        low: Any = np.concatenate(self._low)
+        high: Any = np.concatenate(self._high)
+        result = milp(
+            -self._kept,
+            integrality=np.ones(len(self.slot)),
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(matrix, low, high),
+            options={"time_limit": seconds, "mip_rel_gap": 0},
+        )
+        if result.status != 0:
+            raise PlanError(
+                f"no proven optimum of the {len(self.slot):,} unknowns of the exact program in {seconds:g} s",
+                remedy="allow it more seconds, or use the method flow",
+            )
+        taken = result.x > 0.5
+        maps[self.slot[taken], self.row[taken]] = self.col[taken]
+        return maps

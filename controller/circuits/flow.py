@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole numbers chosen as cheaply as their sums allow: one min-cost flow.
+
+Every choice of circuits here has this shape (LumosCore's minimum-rewiring step, its Appendix A). An item is a
+whole number, at a convex price. Raising it by one raises the sum at its node `gain` and lowers that at its
+node `lose`. A sum of what an entry of a matrix adds to both its row and its column has the columns' counted
+negative, so that an entry gains at its row and loses at its column.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+
+from controller.errors import PlanError
+
+__all__ = ["Ints", "Items", "Nodes", "settle"]
+
+Ints = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Numbers to choose, (items,), and their nodes.
+
+    Number e is between `points[0, e]` and `points[-1, e]`; each unit from `points[m, e]` to `points[m + 1,
+    e]` costs `slopes[m, e]`, which never falls with m.
+    """
+
+    points: Ints
+    slopes: Ints
+    gain: Ints
+    lose: Ints
+
+    def cheapest(self, wish: Ints) -> Ints:
+        """Each on its own at its lowest price; where several are, the one closest to the wish."""
+        low = self.points[0] + (np.diff(self.points, axis=0) * (self.slopes < 0)).sum(axis=0)
+        high = low + (np.diff(self.points, axis=0) * (self.slopes == 0)).sum(axis=0)
+        return np.clip(wish, low, high)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Bounds of the sums. No item joins nodes of two blocks."""
+
+    low: Ints
+    high: Ints
+    block: Ints
+
+
+def settle(items: Items, nodes: Nodes, wish: Ints) -> Ints:
+    """The cheapest numbers whose sums keep within the bounds; of those that cost the same some near the wish.
+
+    Blocks whose sums do so from the start are left out, so that what did not change costs next to nothing.
+    PlanError when there are no such numbers; a caller whose bounds have a fractional solution never sees it,
+    as the constraints are those of a network.
+    """
+    count = len(nodes.low)
+    cheapest = items.cheapest(wish)
+    # Sums stay far below 2**53, so that counting in floating point is exact.
+    value = np.bincount(items.gain, cheapest, count) - np.bincount(items.lose, cheapest, count)
+    value = value.astype(np.int64)
+    kept = np.clip(value, nodes.low, nodes.high)
+    off = value != kept
+    if not off.any():
+        return cheapest
+    bad = np.zeros(nodes.block[-1] + 1 if len(nodes.block) else 0, bool)
+    bad[nodes.block[off]] = True
+    chosen = np.flatnonzero(bad[nodes.block[items.gain]])
+    start, gain, lose = cheapest[chosen], items.gain[chosen], items.lose[chosen]
+
+    # Only nodes of bad blocks that an item touches or that are off, numbered anew; then one a block for the
+    # slack.
+    used = off.copy()
+    used[gain] = used[lose] = True
+    at = np.cumsum(used) - 1
+    here = np.flatnonzero(used)
+    slack = int(at[-1]) + np.cumsum(bad)[nodes.block[here]]
+    size = int(slack.max()) + 1
+    gain, lose, node = at[gain], at[lose], np.arange(len(here))
+    surplus = (value - kept)[here]
+    supply = np.zeros(size, np.int64)
+    supply[: len(here)] = surplus
+    supply -= np.bincount(slack, surplus, size).astype(np.int64)
+
+    low, high, slopes = items.points[:-1, chosen], items.points[1:, chosen], items.slopes[:, chosen]
+    zones, up = len(slopes), np.clip(high - np.maximum(low, start), 0, None)
+    arcs = _Arcs.of(
+        (np.tile(lose, zones), np.tile(gain, zones), up, slopes),
+        (np.tile(gain, zones), np.tile(lose, zones), high - low - up, -slopes),
+        (node, slack, (nodes.high - kept)[here], np.zeros_like(node)),
+        (slack, node, (kept - nodes.low)[here], np.zeros_like(node)),
+    )
+    raised, lowered, _, _ = arcs.flows(supply)
+    found = cheapest.copy()
+    found[chosen] += (raised - lowered).reshape(zones, -1).sum(axis=0)
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Arcs:
+    """Arcs in parts: tail, head, capacity and unit cost of each."""
+
+    parts: tuple[tuple[Ints, Ints, Ints, Ints], ...]
+
+    @classmethod
+    def of(cls, *parts: tuple[Ints, Ints, Ints, Ints]) -> Self:
+        return cls(tuple(tuple(one.ravel() for one in part) for part in parts))  # pyright: ignore
+
+    def flows(self, supply: Ints) -> list[Ints]:
+        """Of the cheapest flow, part by part; arcs without capacity are left out of the solver."""
+        tail, head, capacity, cost = (np.concatenate(column) for column in zip(*self.parts, strict=True))
+        some = np.flatnonzero(capacity)
+        solver: Any = SimpleMinCostFlow()  # its stubs have no arrays that numpy could make
+        numbers = solver.add_arcs_with_capacity_and_unit_cost(
+            tail[some], head[some], capacity[some], cost[some]
+        )
+        solver.set_nodes_supplies(np.arange(len(supply)), supply)
+        status = solver.solve()
+        if status != solver.OPTIMAL:
+            raise PlanError(
+                f"no circuits keep within these bounds (solver: {status.name})",
+                remedy="demand less or open ports",
+            )
+        flow = np.zeros(len(capacity), np.int64)
+        flow[some] = solver.flows(numbers)
+        return np.split(flow, np.cumsum([len(part[0]) for part in self.parts])[:-1])

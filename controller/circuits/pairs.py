@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The circuits of one group: which pair of optical switches carries which of them.
+
+The switches 2k and 2k+1 are pair k. `maps[k, i] = j` says that pair k joins the even port of Pod i's spine
+with the odd port of Pod j's, -1 that it leaves that even port dark; so a row of maps is a partial
+permutation.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from controller.circuits.entries import Entries
+from controller.circuits.flow import Ints
+from controller.circuits.halving import divide
+from controller.circuits.places import with_places
+from controller.errors import PlanError
+
+__all__ = [
+    "DARK",
+    "Moved",
+    "assign_from_scratch",
+    "assign_greedy",
+    "assign_pairs",
+    "check_maps",
+    "fitting",
+    "moved",
+]
+
+DARK = -1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many standing circuits went, how many were made, and how many stayed as they were."""
+
+    gone: int
+    made: int
+    kept: int
+
+
+def moved(standing: Ints, maps: Ints) -> Moved:
+    """What changed between two sets of maps of one shape."""
+    standing, maps = np.asarray(standing), np.asarray(maps)
+    kept = int(((standing == maps) & (maps >= 0)).sum())
+    return Moved(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
+
+
+def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
+    """(pairs, N) maps with `matrix[i, j]` circuits from i's even ports to j's odd ones, few of them new.
+
+    Row and column sums of the matrix, (N, N), are at most `pairs`. Two pairs: no maps keep more of
+    `standing`, (pairs, N). More: the better of two ways. New circuits are placed one by one, by the shortest
+    chain of moves; and the pairs are halved again and again, each halving the best by how many circuits stand
+    in each half. PlanError names a row or column that is too large.
+    """
+    matrix = fitting(matrix, pairs)
+    if standing is None:
+        return _halved(matrix, pairs, None)
+    standing = np.asarray(standing)
+    check_maps(standing, (pairs, len(matrix)))
+    best, done = with_places(matrix, standing, np.array([pairs]), either_way=False)
+    if not done:
+        best = _halved(matrix, pairs, best)
+    if moved(standing, best).made > _least(matrix, standing):
+        other = _halved(matrix, pairs, standing)
+        best = min(best, other, key=lambda maps: moved(standing, maps).made)
+    return best
+
+
+def _halved(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
+    n = len(matrix)
+    old = None if standing is None else Entries.standing(standing)
+    return divide(Entries.of(matrix[None]), n, [pairs], first=np.zeros(1, np.int64), standing=old).maps(
+        pairs, n
+    )
+
+
+def _least(matrix: Ints, standing: Ints) -> int:
+    """Circuits that must be made, wherever they go."""
+    slot, row = np.nonzero(standing >= 0)
+    has = np.zeros_like(matrix)
+    np.add.at(has, (row, standing[slot, row]), 1)
+    return int(np.maximum(matrix - has, 0).sum())
+
+
+def assign_from_scratch(matrix: Ints, pairs: int) -> Ints:
+    """The same as if nothing stood: a baseline."""
+    return assign_pairs(matrix, pairs)
+
+
+def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
+    """The same, one circuit after the other: a baseline.
+
+    What stands and is still wanted stays, lowest pair first. A new circuit takes the first pair in which both
+    ports are free, else one in which its even port is and swaps circuits along a path of two pairs
+    until its odd port is free there, too (Koenig's edge colouring).
+    """
+    left = fitting(matrix, pairs).copy()
+    n = len(left)
+    maps = np.full((pairs, n), DARK)
+    back = np.full((pairs, n), DARK)
+    if standing is not None:
+        check_maps(standing, (pairs, n))
+        for k, i in np.argwhere(np.asarray(standing) >= 0):
+            j = standing[k][i]
+            if left[i, j]:
+                left[i, j] -= 1
+                maps[k, i], back[k, j] = j, i
+    for i, j in np.argwhere(left):
+        for _ in range(left[i, j]):
+            free, far = maps[:, i] < 0, back[:, j] < 0
+            if (both := np.flatnonzero(free & far)).size:
+                k = both[0]
+            else:
+                k, other = int(free.argmax()), int(far.argmax())
+                _swap(maps, back, k, other, int(j))
+            maps[k, i], back[k, j] = j, i
+    return maps
+
+
+def _swap(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
+    """Exchanges pairs k and other along a path from a column that is free in other, to free it in k."""
+    path = []
+    j, here, there = column, k, other
+    while (i := back[here, j]) >= 0:
+        path.append((here, i, j))
+        here, there = there, here
+        if (j := maps[here, i]) < 0:
+            break
+        path.append((here, i, j))
+        here, there = there, here
+    for pair, i, j in path:
+        maps[pair, i], back[pair, j] = DARK, DARK
+    for pair, i, j in path:
+        to = k + other - pair
+        maps[to, i], back[to, j] = j, i
+
+
+def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
+    """PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
+    maps = np.asarray(maps)
+    if maps.shape != shape:
+        raise PlanError(f"maps of shape {maps.shape}", remedy=f"this fabric's have shape {shape}")
+    n = shape[-1]
+    rows = maps.reshape(-1, n)
+    if ((rows < DARK) | (rows >= n)).any():
+        worst = rows[(rows < DARK) | (rows >= n)][0]
+        raise PlanError(f"a circuit to Pod {worst}", remedy=f"Pods are 0 to {n - 1}, {DARK} is dark")
+    seen = np.zeros((len(rows), n + 1), np.int64)
+    np.add.at(seen, (np.arange(len(rows))[:, None], rows), 1)
+    if (twice := np.argwhere(seen[:, :n] > 1)).size:
+        k, j = twice[0]
+        raise PlanError(
+            f"pair {k} joins {seen[k, j]} Pods to the odd port of Pod {j}", remedy="join one at most"
+        )
+    if (own := np.argwhere(rows == np.arange(n))).size:
+        k, i = own[0]
+        raise PlanError(f"pair {k} joins Pod {i} to itself", remedy=f"leave it dark, {DARK}")
+
+
+def fitting(matrix: Ints, pairs: int) -> Ints:
+    matrix = np.asarray(matrix, np.int64)
+    for axis, what in ((1, "row"), (0, "column")):
+        sums = matrix.sum(axis=axis)
+        if (over := np.flatnonzero(sums > pairs)).size:
+            raise PlanError(
+                f"{what} {over[0]} has {sums[over[0]]} circuits, and there are {pairs} pairs",
+                remedy="share the demand over more spines, or lower it",
+            )
+    return matrix

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maps as what optical switches are set to, and whether every port hears whom it talks to.
+
+Cross wiring: switch 2k takes what even ports 2k send and gives it to odd ports 2k + 1; switch 2k + 1 takes
+what odd ports 2k + 1 send and gives it to even ports 2k. Uniform wiring: switch k takes from ports k and
+gives to ports k. Wiring as derived from LumosCore's solver, which makes the odd switch the transpose of the
+even one.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from controller.circuits.flow import Ints
+from controller.errors import PlanError
+
+__all__ = ["check_crossconnects", "check_l2", "crossconnects"]
+
+
+def crossconnects(maps: Ints) -> Ints:
+    """Input to output of each switch, (..., 2 * pairs, N) of (..., pairs, N): 2k by the map, 2k + 1 back."""
+    maps = np.asarray(maps)
+    return np.stack((maps, _inverse(maps)), axis=-2).reshape(*maps.shape[:-2], -1, maps.shape[-1])
+
+
+def check_l2(maps: Ints) -> None:
+    """PlanError unless the maps, (..., pairs, N), give every electrical port one peer for both directions."""
+    check_crossconnects(crossconnects(maps))
+
+
+def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "cross") -> None:
+    """PlanError unless each of (..., K, N) is a partial permutation and ports hear whom they talk to.
+
+    `switches[k, i] = j`: what Pod i sends into switch k comes out at Pod j; -1 is dark. The error names the
+    switch and the port.
+    """
+    switches = np.asarray(switches)
+    n = switches.shape[-1]
+    if wiring == "cross" and switches.shape[-2] % 2:
+        raise PlanError(f"{switches.shape[-2]} switches a group", remedy="cross wiring has them in pairs")
+    if (wrong := np.argwhere((switches < -1) | (switches >= n))).size:
+        at = tuple(wrong[0])
+        raise PlanError(
+            f"{_name(at)}: port {at[-1]} leads to {switches[at]}", remedy=f"its ports are 0 to {n - 1}"
+        )
+    ways = np.sort(switches, axis=-1)
+    if (twice := np.argwhere((ways[..., 1:] == ways[..., :-1]) & (ways[..., 1:] >= 0))).size:
+        at = tuple(twice[0])
+        port = int(ways[at])
+        both = np.flatnonzero(switches[at[:-1]] == port)
+        raise PlanError(
+            f"{_name(at)}: ports {both[0]} and {both[1]} both lead to {port}", remedy="let one at most"
+        )
+    heard = _inverse(switches)
+    if wiring == "cross":  # who hears a port of switch 2k sends into 2k + 1, and the other way round
+        heard = heard.reshape(*heard.shape[:-2], -1, 2, n)[..., ::-1, :].reshape(heard.shape)
+    if (apart := np.argwhere(switches != heard)).size:
+        at = tuple(apart[0])
+        talks, hears = (f"Pod {one}" if one >= 0 else "nobody" for one in (int(switches[at]), int(heard[at])))
+        raise PlanError(
+            f"{_name(at)}: port {at[-2]} of Pod {at[-1]} talks to {talks} and hears {hears}",
+            remedy="give both directions of a port the same peer",
+        )
+
+
+def _inverse(maps: Ints) -> Ints:
+    found = np.full_like(maps, -1)
+    at = np.nonzero((maps >= 0) & (maps < maps.shape[-1]))
+    found[(*at[:-1], maps[at])] = at[-1]
+    return found
+
+
+def _name(at: tuple[int, ...]) -> str:
+    """Of the switch at (..., k, port)."""
+    return " ".join(("".join(f"group {one}, " for one in at[:-2]) + f"optical switch {at[-2]}").split())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uniform wiring, with which cross wiring is compared: both directions of a port are on one optical switch.
+
+Then port k of every Pod is on switch k, and each switch can only hold a matching of Pods. Whether a demand
+can be realised is the question whether a multigraph's edges can be coloured in so many colours; some cannot,
+and to tell is NP-complete (LumosCore). Three Pods with K/2 circuits between any two want 3 K / 2, and K
+switches hold one each: two thirds.
+"""
+
+from itertools import combinations
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from controller.circuits.demand import check_demand
+from controller.circuits.flow import Ints
+from controller.errors import PlanError
+
+__all__ = ["dual_link", "realise_uniform"]
+
+_EXACT_PODS = 8
+
+
+def realise_uniform(
+    demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
+) -> tuple[int, Ints]:
+    """How many circuits of a demand, (N, N), that many switches realise, and their maps, (ports, N).
+
+    `maps[k, i] = j` and `maps[k, j] = i` where switch k joins Pods i and j; -1 is dark. Exact, the most that
+    there can be, by integer program; greedy, one heaviest matching a switch, where Pods that want more weigh
+    more. Unless a method is given, exact up to 8 Pods. PlanError when the exact program takes too many
+    seconds.
+    """
+    check_demand(demand, ports)
+    demand = np.asarray(demand, np.int64)
+    if method is None:
+        method = "exact" if len(demand) <= _EXACT_PODS else "greedy"
+    maps = np.full((ports, len(demand)), -1)
+    found = _most(demand, ports, seconds) if method == "exact" else _matchings(demand, ports)
+    for k, i, j in found:
+        maps[k, i], maps[k, j] = j, i
+    return len(found), maps
+
+
+def dual_link(maps: Ints) -> Ints:
+    """The same circuits where both ports of a pair are on one optical switch, (pairs, 2 P) of (pairs, P).
+
+    Port 2 i of such a switch is the even port of Pod i, 2 i + 1 the odd one: each joined to the other, so
+    that every demand can be realised, but with P ports a switch serves P / 2 Pods. The scheme is recalled
+    from LumosCore's paper, unverified.
+    """
+    pairs, n = maps.shape
+    joined = np.full((pairs, 2 * n), -1)
+    k, i = np.nonzero(maps >= 0)
+    j = maps[k, i]
+    joined[k, 2 * i], joined[k, 2 * j + 1] = 2 * j + 1, 2 * i
+    return joined
+
+
+def _matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
+    left = demand.copy()
+    found = []
+    for k in range(ports):
+        graph = nx.Graph()
+        wants = left.sum(axis=1)
+        for i, j in np.argwhere(np.triu(left)).tolist():
+            graph.add_edge(i, j, weight=int(wants[i] + wants[j]))
+        for i, j in nx.max_weight_matching(graph):
+            left[i, j] -= 1
+            left[j, i] -= 1
+            found.append((k, i, j))
+    return found
+
+
+def _most(demand: Ints, ports: int, seconds: float) -> list[tuple[int, int, int]]:
+    n = len(demand)
+    low, high = np.nonzero(np.triu(demand))
+    edges = len(low)
+    if not edges:
+        return []
+    # What one switch may hold: a Pod has one port; three Pods one circuit, five two, as no halves exist.
+    held = [((low == pod) | (high == pod), 1) for pod in range(n)]
+    for size in (3, 5):
+        held += [
+            (np.isin(low, some) & np.isin(high, some), size // 2) for some in combinations(range(n), size)
+        ]
+    rows, rooms = np.array([inside for inside, _ in held]), np.array([room for _, room in held])
+    row, edge = np.nonzero(rows)
+    k = np.arange(ports)[:, None]
+    total = len(held) * ports + np.tile(np.arange(edges), ports)
+    matrix = coo_array(
+        (
+            np.ones(ports * (len(row) + edges)),
+            (
+                np.concatenate(((k * len(held) + row).ravel(), total)),
+                np.concatenate(((k * edges + edge).ravel(), np.arange(ports * edges))),
+            ),
+        ),
+        shape=(len(held) * ports + edges, ports * edges),
+    )
+    most: Any = np.concatenate((np.tile(rooms, ports), demand[low, high]))
+    result = milp(
+        -np.ones(ports * edges),
+        integrality=np.ones(ports * edges),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix.tocsr(), ub=most),
+        options={"time_limit": seconds},
+    )
+    if result.status != 0:
+        raise PlanError(
+            f"how many circuits {ports} switches of uniform wiring hold is not proven after {seconds:g} s",
+            remedy="allow more seconds, or use the method greedy",
+        )
+    return [
+        (int(u // edges), int(low[u % edges]), int(high[u % edges])) for u in np.flatnonzero(result.x > 0.5)
+    ]
