@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Max-min fair rates of flows over links, strict classes in order.
+
+Flows that are alike are one row with a count: same links, same weights, same rate. A flow that is split over
+paths has a weight a link, the share of its rate that the link carries. Rates and capacities are in one unit,
+whichever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lab.errors import ModelError
+
+__all__ = ["Floats", "Ints", "Routes", "joined", "max_min", "routes"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Shares of links that differ by less than this part of them are equal.
+_EQUAL = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Rows of flows: row f is `counts[f]` flows over `links[starts[f]:starts[f + 1]]`, weights beside."""
+
+    starts: Ints
+    links: Ints
+    weights: Floats
+    counts: Floats
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def rows(self) -> Ints:
+        """The row of each entry of `links`."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def loads(self) -> Floats:
+        """What each entry of `links` carries when every flow sends at a rate of 1."""
+        return self.weights * self.counts[self.rows]
+
+    def total(self) -> tuple[Ints, Floats]:
+        """Links in order, and what each carries when every flow sends at a rate of 1."""
+        links, where = np.unique(self.links, return_inverse=True)
+        return links, np.bincount(where, self.loads, len(links)).astype(float)
+
+
+def routes(flows: Iterable[Sequence[tuple[int, float]]], counts: ArrayLike | None = None) -> Routes:
+    """From each flow's (link, weight); a link that is named twice carries both weights."""
+    starts, links, weights = [0], [], []
+    for flow in flows:
+        carried: dict[int, float] = {}
+        for link, weight in flow:
+            carried[link] = carried.get(link, 0.0) + weight
+        links += carried
+        weights += carried.values()
+        starts.append(len(links))
+    number = np.ones(len(starts) - 1) if counts is None else np.asarray(counts, float)
+    if len(number) != len(starts) - 1:
+        raise ModelError(f"{len(number)} counts of {len(starts) - 1} flows", remedy="give one a flow")
+    return Routes(np.array(starts), np.array(links, np.int64), np.array(weights, float), number)
+
+
+def joined(parts: Sequence[Routes]) -> Routes:
+    """The rows of all, one after the other."""
+    if not parts:
+        return Routes(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    return Routes(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([part.links for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )
+
+
+def max_min(
+    flows: Routes,
+    capacities: ArrayLike,
+    classes: ArrayLike | None = None,
+    limits: ArrayLike | float = np.inf,
+) -> Floats:
+    """A flow's rate, by row; classes are served in order, 0 first, each out of what those before left.
+
+    `limits`: what a flow sends at most. A flow without links or limit is refused by ModelError, as are
+    capacities and weights below 0.
+    """
+    capacity = np.asarray(capacities, float)
+    number = len(flows)
+    limit = np.broadcast_to(np.asarray(limits, float), (number,)).copy()
+    priority = np.zeros(number, np.int64) if classes is None else np.asarray(classes, np.int64)
+    _check(flows, capacity, limit)
+    rates = np.zeros(number)
+    left = capacity.copy()
+    rows, loads = flows.rows, flows.loads
+    kept = loads > 0
+    rows, links, loads = rows[kept], flows.links[kept], loads[kept]
+    for level in np.unique(priority):
+        own = priority[rows] == level
+        members = np.flatnonzero(priority == level)
+        _fill(rates, left, members, rows[own], links[own], loads[own], limit)
+    return rates
+
+
+def _fill(
+    rates: Floats, left: Floats, members: Ints, rows: Ints, links: Ints, loads: Floats, limit: Floats
+) -> None:
+    """Raise all rates of a class together; whoever meets a full link stays.
+
+    A link whose fair share is the least that any of its flows sees is full at that share, whatever else
+    happens: all such links are settled at once, which takes few rounds.
+    """
+    open_rows = np.zeros(len(rates), bool)
+    open_rows[members] = True
+    used = np.zeros(len(left))
+    while open_rows.any():
+        there = open_rows[rows]
+        rows, links, loads = rows[there], links[there], loads[there]
+        carried = np.bincount(links, loads, len(left))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(carried > 0, np.maximum(left - used, 0) / carried, np.inf)
+        seen = limit.copy()
+        np.minimum.at(seen, rows, share[links])
+        # The least share that flows of a link see, limits of their own included.
+        least = np.full(len(left), np.inf)
+        np.minimum.at(least, links, seen[rows])
+        full = share <= least * (1 + _EQUAL)
+        settled = open_rows & (limit <= seen)
+        settled[rows[full[links]]] = True
+        settled &= open_rows
+        rates[settled] = seen[settled]
+        now = settled[rows]
+        used += np.bincount(links[now], loads[now] * rates[rows[now]], len(left))
+        open_rows &= ~settled
+    left -= used
+    np.maximum(left, 0, out=left)
+
+
+def _check(flows: Routes, capacity: Floats, limit: Floats) -> None:
+    if (capacity < 0).any():
+        link = int(np.argmin(capacity))
+        raise ModelError(f"link {link}: capacity {capacity[link]:g}", remedy="give 0 or more")
+    if (flows.weights < 0).any() or (flows.counts < 0).any():
+        raise ModelError("a weight or count of flows below 0", remedy="give 0 or more")
+    if len(flows.links) and (flows.links.min() < 0 or flows.links.max() >= len(capacity)):
+        raise ModelError(
+            f"link {int(flows.links.max())} of {len(capacity)} links",
+            remedy="give the capacity of every link",
+        )
+    carried = np.bincount(flows.rows, flows.loads, len(flows)) if len(flows) else np.zeros(0)
+    endless = np.isinf(limit) & (carried <= 0)
+    if endless.any():
+        raise ModelError(
+            f"flow {int(np.argmax(endless))} uses no link and has no limit", remedy="give it one of them"
+        )

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs come, wait for NPUs, run over a fabric and leave.
+
+Whoever comes first starts first: while it waits, nobody starts. At one moment jobs end before others come, in
+the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from lab.errors import ModelError
+from lab.models.flow_level.exact import Exact
+from lab.models.flow_level.fabrics import Fabric
+from lab.models.flow_level.fluid import Fluid
+from lab.models.flow_level.jobs import Job
+from lab.models.flow_level.pace import Pace
+from lab.models.flow_level.placement import Placement
+
+__all__ = ["Mode", "Outcome", "Record", "simulate"]
+
+Mode = Literal["fluid", "exact"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A job's times in seconds; `alone` is what it would take from start to end at full rate."""
+
+    name: str
+    npus: int
+    arrival: float
+    start: float
+    end: float
+    alone: float
+
+    @property
+    def completion(self) -> float:
+        """From arrival to end."""
+        return self.end - self.arrival
+
+    @property
+    def queueing(self) -> float:
+        return self.start - self.arrival
+
+    @property
+    def slowdown(self) -> float:
+        """Times as long as alone, once started; 1 for a job of no length."""
+        return (self.end - self.start) / self.alone if self.alone else 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one fabric, all jobs in the order in which they came."""
+
+    fabric: str
+    npus: int
+    jobs: tuple[Record, ...]
+
+    @property
+    def completion(self) -> float:
+        """Mean."""
+        return float(np.mean([job.completion for job in self.jobs]))
+
+    @property
+    def queueing(self) -> float:
+        """Mean."""
+        return float(np.mean([job.queueing for job in self.jobs]))
+
+    @property
+    def slowdown(self) -> float:
+        """Mean over jobs."""
+        return float(np.mean([job.slowdown for job in self.jobs]))
+
+    @property
+    def throughput(self) -> float:
+        """Work done, as NPU-seconds that it takes alone, by NPU-seconds from first arrival to last end."""
+        if not self.jobs:
+            return 0.0
+        span = max(job.end for job in self.jobs) - min(job.arrival for job in self.jobs)
+        return sum(job.npus * job.alone for job in self.jobs) / (self.npus * span) if span else 0.0
+
+
+def simulate(
+    jobs: Sequence[Job],
+    fabric: Fabric,
+    policy: str = "packed",
+    mode: Mode = "fluid",
+    seed: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run all jobs to their ends; `advance` is called at each end. Same arguments, same outcome.
+
+    ModelError for a job that can never be placed, or that gets no rate while nothing else happens any more.
+    """
+    return _Run(jobs, fabric, policy, Fluid(fabric, seed) if mode == "fluid" else Exact(fabric), seed).run(
+        advance
+    )
+
+
+@final
+class _Run:
+    def __init__(self, jobs: Sequence[Job], fabric: Fabric, policy: str, pace: Pace, seed: int) -> None:
+        self._jobs = sorted(jobs, key=lambda job: job.arrival)
+        self._fabric, self._pace = fabric, pace
+        self._placement = Placement(fabric.cluster, policy, seed)
+        self._waiting: deque[int] = deque()
+        self._place: dict[int, np.ndarray] = {}
+        self._start: dict[int, float] = {}
+        self._end: dict[int, float] = {}
+        self._now = 0.0
+        self._lit = np.inf
+
+    def run(self, advance: Callable[[], None]) -> Outcome:
+        coming = 0
+        while len(self._end) < len(self._jobs):
+            arrival = self._jobs[coming].arrival if coming < len(self._jobs) else np.inf
+            step = self._pace.next_in()
+            then = min(arrival, self._lit, self._now + step)
+            if then == np.inf:
+                raise ModelError(
+                    f"{len(self._place)} jobs go no further, among them {self._jobs[min(self._place)].name}",
+                    remedy="see that links they need have any capacity",
+                )
+            done = self._pace.advance(step if then == self._now + step else then - self._now)
+            self._now = then
+            for key in done:
+                self._leave(key)
+                advance()
+            if then >= self._lit:
+                self._lit = np.inf
+                self._fabric.settle()
+                self._pace.changed()
+            while coming < len(self._jobs) and self._jobs[coming].arrival <= self._now:
+                self._waiting.append(coming)
+                coming += 1
+            self._admit()
+        return Outcome(
+            self._fabric.name, self._fabric.cluster.size, tuple(map(self._record, range(len(self._jobs))))
+        )
+
+    def _admit(self) -> None:
+        before = self._fabric.version, self._lit
+        while self._waiting:
+            key = self._waiting[0]
+            job = self._jobs[key]
+            place = self._placement.take(job.npus, job.unit)
+            if place is None:
+                if not self._place:
+                    raise ModelError(
+                        f"job {job.name}: {job.npus} NPUs in blocks of {job.unit} have no place even alone",
+                        remedy="take smaller blocks or another placement",
+                    )
+                break
+            self._waiting.popleft()
+            dark = self._fabric.admit(key, job, place)
+            if dark:
+                self._lit = self._now + dark
+            self._pace.add(key, job)
+            self._place[key], self._start[key] = place, self._now
+        if (self._fabric.version, self._lit) != before:
+            self._pace.changed()
+
+    def _leave(self, key: int) -> None:
+        self._pace.remove(key)
+        self._fabric.release(key)
+        self._placement.give_back(self._place.pop(key))
+        self._end[key] = self._now
+
+    def _record(self, key: int) -> Record:
+        job = self._jobs[key]
+        return Record(job.name, job.npus, job.arrival, self._start[key], self._end[key], job.alone)
