@@ -25,13 +25,16 @@ __all__ = [
     "Curve",
     "Dropped",
     "Shares",
+    "INK",
     "Used",
     "bars_svg",
     "colour",
     "compared_svg",
     "drops_svg",
     "limits_svg",
+    "plain",
     "shares_svg",
+    "svg_of",
     "timeline_svg",
 ]
 
@@ -156,7 +159,7 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
     axes.set_xlabel(f"{clock}, µs")
     axes.set_ylabel("arriving at NPUs, Tbit/s")
     axes.legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
-    return _svg(figure, "timeline")
+    return svg_of(figure, "timeline")
 
 
 def bars_svg(bars: Sequence[Bar]) -> str:
@@ -185,7 +188,7 @@ def bars_svg(bars: Sequence[Bar]) -> str:
     axes.set_xlabel("until the last NPU had its result, µs; the mark is the bound")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    return _svg(figure, "bars")
+    return svg_of(figure, "bars")
 
 
 def limits_svg(variants: Sequence[Used]) -> str:
@@ -214,7 +217,7 @@ def limits_svg(variants: Sequence[Used]) -> str:
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=9)
     _legend_below(axes, len(rows))
-    return _svg(figure, "limits")
+    return svg_of(figure, "limits")
 
 
 def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
@@ -243,7 +246,7 @@ def drops_svg(variants: Sequence[Dropped], places: Sequence[str]) -> str:
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     _legend_below(axes, len(bars), 0.25)
-    return _svg(figure, "drops")
+    return svg_of(figure, "drops")
 
 
 def compared_svg(rows: Sequence[Compared], unit: str) -> str:
@@ -265,7 +268,7 @@ def compared_svg(rows: Sequence[Compared], unit: str) -> str:
     axes.set_xlabel(f"{unit}; the mark is the paper's")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    return _svg(figure, "compared")
+    return svg_of(figure, "compared")
 
 
 def shares_svg(panels: Mapping[str, Sequence[Shares]]) -> str:
@@ -274,7 +277,7 @@ def shares_svg(panels: Mapping[str, Sequence[Shares]]) -> str:
     figure.clear()
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (title, curves) in zip(every, panels.items(), strict=True):
-        _plain(axes)
+        plain(axes)
         for one in curves:
             if one.values:
                 axes.ecdf(
@@ -290,7 +293,7 @@ def shares_svg(panels: Mapping[str, Sequence[Shares]]) -> str:
     every[0].set_ylabel("of the runs")
     if any(one.values for curves in panels.values() for one in curves):
         every[0].legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.25), ncols=2)
-    return _svg(figure, "shares")
+    return svg_of(figure, "shares")
 
 
 def _whole() -> MaxNLocator:
@@ -315,11 +318,12 @@ def _figure(height: float) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(8.6, height))
     axes = figure.subplots()
-    _plain(axes)
+    plain(axes)
     return figure, axes
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
+    """No frame, and everything in the colour of text."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -329,7 +333,8 @@ def _plain(axes: Axes) -> None:
     axes.yaxis.label.set_color(INK)
 
 
-def _svg(figure: Figure, salt: str) -> str:
+def svg_of(figure: Figure, salt: str) -> str:
+    """The figure without head, to be put into a page; the same figure and salt give the same text."""
     import matplotlib
 
     buffer = io.StringIO()

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a scenario says of a collective to its schedule among the NPUs of a fabric, and to its bound."""
+"""From what a scenario says of a collective to its schedule among the members of a fabric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from math import prod
-from statistics import mean
 
 from emulation.traffic import collectives as c
 from emulation.traffic.schedule import Schedule
 from lab.errors import ScenarioError
-from lab.scenario import ELEMENT_BYTES, Collective, Part
+from lab.grids import dimension_rates, grid_of, pair_rates, split_grid
+from lab.scenario import Collective, Part
 from topologies import Fabric
 
-__all__ = ["bound_ps", "grid_of", "schedule_of"]
-
-
-def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
-    """The dimensions of the full mesh that the members are, those of one place left out.
-
-    ScenarioError when they are not the whole of one, or not in its order: the first dimension fastest.
-    """
-    return tuple(len(values) for values in _values(fabric, members) if len(values) > 1) or (1,)
+__all__ = ["schedule_of"]
 
 
 def schedule_of(
@@ -37,10 +28,13 @@ def schedule_of(
     if len(members) < 2:
         raise ScenarioError(f"a collective of {len(members)} NPUs", remedy="it takes two or more")
     elements = collective.elements
+    parts: tuple[int, ...] = (0,)
     if collective.algorithm == "direct":
         grid: tuple[int, ...] = (len(members),)
     else:
-        grid = grid_of(fabric, members)
+        dims = grid_of(fabric, members)
+        parts = split_grid(dims, collective.grid)
+        grid = collective.grid or dims
     match collective.algorithm:
         case "halves":
             return c.allreduce_halves(grid, elements)
@@ -50,7 +44,8 @@ def schedule_of(
             return _rings(fabric, members, grid, collective, detours)
         case "sequence" | "at-once":
             return _mixture(grid, collective)
-    rates = _dimension_rates(fabric, members) if collective.algorithm == "dimension-wise" else None
+    solved = collective.algorithm == "dimension-wise" and collective.shares == "balanced"
+    rates = dimension_rates(fabric, members, parts, grid) if solved and not collective.order else None
     return _one(collective, grid, elements, rates)
 
 
@@ -65,13 +60,20 @@ def _one(
             if is_direct:
                 return c.direct(ranks, elements, kind)
             exchange = collective.exchange if isinstance(collective, Collective) else 0
-            shares = c.in_order(grid)
-            if not (isinstance(collective, Collective) and collective.shares == "one"):
+            if collective.order:
+                # What is gathered goes the way back: last what is scattered first.
+                shares = {collective.order[::-1] if kind == "all-gather" else collective.order: 1.0}
+            elif isinstance(collective, Collective) and collective.shares == "one":
+                shares = c.in_order(grid)
+            else:
                 shares = c.balanced(grid, rates, exchange=exchange)
             return c.dimension_wise(grid, elements, kind=kind, shares=shares, exchange=exchange)
         case "all-to-all":
             block = _block(elements, ranks)
-            return c.direct_all_to_all(ranks, block) if is_direct else c.all_to_all(grid, block)
+            orders = [collective.order] if collective.order else None
+            return (
+                c.direct_all_to_all(ranks, block) if is_direct else c.all_to_all(grid, block, orders=orders)
+            )
         case "broadcast" | "reduce":
             root = collective.root if isinstance(collective, Collective) else 0
             if root >= ranks:
@@ -110,7 +112,7 @@ def _rings(
             f"{collective.rings} rings on {grid[0]} NPUs that share no link", remedy=f"there are {len(found)}"
         )
     chosen = found[: collective.rings]
-    rates = _pair_rates(fabric, members)
+    rates = pair_rates(fabric, members)
     if len(rates) < grid[0] * (grid[0] - 1):
         rates = {}  # switches join them: any link as good as any other
     split = c.balanced_rings(chosen, rates, detours=detours)
@@ -142,6 +144,11 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
                 remedy="give the mixture more elements, the part a larger share or other dimensions",
             )
         shape = (size,) if part.algorithm == "direct" else tuple(grid[d] for d in over)
+        if part.order and max(part.order) >= len(shape):
+            raise ScenarioError(
+                f"order {list(part.order)} of a part over {len(shape)} dimensions",
+                remedy="it counts the dimensions that the part is over, from 0",
+            )
         one = _one(part, shape, elements, None)
         made.append(c.on_groups(one, groups, ranks))
         small = 2 * elements <= collective.elements
@@ -152,93 +159,3 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
         made, offsets = [c.at_once("mixture", made)], [0]
     mixture = c.in_sequence("mixture", made * collective.rounds, offsets * collective.rounds)
     return replace(mixture, elements=collective.elements)
-
-
-def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> int:
-    """What the collective cannot beat on these links; under `shortest`, what its own sends cannot.
-
-    Sends that keep to the direct links of their pairs are bound by the busiest of these; others only by what
-    must leave an NPU, or cross the middle of a dimension.
-    """
-    if collective.algorithm == "ring" and strategy == "shortest":
-        rate = min(link.rate_bps for link in fabric.links)
-        return round(c.ring_bound_ps(len(members), collective.data_bytes, rate))
-    least = _bound(fabric, members, collective)
-    if strategy == "shortest" and collective.algorithm != "halves":
-        schedule = schedule_of(fabric, members, collective, detours=False)
-        least = max(least, c.busiest_pair_ps(schedule, _pair_rates(fabric, members), ELEMENT_BYTES))
-    return max(1, round(least))
-
-
-def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:
-    ranks, data = len(members), collective.data_bytes
-    ports = [_port_bps(fabric, name) for name in members]
-    average = ports[0] if min(ports) == max(ports) else mean(ports)
-    match collective.kind:
-        case "allreduce":
-            return c.allreduce_ports_bound_ps(ranks, data, average)
-        case "reduce-scatter" | "all-gather":
-            return c.gather_bound_ps(ranks, data, average)
-        case "all-to-all":
-            leave = c.gather_bound_ps(ranks, data, average)
-            if any(link.dimension is None for link in fabric.links) or ranks < len(fabric.nodes):
-                return leave  # other ways than along the dimensions
-            grid, rates = grid_of(fabric, members), _dimension_rates(fabric, members)
-            return max(leave, c.all_to_all_bound_ps(grid, data // ranks, rates))
-        case "broadcast" | "reduce":
-            return c.send_bound_ps(data, ports[collective.root])
-        case "p2p":
-            return c.send_bound_ps(data, max(ports))
-        case _:
-            return c.traffic_bound_ps(schedule_of(fabric, members, collective), sum(ports), ELEMENT_BYTES)
-
-
-def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
-    """By dimension, the coordinates that occur."""
-    places = [fabric.node(name).coordinates for name in members]
-    values = [sorted(set(column)) for column in zip(*places, strict=True)]
-    if [place[::-1] for place in product(*reversed(values))] != places:
-        raise ScenarioError(
-            f"{len(members)} NPUs of {fabric.name} that are no full mesh of whole lines",
-            remedy="take algorithm `direct`, or NPUs that are one",
-        )
-    return values
-
-
-def _port_bps(fabric: Fabric, name: str) -> int:
-    """What all links of an NPU carry, each way."""
-    ports = fabric.node(name).ports
-    return sum(link.rate_bps for port in ports if (link := fabric.link_at(name, port.number)))
-
-
-def _pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], float]:
-    """Of the links that join two members, by their ranks; 0 between others."""
-    rank_of = {name: rank for rank, name in enumerate(members)}
-    rates = {}
-    for link in fabric.links:
-        a, b = rank_of.get(link.a.node), rank_of.get(link.b.node)
-        if a is not None and b is not None:
-            rates[a, b] = rates[b, a] = float(link.rate_bps)
-    return rates
-
-
-def _dimension_rates(fabric: Fabric, members: Sequence[str]) -> tuple[float, ...]:
-    """What joins two members of a line, by dimension of their grid.
-
-    Where only switches join them, it is what an NPU has to switches, dealt equally to all whom it reaches by
-    them.
-    """
-    inside = set(members)
-    values = _values(fabric, members)
-    dims = [d for d, there in enumerate(values) if len(there) > 1]
-    rates: dict[int, int] = {}
-    for link in fabric.links:
-        if link.dimension is not None and link.a.node in inside and link.b.node in inside:
-            rates[link.dimension] = min(link.rate_bps, rates.get(link.dimension, link.rate_bps))
-    peers = sum(len(values[d]) - 1 for d in dims if d not in rates)
-    node = fabric.node(members[0])
-    links = [fabric.link_at(node.name, port.number) for port in node.ports]
-    up = sum(link.rate_bps for link in links if link and link.dimension is None)
-    if peers and not up:
-        raise ScenarioError(f"NPUs of {fabric.name} that nothing joins", remedy="take algorithm `direct`")
-    return tuple(float(rates[d]) if d in rates else up / peers for d in dims)

@@ -23,11 +23,11 @@ def list_names(
 
 
 def _metrics() -> Table:
-    from lab.metrics import METRICS, SPARE_METRICS
+    from lab.metrics import ALL_METRICS
 
     table = Table("metric", "", "meaning", box=None, pad_edge=False)
     table.caption = "timed: not judged in a run in real time whose times cannot be believed"
-    for name, metric in {**METRICS, **SPARE_METRICS}.items():
+    for name, metric in ALL_METRICS.items():
         table.add_row(name, "timed" if metric.timed else "", metric.meaning)
     return table
 

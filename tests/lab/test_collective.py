@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.bounds import bound_ps
 from lab.claims.ub_mesh_collectives import CLAIMS
-from lab.collective import bound_ps, grid_of, schedule_of
+from lab.collective import schedule_of
 from lab.errors import ScenarioError
+from lab.grids import grid_of
 from lab.loader import load
 from lab.prepare import prepare
 from lab.runner import observe
