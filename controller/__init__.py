@@ -14,18 +14,19 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     tfc           what a rule set admits on a fabric, by class and length
     switch_paths  paths by switches alone, searched once for all endpoints below them
     all_path      which of the paths a source uses                    -> table all_path
-    weights       what share each of them carries
+    weights       what share each of them carries, dealt out by deal
     cover         which addresses lie below a switch
     segment       which addresses an array of ports is for
     linear        structured addresses as small direct-indexed tables -> tables segment, linear
     programs      tables that only some programs have
     rails         switches that are on a rail                         -> table rail
     multipath     several ways to one place                           -> table multipath
+    core          optical circuits between Pods: several to one, few, or none
     pxn           another rail by way of a neighbour                  -> tables pxn_segment, pxn
     relays        source routes by way of a neighbour
     planner       all of these, put together
     recovery      what one node changes and whom it tells when a link fails
-    spare         the plan with a spare NPU in the place of one that is gone, and who finds that out
+    spare         the plan with spares in the places of what is gone, and who finds that out
     reach         what failures have cut off, in words
     hello         whether the two ends of a link hear each other; imported by its name
     diff          the updates between two sets of entries

@@ -5,11 +5,12 @@ A source spreads its frames over 16 buckets; each bucket has one source route in
 """
 
 from collections.abc import Mapping, Sequence
-from math import gcd
 from typing import final, get_args
 
 import networkx as nx
 
+from controller.core import crossed
+from controller.deal import deal
 from controller.errors import PlanError
 from controller.paths import PathFinder, distance, hops_of, steps
 from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
@@ -81,6 +82,8 @@ class Router:
             if found:
                 return found
             nearest = distance(fabric, source, destination)
+            if nearest == len(fabric.nodes):  # nothing joins them, failed or not
+                return []
         for hops in range(nearest, max(nearest + 1, _MAX_HOPS) + 1):
             found = self._legal(source, destination, hops)
             if found:
@@ -126,41 +129,15 @@ def _meshes(fabric: Fabric) -> dict[str, int]:
     return {name: number for number, part in enumerate(parts) for name in part}
 
 
-def deal(paths: Sequence[Path], weights: Sequence[float], turn: int = 0) -> tuple[Path, ...]:
-    """16 buckets in proportion to the weights, by largest remainder.
-
-    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. Of
-    more than 16 paths of equal weight some have no bucket: which, follows from `turn`, so that pairs with
-    other turns use others.
-    """
-    order = _strewn(len(paths), turn)
-    total = sum(weights)
-    if total <= 0 or min(weights) < 0:
-        raise PlanError(
-            f"weights {list(weights)} of {len(paths)} paths", remedy="give one above 0, none below"
-        )
-    quotas = [BUCKETS * weight / total for weight in weights]
-    counts = [int(quota) for quota in quotas]
-    # Rounded, so that quotas which differ only by floating-point noise are ties and the earlier path wins.
-    by_remainder = sorted(range(len(paths)), key=lambda at: (round(counts[at] - quotas[at], 9), order[at]))
-    for at in by_remainder[: BUCKETS - sum(counts)]:
-        counts[at] += 1
-    slots = sorted(((turn + 0.5) / count, at) for at, count in enumerate(counts) for turn in range(count))
-    return tuple(paths[at] for _, at in slots)
-
-
-def _strewn(count: int, turn: int) -> Sequence[int]:
-    """The place of each of `count` paths in the order in which they are taken: neighbours far apart."""
-    if count <= BUCKETS:
-        return range(count)
-    step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)
-    return [(at - turn) * step % count for at in range(count)]
-
-
 def all_path_entries(
-    fabric: Fabric, node: str, routes: Mapping[str, Sequence[Path | None]]
+    finder: PathFinder, node: str, routes: Mapping[str, Sequence[Path | None]]
 ) -> tuple[Entry, ...]:
-    """Entries of the table all_path of one node for these destinations; a bucket of None has no entry."""
+    """Entries of the table all_path of one node for these destinations; a bucket of None has no entry.
+
+    Of parallel links a route takes the first that has not failed. Over circuits of a core, and from there on,
+    the tables decide.
+    """
+    fabric = finder.fabric
     buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
     entries: list[Entry] = []
     for destination, paths in routes.items():
@@ -174,20 +151,24 @@ def all_path_entries(
                     f"{node}: path {' '.join(path)} is no way to {destination}", remedy="fix the routes"
                 )
             if path not in params:
-                bitmap, instr = pack(_steered(fabric, path))
+                bitmap, instr = pack(_steered(finder, path))
                 params[path] = ("bitmap", bitmap), ("instr", instr)
             entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
     return tuple(entries)
 
 
-def _steered(fabric: Fabric, path: Path) -> list[int | None]:
+def _steered(finder: PathFinder, path: Path) -> list[int | None]:
     """Egress ports of the hops that need an instruction; the tables know those after, which all descend.
 
     They also decide a descent by a port that no instruction can name: None.
     """
+    fabric = finder.fabric
+    core = crossed(fabric)
     ports: list[int | None] = []
     for near, far in hops_of(path):
-        port = fabric.port_to(near, far)
+        if near in core and far in core:
+            break
+        port = finder.port_to(near, far)
         if len(ports) < MAX_INSTRUCTIONS and port <= MAX_PORT:
             ports.append(port)
         elif fabric.node(far).tier >= fabric.node(near).tier:

@@ -49,7 +49,7 @@ class Hops:
         tails, heads, way = [], [], []
         for link in fabric.links:
             for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                # Of parallel links, routes take the first.
+                # Parallel links wait for the same, and the first stands for all.
                 self.number.setdefault((near, far), len(tails))
                 tails.append(numbers[near])
                 heads.append(numbers[far])

@@ -112,7 +112,7 @@ class HelloSessions:
     @property
     def deadline_ps(self) -> int:
         """When on_timer has something to do next."""
-        return min(self._next, *(session.expires for session in self._sessions.values()))
+        return min([self._next, *(session.expires for session in self._sessions.values())])
 
     def usable(self, port: int) -> bool:
         """Whether there is a carrier, and each end hears the other."""

@@ -10,19 +10,20 @@ destination shares with a node's segments decides:
 
 Before these some programs ask others: which way leads to another rail (controller.pxn), and whether the
 destination is of the switch's own (controller.rails). Ways up are a group where the program has them
-(controller.multipath).
+(controller.multipath), and so are parallel links. A core of circuits has tables of its own (controller.core).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from controller.core import across, climb, crossed
 from controller.cover import Prefix, below, beyond, classes, extremes, field_ends, parts
-from controller.multipath import group_entries, group_size, hash_shift, taken
+from controller.multipath import group_entries, group_size, hash_shift, taken, with_parallel
 from controller.paths import PathFinder
 from controller.plan import Entry, Exact, Lpm, Path, Ternary
 from controller.programs import has_table
 from controller.pxn import pxn_entries, pxn_segments, relay
 from controller.rails import strides
-from controller.segment import Member, Members, Segment, Stride, longest
+from controller.segment import Member, Members, Segment, Stride, Way, longest
 from controller.source_route import MAX_HOPS
 from topologies import HOST_PORT, Fabric, Node
 
@@ -51,7 +52,8 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
         _itself(finder.fabric, here),
         *(() if finder.tables(node, rail) else _down(finder, here)),
         *relay(finder, here),
-        *_mesh(finder, here, places),
+        *(across(finder, here) if node in crossed(finder.fabric) else _mesh(finder, here, places)),
+        *(climb(finder, here, up) if (up := _any(_higher(finder, here))) else ()),
         *_up(finder, here),
     )
 
@@ -73,18 +75,17 @@ def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
 
     Equal arrays are kept once, and equal groups.
     """
-    fabric = finder.fabric
     tables: list[Entry] = []
     members: list[Entry] = []
     bases: dict[Members, int] = {}
-    groups: dict[tuple[str, ...], int] = {}
+    groups: dict[tuple[Way, ...], int] = {}
     base = 0
     first = finder.tables(node, rail)
     for number, segment in enumerate((*first, *segments(finder, node))):
         # An array has room for all that the mask can give: no address, valid or not, indexes another one.
         if segment.members and segment.members not in bases:
             bases[segment.members] = base
-            members += _members(fabric, node, base, segment.members, groups)
+            members += _members(finder, node, base, segment.members, groups)
             base += segment.mask + 1
         action = (("base", bases.get(segment.members, 0)), ("shift", segment.shift), ("mask", segment.mask))
         if isinstance(segment, Stride):
@@ -95,23 +96,25 @@ def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
             match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
             tables.append(Entry("segment", match, "set_segment", action))
     for ways, at in groups.items():
-        members += group_entries(fabric, node, at, ways)
-    return (*tables, *members, *pxn_entries(fabric, node, finder.tables(node, pxn)))
+        members += group_entries(finder, node, at, ways)
+    return (*tables, *members, *pxn_entries(finder, node, finder.tables(node, pxn)))
 
 
 def _members(
-    fabric: Fabric, node: str, base: int, array: Members, groups: dict[tuple[str, ...], int]
+    finder: PathFinder, node: str, base: int, array: Members, groups: dict[tuple[Way, ...], int]
 ) -> list[Entry]:
     """Entries of an array; a group that is new gets its place behind the others."""
+    fabric = finder.fabric
     entries: list[Entry] = []
     for value, far in enumerate(array):
         match = (("index", Exact(base + value)),)
-        if isinstance(far, str):
-            port = HOST_PORT if far == node else fabric.port_to(node, far)
+        ways = with_parallel(finder, node, far)
+        if isinstance(ways, str):
+            port = HOST_PORT if ways == node else finder.port_to(node, ways)
             entries.append(Entry("linear", match, "set_port", (("port", port),)))
-        elif far is not None:
-            at = groups.setdefault(far, sum(group_size(len(ways)) for ways in groups))
-            params = ("base", at), ("shift", hash_shift(fabric, node)), ("mask", group_size(len(far)) - 1)
+        elif ways is not None:
+            at = groups.setdefault(ways, sum(group_size(len(other)) for other in groups))
+            params = ("base", at), ("shift", hash_shift(fabric, node)), ("mask", group_size(len(ways)) - 1)
             entries.append(Entry("linear", match, "set_group", params))
     return entries
 
@@ -125,7 +128,7 @@ def next_hop(finder: PathFinder, node: str, destination: str, source: str | None
         return None
     fabric = finder.fabric
     there = fabric.node(destination).address
-    far = _member(finder, node, there)
+    far = with_parallel(finder, node, _member(finder, node, there))
     if isinstance(far, tuple):
         return taken(fabric, node, far, (fabric.node(source or node).address, there, 0))
     return None if far == node else far
@@ -181,10 +184,11 @@ def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment
         array: list[Member] = [None] * (plan.mask(name) + 1)
         home = line
         if not here.tier:
-            home = {value: far for value, far in line.items() if _at_home(fabric, here, far, name, value)}
+            own = here.address >> plan.shift(name) & plan.mask(name)
+            home = _at_home(fabric, here, line.values(), name)
             if not home:  # all have moved away, or it has itself
                 continue
-        for value in line:
+        for value in {**line, **home}:
             array[value] = _towards(finder, here, axis, home, value) if value in home else None
             if array[value] is None and higher:  # a hole in the line
                 array[value] = higher[value % len(higher)]
@@ -207,11 +211,19 @@ def _lines(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
     return found
 
 
-def _at_home(fabric: Fabric, here: Node, far: str, field: str, value: int) -> bool:
-    """Whether a member of a line has the address of its place, as seen from a member that does."""
+def _at_home(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
+    """Members of a line by the value of its address field, as seen from one of them.
+
+    Members may have exchanged their addresses. One that has an address from elsewhere is none any more.
+    """
     plan = fabric.address_plan
     shift, mask = plan.shift(field), plan.mask(field)
-    return fabric.node(far).address == (here.address & ~(mask << shift)) | value << shift
+    addresses = {far: fabric.node(far).address for far in fars}
+    return {
+        address >> shift & mask: far
+        for far, address in addresses.items()
+        if not (address ^ here.address) & ~(mask << shift)
+    }
 
 
 def _away(fabric: Fabric) -> tuple[int, ...]:
@@ -232,16 +244,16 @@ def _away(fabric: Fabric) -> tuple[int, ...]:
 
 
 def _towards(finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int) -> str | None:
-    """The neighbour on the way to the member of the line along `axis` whose coordinate is `value`."""
+    """The neighbour on the way to the member of the line along `axis` that has `value`."""
     target = line[value]
     if finder.joined(here.name, target):
         return target
-    own = here.coordinates[axis]
+    place = {far: finder.fabric.node(far).coordinates[axis] for far in line.values()}
+    lower = min(here.coordinates[axis], place[target])
     # A way without a valley first (a middle node above either end): it costs no VL.
-    middles = sorted(line, key=lambda middle: (middle < min(own, value), middle))
-    for middle in middles:
-        if finder.joined(here.name, line[middle]) and finder.joined(line[middle], target):
-            return line[middle]
+    for middle in sorted(place, key=lambda far: (place[far] < lower, place[far])):
+        if finder.joined(here.name, middle) and finder.joined(middle, target):
+            return middle
     return None
 
 
@@ -364,7 +376,11 @@ def _within(part: Prefix, whole: Prefix, bits: int) -> bool:
 
 def _grouped(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
     """One member: the only way, or the group of all."""
-    return Segment(prefix, 0, 0, (tuple(ways) if len(ways) > 1 else ways[0],))
+    return Segment(prefix, 0, 0, (_any(ways),))
+
+
+def _any(ways: Sequence[str]) -> Member:
+    return tuple(ways) if len(ways) > 1 else ways[0] if ways else None
 
 
 def _spread(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:

@@ -4,10 +4,14 @@
 import zlib
 from collections.abc import Sequence
 
+from controller.core import crossed
+from controller.paths import PathFinder
 from controller.plan import Entry, Exact
+from controller.programs import has_table
+from controller.segment import Member, Way
 from topologies import Fabric
 
-__all__ = ["group_entries", "group_size", "hash_shift", "taken"]
+__all__ = ["group_entries", "group_size", "hash_shift", "taken", "with_parallel"]
 
 # More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 # Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.
@@ -22,28 +26,59 @@ def group_size(ways: int) -> int:
 
 
 def hash_shift(fabric: Fabric, node: str) -> int:
-    """Bits of the hash that the levels of switches below a node have used: each looks at others."""
+    """Bits of the hash that the levels of switches below a node have used: each looks at others.
+
+    A core of circuits looks at all of them: its groups reckon with what the levels below have used.
+    """
+    if node in crossed(fabric):
+        return 0
     widths = fabric.once("group widths", lambda: _widths(fabric))
     own = fabric.node(node).level
     return sum(width for height, width in widths.items() if height < own)
 
 
 def taken(
-    fabric: Fabric, node: str, ways: Sequence[str], frame: tuple[int, int, int], lb_mode: int = 0
+    fabric: Fabric, node: str, ways: Sequence[Way], frame: tuple[int, int, int], lb_mode: int = 0
 ) -> str:
-    """The way of a frame of that (scna, dcna, lb) among those of a node."""
+    """The neighbour to which a frame of that (scna, dcna, lb) goes by one of the ways of a node."""
     number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF
-    return ways[(number >> hash_shift(fabric, node) & group_size(len(ways)) - 1) % len(ways)]
+    way = ways[(number >> hash_shift(fabric, node) & group_size(len(ways)) - 1) % len(ways)]
+    if isinstance(way, str):
+        return way
+    end = fabric.peer(node, way)
+    assert end is not None
+    return end.node
 
 
-def group_entries(fabric: Fabric, node: str, base: int, ways: Sequence[str]) -> list[Entry]:
+def with_parallel(finder: PathFinder, node: str, member: Member) -> Member:
+    """The member with its ports in place of a neighbour to which several links lead.
+
+    The same where the program has no groups: it goes by the first of the links.
+    """
+    fabric = finder.fabric
+    if (
+        not member
+        or not fabric.has_parallel
+        or member == node
+        or not has_table(fabric.node(node), "multipath")
+    ):
+        return member
+    found: list[Way] = []
+    for way in (member,) if isinstance(member, str) else member:
+        ports = finder.ports_to(node, way) if isinstance(way, str) else ()
+        found += ports if len(ports) > 1 else (way,)
+    return tuple(found) if len(found) > 1 else member
+
+
+def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[Way]) -> list[Entry]:
     """Entries of the table multipath for one group of a node."""
+    ports = [finder.port_to(node, way) if isinstance(way, str) else way for way in ways]
     return [
         Entry(
             "multipath",
             (("index", Exact(base + number)),),
             "set_way",
-            (("port", fabric.port_to(node, ways[number % len(ways)])),),
+            (("port", ports[number % len(ports)]),),
         )
         for number in range(group_size(len(ways)))
     ]

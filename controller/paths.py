@@ -58,8 +58,8 @@ class PathFinder:
         self._cut: dict[str, set[str]] = {}
         for name in failed:
             link = fabric.link(name)
-            for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                if fabric.link_between(near, far) is link:  # of parallel links, routes use the first
+            if self.failed.issuperset(one.name for one in fabric.links_between(link.a.node, link.b.node)):
+                for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
                     self._cut.setdefault(near, set()).add(far)
         self._near: dict[str, dict[str, None]] = {}
         self._tables: dict[object, object] = {}
@@ -74,8 +74,22 @@ class PathFinder:
         return found
 
     def joined(self, node: str, neighbour: str) -> bool:
-        """Whether a link that has not failed joins two nodes."""
+        """Whether a link that has not failed joins two nodes: of parallel links one will do."""
         return neighbour in self.neighbours(node)
+
+    def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
+        """The ports to a neighbour whose links have not failed; all when all have."""
+        ports = self.fabric.ports_to(node, neighbour)
+        if len(ports) == 1 or not self.failed:
+            return ports
+        links = zip(ports, self.fabric.links_between(node, neighbour), strict=True)
+        return tuple(port for port, link in links if link.name not in self.failed) or ports
+
+    def port_to(self, node: str, neighbour: str) -> int:
+        """The first of these."""
+        if not (self.failed and self.fabric.has_parallel):
+            return self.fabric.port_to(node, neighbour)
+        return self.ports_to(node, neighbour)[0]
 
     def tables(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
         """What `make(self, node)` returned when it was first asked for."""
@@ -88,7 +102,7 @@ class PathFinder:
         return cast(T, self._tables[key])
 
     def alive(self, path: Path) -> bool:
-        """Whether no link of a path has failed."""
+        """Whether no hop of a path has failed."""
         return not self._cut or all(far in self.neighbours(near) for near, far in hops_of(path))
 
     def between(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:

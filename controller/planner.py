@@ -9,6 +9,7 @@ from typing import final
 
 from controller import deadlock
 from controller.all_path import Router, all_path_entries, deal
+from controller.core import crossed
 from controller.errors import PlanError
 from controller.linear import linear_entries, table_path
 from controller.paths import PathFinder, hops_of
@@ -16,6 +17,7 @@ from controller.plan import BUCKETS, Entry, Path, Plan, Strategy
 from controller.turn_rules import RuleSet, rule_set, turn_entries
 from controller.weights import Demand, Pair, by_rate, checked, least_utilisation
 from topologies import Fabric
+from topologies.spare import dark
 
 __all__ = ["check_routes", "make_plan"]
 
@@ -48,11 +50,13 @@ def make_plan(
 ) -> Plan:
     """A plan that avoids the `failed` links, by name.
 
-    Planned for are `peers`, both ways, or all pairs of endpoints; the tables reach the others, too.
+    Planned for are `peers`, both ways, or all pairs of endpoints that an optical switch does not leave dark;
+    the tables reach the others, too.
     `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
     busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
-    goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. DeadlockError when
+    goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a
+    core of circuits shares follow from these, whatever the demand (controller.core). DeadlockError when
     the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
     finder = PathFinder(fabric, failed)
@@ -66,7 +70,7 @@ def make_plan(
                 f"rules {rules}: no path from {source} to {destination}, {len(failed)} links failed",
                 remedy="plan with fewer failed links",
             )
-    routes = _routes(fabric, candidates, demand)
+    routes = _routes(finder, candidates, demand)
     if check:
         check_routes(finder, turns, (path for paths in routes.values() for path in paths))
     return Plan(
@@ -83,7 +87,8 @@ def make_plan(
 def _both_ways(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
     """Pairs to plan for, in the order of the fabric's nodes."""
     if peers is None:
-        ends = [node.name for node in fabric.nodes if not node.tier]
+        unlit = dark(fabric)
+        ends = [node.name for node in fabric.nodes if not node.tier and node.name not in unlit]
         return list(permutations(ends, 2))
     index = {node.name: node.index for node in fabric.nodes}
     pairs = {pair for source, destination in peers for pair in ((source, destination), (destination, source))}
@@ -125,9 +130,12 @@ def _forwarded(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
 
 
 def _routes(
-    fabric: Fabric, candidates: Mapping[Pair, list[Path]], demand: Demand | None
+    finder: PathFinder, candidates: Mapping[Pair, list[Path]], demand: Demand | None
 ) -> dict[Pair, tuple[Path, ...]]:
+    fabric = finder.fabric
     wanted = {} if demand is None else checked(fabric, demand)
+    if crossed(fabric):
+        demand, wanted = None, {}
     solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
     shares = least_utilisation(fabric, wanted, candidates) if solvable else {}
     routes: dict[Pair, tuple[Path, ...]] = {}
@@ -138,7 +146,7 @@ def _routes(
         elif pair in shares:
             routes[pair] = deal(paths, shares[pair], turn)
         elif demand is None:
-            routes[pair] = deal(paths, by_rate(fabric, paths), turn)
+            routes[pair] = deal(paths, by_rate(fabric, paths, finder.failed), turn)
         else:
             fewest = [path for path in paths if len(path) == len(paths[0])]
             routes[pair] = deal(fewest, [1.0] * len(fewest), turn)
@@ -156,7 +164,7 @@ def _entries(
         node: (
             *turn_entries(rules, fabric, node),
             *linear_entries(finder, node),
-            *all_path_entries(fabric, node, planned),
+            *all_path_entries(finder, node, planned),
         )
         for node, planned in by_source.items()
     }
@@ -187,11 +195,14 @@ class _Watchers(Mapping[str, tuple[str, ...]]):
     def _all(self) -> dict[str, tuple[str, ...]]:
         if self._found is None:
             links = self._fabric.links
-            link_of = {(link.a.node, link.b.node): link.name for link in links}
-            link_of |= {(link.b.node, link.a.node): link.name for link in links}
             watching: dict[str, dict[str, None]] = {link.name: {} for link in links}
+            watched: dict[tuple[str, str], list[dict[str, None]]] = {}
+            for link in links:
+                for hop in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+                    watched.setdefault(hop, []).append(watching[link.name])
             for (source, _), paths in self._candidates.items():
                 for hop in dict.fromkeys(hop for path in paths for hop in hops_of(path)):
-                    watching[link_of[hop]][source] = None
+                    for sources in watched[hop]:
+                        sources[source] = None
             self._found = {link: tuple(sources) for link, sources in watching.items()}
         return self._found

@@ -52,7 +52,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
     return beyond, Segment(domain, 0, 0, (None,))
 
 
-def pxn_entries(fabric: Fabric, node: str, found: Sequence[Segment]) -> tuple[Entry, ...]:
+def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tuple[Entry, ...]:
     """Entries of the tables pxn_segment and pxn."""
     entries: list[Entry] = []
     for segment in found:
@@ -63,7 +63,7 @@ def pxn_entries(fabric: Fabric, node: str, found: Sequence[Segment]) -> tuple[En
         params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
         entries.append(Entry("pxn_segment", match, "set_ranks", params))
         entries += [
-            Entry("pxn", (("index", Exact(value)),), "set_neighbour", (("port", fabric.port_to(node, far)),))
+            Entry("pxn", (("index", Exact(value)),), "set_neighbour", (("port", finder.port_to(node, far)),))
             for value, far in enumerate(segment.members)
             if isinstance(far, str)
         ]

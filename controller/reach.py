@@ -9,6 +9,7 @@ from controller.paths import PathFinder
 from controller.plan import Plan
 from controller.turn_rules import rule_set
 from controller.weights import Pair
+from topologies.spare import SIDES, cut_from
 
 __all__ = ["cut_off", "unreachable"]
 
@@ -24,7 +25,10 @@ def unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair
 
 
 def cut_off(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
-    """The same in words, nodes that reach nobody first; empty when all pairs have a route."""
+    """The same in words, nodes that reach nobody first; empty when all pairs have a route.
+
+    Then, all of them, those that have lost the network between domains, or their domain.
+    """
     wanted = list(pairs)
     lost = unreachable(plan, down, wanted)
     asked = Counter(name for pair in wanted for name in pair)
@@ -35,6 +39,12 @@ def cut_off(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
     words = []
     if alone:
         words.append(f"{_some(alone)} {'is' if len(alone) == 1 else 'are'} cut off")
+    missing = {name for pair in rest for name in pair}
+    sides = {n.name: cut_from(plan.fabric, n.name, down) for n in plan.fabric.nodes if n.name in missing}
+    for side, what in SIDES.items():
+        if names := [name for name, lacks in sides.items() if lacks == side]:
+            words.append(f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} lost {what}")
+            rest = [pair for pair in rest if set(names).isdisjoint(pair)]
     if rest:
         words.append(f"no route joins {_some([f'{source} to {far}' for source, far in rest])}")
     return "; ".join(words)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, final, get_args
 
 from controller.all_path import Router, all_path_entries
+from controller.core import beside, crossed
 from controller.diff import Update, diff
 from controller.errors import PlanError
 from controller.linear import TABLES, linear_entries, next_hop, segments
@@ -115,11 +116,11 @@ class Finders:
     def destinations(self, source: str, link: str) -> Sequence[str]:
         """The destinations to which a source's planned paths use a link."""
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
-            found: dict[str, dict[str, None]] = {}
+            fabric, found = self.plan.fabric, dict[str, dict[str, None]]()
             for far, paths in self.plan.routes_from(source).items():
                 for path in dict.fromkeys(paths):
-                    for hop in hops_of(path):
-                        found.setdefault(self.plan.fabric.link_between(*hop).name, {})[far] = None
+                    for over in (one for hop in hops_of(path) for one in fabric.links_between(*hop)):
+                        found.setdefault(over.name, {})[far] = None
             self._by_link[source] = {name: tuple(fars) for name, fars in found.items()}
         return self._by_link[source].get(link, ())
 
@@ -222,6 +223,7 @@ class NodeController:
 
     def _change(self, link: Link, up: bool) -> Reaction:
         """Takes note of a link's new state; updates for every destination that it concerns."""
+        earlier = self._finders.without(self._down).finder
         (self._down.discard if up else self._down.add)(link.name)
         router = self._finders.without(self._down)
         concerned = dict.fromkeys([*self._finders.destinations(self.node, link.name), *self._replaced])
@@ -234,9 +236,8 @@ class NodeController:
             else:
                 self._replaced[far] = routes
         after = {far: self.routes(far) for far in concerned}
-        fabric = self._plan.fabric
-        old: tuple[Entry, ...] = all_path_entries(fabric, self.node, before)
-        new: tuple[Entry, ...] = all_path_entries(fabric, self.node, after)
+        old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before)
+        new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after)
         if self._is_near(link):
             entries = linear_entries(router.finder, self.node)
             old, new = (*self._tables(), *old), (*entries, *new)
@@ -244,9 +245,15 @@ class NodeController:
         return Reaction(diff(old, new), watches=() if up else self._ask(after.values()))
 
     def _is_near(self, link: Link) -> bool:
-        """Whether tables that no plan fills may depend on a link: one of this node, or between neighbours."""
+        """Whether tables that no plan fills may depend on a link: one of this node, or between neighbours.
+
+        Those of a core of circuits, and of switches below it, depend on all circuits of it.
+        """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
         near = fabric.once(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
+        core = crossed(fabric)
+        if core.keys() >= {*ends}:
+            return self.node in core or not near.isdisjoint(core)
         return self.node in ends or near.issuperset(ends)
 
     def _tables(self) -> tuple[Entry, ...]:
@@ -265,12 +272,12 @@ class NodeController:
         found: list[Outgoing] = []
         for path in paths:
             for last, hop in enumerate(hops_of(path)):
-                link = self._plan.fabric.link_between(*hop)
-                if last == 0 or link.name in self._asked or self.node in self._plan.watchers[link.name]:
-                    continue
-                self._asked.add(link.name)
-                watch = Watch(*_named(self._plan.fabric, link), self._address)
-                found += [self._along(watch, path[: end + 1]) for end in (last, last + 1)]
+                for link in self._plan.fabric.links_between(*hop) if last else ():
+                    if link.name in self._asked or self.node in self._plan.watchers[link.name]:
+                        continue
+                    self._asked.add(link.name)
+                    watch = Watch(*_named(self._plan.fabric, link), self._address)
+                    found += [self._along(watch, path[: end + 1]) for end in (last, last + 1)]
         return tuple(one for one in found if len(one.ports) <= MAX_INSTRUCTIONS)
 
     def _around(self) -> Iterator[Path]:
@@ -282,15 +289,18 @@ class NodeController:
                 continue
             far = link.far(self.node).node
             field = fabric.address_plan.fields[-1 - link.dimension].name
-            place = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
+            shift, mask = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
+            if (self._cna(far) ^ self._address) & ~(mask << shift):
+                continue  # it has an address from elsewhere
             for segment in finder.tables(self.node, segments):
-                if (segment.shift, segment.mask) == place:
-                    middle = segment.members[fabric.node(far).coordinates[link.dimension]]
+                if (segment.shift, segment.mask) == (shift, mask):
+                    middle = segment.members[self._cna(far) >> shift & mask]
                     if isinstance(middle, str) and finder.joined(middle, far):
                         yield (self.node, middle, far)
 
     def _along(self, message: Notice | Watch, path: Path) -> Outgoing:
-        ports = tuple(self._plan.fabric.port_to(*hop) for hop in hops_of(path))
+        finder = self._finders.without(self._down).finder
+        ports = tuple(finder.port_to(*hop) for hop in hops_of(path))
         return Outgoing(message, self._cna(path[-1]), ports)
 
     def _notice(self, link: Link) -> Notice:
@@ -304,6 +314,8 @@ class NodeController:
     def _to_watchers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
         planned = [name for name in self._plan.watchers[link.name] if self._leads_to(name)]
         asking = [name for name in self._asking.get(link.name, ()) if name not in planned]
+        if crossed(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
+            asking += [name for name in beside(self._plan.fabric, self.node) if name not in asking]
         return (
             *(Outgoing(notice, self._cna(name)) for name in planned),
             *self._to_asking(notice, asking),

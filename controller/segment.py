@@ -7,10 +7,12 @@ from typing import final
 
 from controller.cover import Prefix
 
-__all__ = ["Member", "Members", "Segment", "Stride", "longest"]
+__all__ = ["Member", "Members", "Segment", "Stride", "Way", "longest"]
 
+# A neighbour, or one of the ports that lead to it.
+Way = str | int
 # A neighbour, the ways of which one is taken, or nobody.
-Member = str | tuple[str, ...] | None
+Member = str | tuple[Way, ...] | None
 Members = tuple[Member, ...]
 
 

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64+1: an NPU that is gone, the spare that takes its place, and the plan that makes it so (UB-Mesh, backup).
+"""Nodes that are gone, the spares that take their places, and the plan that makes it so.
 
-The spare takes over the logical address of the failed NPU, so whoever sends to it goes on as before. Only
-ways change: what went by the failed NPU's links climbs to the switches and comes down at the spare. Nobody
-forwards by way of a spare: it has links to switches only, and no route climbs again after its descent.
+64+1 (UB-Mesh, backup): the spare takes over the logical address of the failed NPU, so whoever sends to it
+goes on as before. Only ways change: what went by the failed NPU's links climbs to the switches and comes down
+at the spare. Nobody forwards by way of such a spare: it has links to switches only, and no route climbs again
+after its descent.
+
+GPUs in domains (Rail-only, faults) are replaced in the same way, one or all of a domain, and so are switches;
+which spares can do so, and which circuits it takes, is for `topologies.remedies` to say.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import final
 
+from controller.all_path import Router
 from controller.diff import Update, diff
+from controller.paths import PathFinder
 from controller.plan import Entry, Plan
 from controller.planner import make_plan
+from controller.turn_rules import rule_set
 from controller.weights import Demand, Pair
-from topologies import Fabric, Node, NodeKind
-from topologies.spare import spares_for, taken_over
+from topologies import Fabric, Node
+from topologies.remedies import advice, remedies, serves, why_none
+from topologies.spare import Replacement, Side, cut_from, replaced
 
 __all__ = ["Standby", "links_of", "takeover"]
 
@@ -27,33 +35,44 @@ def links_of(fabric: Fabric, node: str) -> frozenset[str]:
 
 def takeover(
     plan: Plan,
-    failed: str,
-    spare: str,
+    found: Replacement,
     *,
     down: Set[str] = frozenset(),
     peers: Iterable[Pair] | None = None,
     demand: Demand | None = None,
     installed: Mapping[str, Iterable[Entry]] | None = None,
+    partial: bool = False,
 ) -> tuple[Plan, dict[str, tuple[Update, ...]]]:
-    """The plan in which `spare` has the place of `failed`, and the updates of each node's tables.
+    """The plan in which spares have their places, and the updates of each node's tables.
 
-    `down` are links that have failed, those of the failed node beside them. `peers` are the pairs to plan
+    `down` are links that have failed, those of the nodes replaced beside them. `peers` are the pairs to plan
     for, by the nodes that then hold the addresses; those that were planned for unless given. Nodes that have
-    no link left are left out. `demand` is as for `make_plan`. `installed` is what tables hold now, the plan's
-    entries unless given. PlanError when a pair has no path.
+    no link left, or none out of their domain or into it, are left out. `demand` is as for `make_plan`.
+    `installed` is what tables hold now, the plan's entries unless given. PlanError when a pair has no path,
+    unless the plan may be `partial`: such a pair is then left out.
     """
-    fabric = taken_over(plan.fabric, failed, spare)
-    gone = frozenset(down) | links_of(fabric, failed)
+    fabric = replaced(plan.fabric, found)
+    failed = {name for node in found.places for name in links_of(fabric, node)}
+    gone = frozenset(link.name for link in fabric.links if link.name in down or link.name in failed)
     if peers is None:
-        moved = {failed: spare, spare: failed}
+        moved = {**found.places, **{spare: node for node, spare in found.places.items()}}
         peers = [(moved.get(source, source), moved.get(far, far)) for source, far in plan.routes]
-    alone = {node.name for node in fabric.nodes if links_of(fabric, node.name) <= gone}
-    wanted = [pair for pair in peers if alone.isdisjoint(pair)]
+    alone = {
+        node.name
+        for node in fabric.nodes
+        if links_of(fabric, node.name) <= gone or cut_from(fabric, node.name, gone)
+    }
+    one_way = [pair for pair in peers if alone.isdisjoint(pair)]
+    wanted = {way for one, other in one_way for way in ((one, other), (other, one))}
+    if partial:
+        router = Router(PathFinder(fabric, gone), rule_set(plan.rules, fabric), plan.strategy)
+        apart = {pair for pair in wanted if not router.fewest_hops(*pair)}
+        wanted -= apart | {(other, one) for one, other in apart}
     new = make_plan(
         fabric,
         strategy=plan.strategy,
         rules=plan.rules,
-        demand=None if demand is None else {pair: demand[pair] for pair in demand if alone.isdisjoint(pair)},
+        demand=None if demand is None else {pair: demand[pair] for pair in demand if pair in wanted},
         peers=wanted,
         failed=gone,
     )
@@ -63,18 +82,27 @@ def takeover(
 
 @final
 class Standby:
-    """Which nodes are gone, by what their neighbours say of their links, and which spares are left.
+    """Which nodes are lost, by what their neighbours say of their links, and which spares are left.
 
-    `holders` gives, for every NPU that has been replaced, the spare that holds its address now. A state
-    machine without clock: it is told of ports.
+    An endpoint is lost when it is gone, or when a side that it needs, its domain or the network between
+    domains, has no link. `holders` gives, for every node that has been replaced, the spare that has its place
+    now. `members` are those whose loss matters, all that can be members unless given. A state machine without
+    clock: it is told of ports.
     """
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, members: Collection[str] | None = None) -> None:
         self._fabric = fabric
+        self._members = frozenset(
+            [node.name for node in fabric.nodes if node.kind.member] if members is None else members
+        )
         self._dark: set[tuple[str, int]] = set()
-        self._links = {node.name: links_of(fabric, node.name) for node in fabric.nodes if not node.tier}
         self.holders: dict[str, str] = {}
         self._used: set[str] = set()
+
+    @property
+    def fabric(self) -> Fabric:
+        """With all replacements so far."""
+        return self._fabric
 
     @property
     def down(self) -> frozenset[str]:
@@ -83,49 +111,75 @@ class Standby:
         return frozenset(link.name for link in links if link is not None)
 
     def on_port(self, node: str, port: int, up: bool) -> str | None:
-        """A port was found to be up or down: the NPU, or the spare in its place, that is gone by that."""
+        """A port was found to be up or down: who is in a place, and lost by that."""
         (self._dark.discard if up else self._dark.add)((node, port))
         far = self._fabric.peer(node, port)
-        if up or far is None or not self._holds(self._fabric.node(far.node)):
+        if up or far is None:
             return None
-        return far.node if self.is_gone(far.node) else None
+        if self.is_lost(far.node):
+            return far.node
+        return node if self.side_lost(node) and self.is_lost(node) else None
 
     def is_gone(self, node: str) -> bool:
-        """Whether the neighbours of an endpoint have lost all links to it."""
-        ends = [self._fabric.link(name).far(node) for name in self._links[node]]
-        return all((end.node, end.port) in self._dark for end in ends)
+        """Whether the neighbours of a node have lost all links to it.
 
-    def gone(self) -> tuple[str, ...]:
-        """NPUs, and spares in the place of one, that are gone and have not been replaced."""
-        held = [node.name for node in self._fabric.nodes if not node.tier and self._holds(node)]
-        return tuple(name for name in held if self.is_gone(name))
+        Of a switch by the words of those that are not gone themselves; of one without links nobody knows.
+        """
+        ends = [self._fabric.link(name).far(node) for name in links_of(self._fabric, node)]
+        if self._fabric.node(node).tier:
+            ends = [end for end in ends if self._fabric.node(end.node).tier or not self.is_gone(end.node)]
+        return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
-    def spare_for(self, node: str) -> str | None:
-        """The first spare of the node's rack that is there and not used; None when there is none."""
-        spares = spares_for(self._fabric, node)
-        return next((one for one in spares if one not in self._used and not self.is_gone(one)), None)
+    def side_lost(self, node: str) -> Side | None:
+        """The side to which an endpoint that needs two has no link that works."""
+        return cut_from(self._fabric, node, self.down)
+
+    def is_lost(self, node: str) -> bool:
+        """Whether a member, or a spare in the place of one, is gone or lacks a side."""
+        if not self._holds(self._fabric.node(node)):
+            return False
+        return self.is_gone(node) or self.side_lost(node) is not None
+
+    def lost(self) -> tuple[str, ...]:
+        """All that are lost and have not been replaced."""
+        return tuple(node.name for node in self._fabric.nodes if self.is_lost(node.name))
+
+    def remedy(self, node: str) -> Replacement | None:
+        """What is to take the place of a node that is lost: the first that is free, there and of use."""
+        down = self.down
+        for found in remedies(self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone):
+            free = not any(one in self._used or self.is_gone(one) for one in found.places.values())
+            if free and serves(self._fabric, node, found, down=down, is_gone=self.is_gone):
+                return found
+        return None
 
     def why_none(self, node: str) -> str:
-        """Why there is no spare for a node, in words."""
-        spares = spares_for(self._fabric, node)
-        if not spares:
-            return "its rack has no spare NPU"
-        states = (f"{name} is {'used already' if name in self._used else 'gone'}" for name in spares)
-        return " and ".join(states)
+        """Why nothing can take the place of a node, in words."""
+        return why_none(self._fabric, node, used=self._used, is_gone=self.is_gone)
 
-    def replace(self, node: str, spare: str) -> str:
-        """Take note that a spare holds what `node` held; the NPU whose place that is."""
-        place = next((npu for npu, holder in self.holders.items() if holder == node), node)
-        self.holders[place] = spare
-        self._used.add(spare)
-        return place
+    @property
+    def advice(self) -> str:
+        """What would have helped, in words."""
+        return advice(self._fabric)
+
+    def replace(self, found: Replacement) -> dict[str, str]:
+        """Take note that spares hold what others held, and of circuits; by place, the spare.
+
+        Who has been replaced serves as a spare no more, whether it comes back or not.
+        """
+        self._fabric = replaced(self._fabric, found)
+        by_holder = {holder: place for place, holder in self.holders.items()}
+        taken = {by_holder.get(node, node): spare for node, spare in found.places.items()}
+        self.holders |= taken
+        self._used |= {*found.places, *found.places.values()}
+        return taken
 
     def holder(self, node: str) -> str:
-        """Who has the place of an NPU now."""
+        """Who has the place of a node now."""
         return self.holders.get(node, node)
 
     def _holds(self, node: Node) -> bool:
-        """Whether a node is an NPU in its own place, or a spare in that of one."""
-        if node.kind is NodeKind.SPARE:
+        """Whether a node is a member in its own place, or an endpoint in that of one."""
+        if node.kind.spare:
             return node.name in self.holders.values()
-        return node.kind is NodeKind.NPU and node.name not in self.holders
+        return node.name in self._members and node.name not in self.holders

@@ -182,6 +182,11 @@ def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
         if shape not in seen:
             seen.add(shape)
             found |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        axis = next((port.dimension for port in node.ports if port.number == end.port), None)
+        if axis is not None:
+            found.add(_stage(node, node, axis, groups))
     return found or {_mesh(0, number) for number in range(len(groups))}
 
 
@@ -216,12 +221,11 @@ def _numbered(stages: set[Stage]) -> dict[Stage, int]:
 def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]:
     """Entries of the tables arrival, departure and vl_turn of one node."""
     local = HOST_PORT, CPU_PORT
-    arrivals = {
-        fabric.port_to(node, far): direction(rules, fabric, far, node) for far in fabric.neighbours(node)
-    }
-    leaving = {
-        fabric.port_to(node, far): direction(rules, fabric, node, far) for far in fabric.neighbours(node)
-    }
+    arrivals, leaving = {}, {}
+    for far in fabric.neighbours(node):
+        for port in fabric.ports_to(node, far):
+            arrivals[port] = direction(rules, fabric, far, node)
+            leaving[port] = direction(rules, fabric, node, far)
     entries = [_arrive(port, HOST) for port in local]
     entries.append(_depart(HOST_PORT, HOST))
     for port, came in arrivals.items():

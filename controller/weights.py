@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares of paths: equal, by rate, or those that keep the busiest link least busy under a known demand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
+from controller.core import crossed
 from controller.errors import PlanError
 from controller.paths import hops_of
 from controller.plan import Path
@@ -22,12 +23,25 @@ Demand = Mapping[Pair, float]
 _HOP_COST = 1e-3
 
 
-def by_rate(fabric: Fabric, paths: Sequence[Path]) -> list[float]:
-    """Each path's bottleneck rate divided by its hops."""
-    return [
-        min(fabric.link_between(near, far).rate_bps for near, far in hops_of(path)) / (len(path) - 1)
-        for path in paths
-    ]
+def by_rate(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset()) -> list[float]:
+    """Each path's bottleneck rate divided by its hops; parallel links that have not `failed` add up.
+
+    Of a path over circuits of a core it is theirs: all sources of a Pod share them.
+    """
+    core = crossed(fabric)
+    rates: list[float] = []
+    for path in paths:
+        hops = list(hops_of(path))
+        shared = [hop for hop in hops if hop[0] in core and hop[1] in core] if core else []
+        rates.append(min(_rate(fabric, *hop, failed) for hop in shared or hops) / len(hops))
+    return rates
+
+
+def _rate(fabric: Fabric, near: str, far: str, failed: Set[str] = frozenset()) -> int:
+    if not fabric.has_parallel:
+        return fabric.link_between(near, far).rate_bps
+    links = fabric.links_between(near, far)
+    return sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
 
 
 def checked(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
@@ -67,7 +81,7 @@ def least_utilisation(
         for hop in hops_of(path):
             if hop not in channel_row:
                 channel_row[hop] = len(channel_row)
-                rates.append(fabric.link_between(*hop).rate_bps)
+                rates.append(_rate(fabric, *hop))
             load_rows.append(channel_row[hop])
             load_columns.append(column)
             amounts.append(demand[pair])

@@ -11,8 +11,10 @@ second, times integer picoseconds.
     full_mesh  n-dimensional full mesh           ub_mesh    UB-Mesh: rack, Pod, SuperPod
     rail       GPUs and rails, by parts of rail_parts    clos    folded Clos networks as numbers
     optical    circuits of optical switches      wiring     nodes and links put together by name
-    dcn        what joins SuperPods, as numbers  places     boards, racks, planes of switches
-    distance   how far nodes are apart           spare      which spare NPU, and the fabric it serves in
+    lumos      Pods joined by groups of optical switches, whose wiring is lumos_core
+    dcn        what joins SuperPods, as numbers  places     boards, racks, domains, planes of switches
+    distance   how far nodes are apart           spare      spares, and the fabric in which some serve
+    remedies   which of them for what is lost
     checks     every problem of a fabric         codec      a fabric as JSON, and back
     catalog    generators by name                errors     the root of the error tree
 """
@@ -20,6 +22,7 @@ second, times integer picoseconds.
 from topologies.address import AddressField, AddressPlan
 from topologies.errors import RailyardError, TopologyError
 from topologies.full_mesh import full_mesh
+from topologies.lumos import lumos
 from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 from topologies.optical import optical_rings, with_circuits
 from topologies.rail import any_to_any, rail_only, rail_optimised
@@ -41,6 +44,7 @@ __all__ = [
     "TopologyError",
     "any_to_any",
     "full_mesh",
+    "lumos",
     "optical_rings",
     "rail_only",
     "rail_optimised",

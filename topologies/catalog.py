@@ -8,7 +8,9 @@ from typing import Any, final
 from topologies.checks import check
 from topologies.errors import TopologyError
 from topologies.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
-from topologies.model import Fabric
+from topologies.lumos import CORE_DELAY_PS, lumos
+from topologies.lumos_core import WIRINGS
+from topologies.model import RECONFIGURATION_PS, Fabric
 from topologies.rail import any_to_any, rail_only, rail_optimised
 from topologies.rail_parts import (
     HB_RATE_BPS,
@@ -50,7 +52,7 @@ class Parameter:
 
     name: str
     kind: str
-    default: int | str | tuple[int, ...] | None
+    default: int | str | bool | tuple[int, ...] | None
     text: str
 
 
@@ -121,6 +123,30 @@ _RAILS = (
     Parameter("hb_delay_ps", "integer", LINK_DELAY_PS, "picoseconds from end to end of a link in a domain"),
     Parameter("nic_delay_ps", "integer", NIC_DELAY_PS, "the same of links from NICs to leaves"),
     Parameter("spine_delay_ps", "integer", SPINE_DELAY_PS, "the same of links between switches"),
+)
+
+_RAIL_SPARES = (
+    Parameter("spares", "integer", 0, "idle GPUs of an HB domain"),
+    Parameter("spare_domains", "integer", 0, "idle HB domains beside the others"),
+    Parameter("spare_rails", "integer", 0, "idle rail switches, behind the optical ones"),
+    Parameter("optical", "boolean", False, "whether each domain has an optical switch at its NICs"),
+    Parameter("reconfiguration_ps", "integer", RECONFIGURATION_PS, "picoseconds until new circuits stand"),
+)
+
+_LUMOS = (
+    Parameter("pods", "integer", 4, "Pods"),
+    Parameter("leaves", "integer", 2, "leaves of a Pod"),
+    Parameter("spines", "integer", 2, "spines of a Pod, and groups of optical switches"),
+    Parameter("accelerators", "integer", 16, "GPUs of a leaf"),
+    Parameter("hb_size", "integer", 8, "GPUs of a server, an HB domain"),
+    Parameter("tau", "integer", 0, "cables from a leaf to a spine; 0: as many up as down"),
+    Parameter("ports", "integer", 0, "a spine's ports to optical switches; 0: as many up as down"),
+    Parameter("wiring", "text", "cross", f"of these ports: {', '.join(WIRINGS)}"),
+    Parameter("inside", "text", "mesh", f"how GPUs of a server are joined: {' or '.join(INSIDES)}"),
+    *(parameter for parameter in _RAILS if parameter.name in ("radix", "hb_rate_bps", "nic_rate_bps")),
+    *(parameter for parameter in _RAILS if parameter.name.endswith("delay_ps")),
+    Parameter("core_delay_ps", "integer", CORE_DELAY_PS, "the same of circuits from spine to spine"),
+    Parameter("reconfiguration_ps", "integer", RECONFIGURATION_PS, "picoseconds until new circuits stand"),
 )
 
 _GENERATORS = {
@@ -216,7 +242,7 @@ _GENERATORS = {
         Generator(
             "rail-only",
             "GPUs in HB domains, a network a rail and none between rails",
-            _RAILS,
+            (*_RAILS, *_RAIL_SPARES),
             rail_only,
         ),
         Generator(
@@ -230,6 +256,12 @@ _GENERATORS = {
             "the same as one Clos whose leaves take GPUs in their order",
             _RAILS,
             any_to_any,
+        ),
+        Generator(
+            "lumos",
+            "LumosCore: Pods of leaves and spines, joined by groups of optical switches",
+            _LUMOS,
+            lumos,
         ),
     )
 }
@@ -270,6 +302,8 @@ def build(name: str, **params: Any) -> Fabric:
 def _fits(kind: str, value: object) -> bool:
     if kind == "integer":
         return isinstance(value, int) and not isinstance(value, bool)
+    if kind == "boolean":
+        return isinstance(value, bool)
     if kind == "text":
         return isinstance(value, str)
     return isinstance(value, list | tuple) and all(_fits("integer", item) for item in value)

@@ -185,22 +185,28 @@ class Fabric:
     _by_address: dict[int, Node] = field(init=False, repr=False, compare=False)
     _link_at: dict[tuple[str, int], Link] = field(init=False, repr=False, compare=False)
     _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+    _parallel: dict[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
     _kept: dict[Hashable, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
         ports: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
+        parallel: dict[tuple[str, str], tuple[int, ...]] = {}
         for link in self.links:
             for near, far in ((link.a, link.b), (link.b, link.a)):
                 link_at.setdefault((near.node, near.port), link)
-                ports.setdefault(near.node, {}).setdefault(far.node, near.port)
+                first = ports.setdefault(near.node, {}).setdefault(far.node, near.port)
+                if first != near.port:
+                    ends = near.node, far.node
+                    parallel[ends] = (*parallel.get(ends, (first,)), near.port)
         by_port = {name: dict(sorted(far.items(), key=lambda item: item[1])) for name, far in ports.items()}
         object.__setattr__(self, "_nodes", {node.name: node for node in self.nodes})
         object.__setattr__(self, "_links", {link.name: link for link in self.links})
         object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})
         object.__setattr__(self, "_link_at", link_at)
         object.__setattr__(self, "_ports", by_port)
+        object.__setattr__(self, "_parallel", parallel)
         object.__setattr__(self, "_kept", {})
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
@@ -239,7 +245,7 @@ class Fabric:
         return None if link is None else link.far(node)
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """The port of `node` whose link leads to `neighbour`."""
+        """The port of `node` whose link leads to `neighbour`; of parallel links the first."""
         self.node(node)
         self.node(neighbour)
         try:
@@ -250,9 +256,22 @@ class Fabric:
                 remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",
             ) from None
 
+    def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
+        """The ports of `node` whose links lead to `neighbour`, in the order of the links."""
+        return self._parallel.get((node, neighbour)) or (self.port_to(node, neighbour),)
+
+    @property
+    def has_parallel(self) -> bool:
+        """Whether several links join the same two nodes anywhere."""
+        return bool(self._parallel)
+
     def link_between(self, node: str, neighbour: str) -> Link:
-        """The link between two neighbours."""
+        """The link between two neighbours; of parallel links the first."""
         return self._link_at[node, self.port_to(node, neighbour)]
+
+    def links_between(self, node: str, neighbour: str) -> tuple[Link, ...]:
+        """All links between two neighbours, in their order."""
+        return tuple(self._link_at[node, port] for port in self.ports_to(node, neighbour))
 
     def neighbours(self, node: str) -> tuple[str, ...]:
         """Nodes one link away, in the order of the ports that lead to them."""

@@ -28,6 +28,7 @@ __all__ = [
     "crossconnect",
     "optical_rings",
     "with_circuits",
+    "with_maps",
 ]
 
 Circuit = tuple[int, int]
@@ -65,7 +66,7 @@ def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
     switch = fabric.optical_switch(name)
     low, high = circuit
     a, b = switch.ends[low], switch.ends[high]
-    dimension = next((port.dimension for port in fabric.node(a.node).ports if port.number == a.port), None)
+    port = next((port for port in fabric.node(a.node).ports if port.number == a.port), None)
     return Link(
         name=f"{name}:{low}-{high}",
         a=a,
@@ -73,7 +74,7 @@ def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
         lanes=switch.lanes,
         rate_bps=switch.rate_bps,
         delay_ps=switch.delay_ps,
-        dimension=dimension or 0,
+        dimension=port.dimension if port else 0,
     )
 
 
@@ -110,9 +111,17 @@ def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabri
     Circuits come after all other links, in the order of the fabric's optical switches and of their ports, so
     that it does not show in what order the switches came to be as they are. Nothing but `joined` is checked.
     """
-    maps = {switch.name: crossconnect(fabric, switch.name) for switch in fabric.optical}
-    fabric.optical_switch(name)
-    maps[name] = dict(joined)
+    return with_maps(fabric, {name: joined})
+
+
+def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabric:
+    """The same for several optical switches, by name; the others stay as they are."""
+    maps: dict[str, Mapping[int, int]] = {
+        switch.name: changed[switch.name] if switch.name in changed else crossconnect(fabric, switch.name)
+        for switch in fabric.optical
+    }
+    for name in changed:
+        fabric.optical_switch(name)
     fibres = {end for switch in fabric.optical for end in switch.ends}
     links = [link for link in fabric.links if link.a not in fibres]
     for switch in fabric.optical:

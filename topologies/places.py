@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards, racks and planes of switches, found in a fabric by where its nodes are and what joins them."""
+"""Boards, racks, domains and planes, found in a fabric by where its nodes are and what joins them."""
 
 import networkx as nx
 
 from topologies.model import Fabric, Node, NodeKind
 
-__all__ = ["boards", "planes", "racks"]
+__all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
+
+# What the port of an endpoint is called that leads to the network between domains.
+NIC = "nic"
 
 
 def boards(fabric: Fabric) -> list[list[Node]]:
@@ -24,6 +27,20 @@ def racks(fabric: Fabric) -> list[list[Node]]:
         if node.kind is not NodeKind.HRS:
             found.setdefault(node.coordinates[2:], []).append(node)
     return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+
+
+def nic_ports(node: Node) -> tuple[int, ...]:
+    """The ports by which an endpoint leaves its domain; empty where there are no domains."""
+    return tuple(port.number for port in node.ports if port.name == NIC and not node.tier)
+
+
+def domains(fabric: Fabric) -> list[list[Node]]:
+    """Endpoints with a NIC that share every place but their rank, idle ones with the others."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if nic_ports(node):
+            found.setdefault(node.coordinates[1:], []).append(node)
+    return [sorted(found[place], key=lambda node: node.coordinates) for place in sorted(found)]
 
 
 def planes(fabric: Fabric) -> list[list[Node]]:

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from math import ceil
 
 from topologies.clos import clos, clos_of
+from topologies.errors import TopologyError
 from topologies.full_mesh import LINK_DELAY_PS
-from topologies.model import Fabric
+from topologies.model import RECONFIGURATION_PS, Fabric
 from topologies.rail_parts import (
     HB_RATE_BPS,
     NIC_DELAY_PS,
@@ -43,10 +44,19 @@ def rail_only(
     hb_delay_ps: int = LINK_DELAY_PS,
     nic_delay_ps: int = NIC_DELAY_PS,
     spine_delay_ps: int = SPINE_DELAY_PS,
+    spares: int = 0,
+    spare_domains: int = 0,
+    spare_rails: int = 0,
+    optical: bool = False,
+    reconfiguration_ps: int = RECONFIGURATION_PS,
 ) -> Fabric:
     """A network a rail, of the fewest tiers: one switch up to `radix` domains (Rail-only).
 
     Each rail has switches of its own. The paper lets two rails share one that has room for both.
+
+    `spares` are idle GPUs of each domain, `spare_domains` idle domains, wired as the others. With `optical`
+    each domain has an optical switch between NICs and rails, which keeps idle GPUs dark, and `spare_rails`
+    idle switches (Rail-only, an idea for later there). Without, idle GPUs are on rails of their own.
     """
     made = Domains(
         domains,
@@ -58,9 +68,14 @@ def rail_only(
         hb_delay_ps=hb_delay_ps,
         nic_delay_ps=nic_delay_ps,
         spine_delay_ps=spine_delay_ps,
+        spares=spares,
+        spare_domains=spare_domains,
+        optical=optical,
+        reconfiguration_ps=reconfiguration_ps,
     )
-    shape = clos_of(domains, radix, uplinks=uplinks, spines=spines)
-    for rank in range(hb_size):
+    shape = clos_of(domains + spare_domains, radix, uplinks=uplinks, spines=spines)
+    _check_spare_rails(spare_rails, optical=optical, leaves=shape.leaves)
+    for rank in range(hb_size if optical else made.ranks):
         leaves = _leaves(made, rank, shape.leaves)
 
         def spine(number: int, rank: int = rank) -> tuple[str, int]:
@@ -69,9 +84,24 @@ def rail_only(
         def core(number: int, rank: int = rank) -> tuple[str, int]:
             return f"rail{rank}c{number}", made.at(Place.CORE, domain=number, rank=rank)
 
-        rail = [made.gpu(domain, rank) for domain in range(domains)]
-        made.join(shape, leaves, _chunks(rail, shape.below), spine, core)
+        made.join(shape, leaves, _chunks(made.rail(rank), shape.below), spine, core)
+    if optical:
+        made.idle(spare_rails)
     return made.fabric("rail-only")
+
+
+def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
+    if count < 0:
+        raise TopologyError(f"spare_rails is {count}", remedy="give 0 or more")
+    if count and not optical:
+        raise TopologyError(
+            f"spare_rails is {count}, and nothing leads to them", remedy="add optical switches: optical"
+        )
+    if count and leaves > 1:
+        raise TopologyError(
+            f"spare_rails is {count}, but rails have {leaves} leaves, and spines that lead to no other",
+            remedy="use a radix of as many ports as there are domains",
+        )
 
 
 def rail_optimised(

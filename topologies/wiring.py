@@ -77,6 +77,10 @@ class Wiring:
         )
         self._links.append(link)
 
+    def fibre(self, node: str, label: str, *, lanes: int, dimension: int | None = None) -> End:
+        """A new port that leads to an optical switch: along `dimension`, or (None) to another tier."""
+        return self._end(node, label, lanes, dimension)
+
     def _end(self, node: str, label: str, lanes: int, dimension: int | None) -> End:
         """A new port, by which a link ends on a node."""
         ports = self._ports[node]

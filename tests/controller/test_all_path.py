@@ -97,7 +97,7 @@ def test_shortest_moves_all_to_the_first_path_left(rack: Fabric) -> None:
 
 def test_an_entry_pushes_the_egress_ports_of_its_path(rack: Fabric) -> None:
     path = ("npu0", "npu2", "npu1", "npu9")
-    entries = all_path_entries(rack, "npu0", {"npu9": (path,) + (None,) * 15})
+    entries = all_path_entries(PathFinder(rack), "npu0", {"npu9": (path,) + (None,) * 15})
     assert len(entries) == 1
     assert [(name, match.value) for name, match in entries[0].match] == [("dcna", 9), ("bucket", 0)]  # pyright: ignore
     # npu0 to npu2 by port 2, npu2 to npu1 by port 2, npu1 to npu9 by port 8.
@@ -106,7 +106,7 @@ def test_an_entry_pushes_the_egress_ports_of_its_path(rack: Fabric) -> None:
 
 def test_a_path_of_another_pair_is_refused(rack: Fabric) -> None:
     with pytest.raises(PlanError, match="npu0: path npu0 npu1 is no way to npu9"):
-        all_path_entries(rack, "npu0", {"npu9": (("npu0", "npu1"),) * BUCKETS})
+        all_path_entries(PathFinder(rack), "npu0", {"npu9": (("npu0", "npu1"),) * BUCKETS})
 
 
 def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:

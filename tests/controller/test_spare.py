@@ -16,7 +16,7 @@ from controller.recovery import NodeController, Notice, latest
 from controller.spare import Standby, links_of, takeover
 from controller.turn_rules import rule_set
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
-from topologies.spare import spares_for, taken_over
+from topologies.spare import Replacement, spares_for, taken_over
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,10 @@ def two_racks() -> Fabric:
 @pytest.fixture(scope="module")
 def two_plan(two_racks: Fabric) -> Plan:
     return make_plan(two_racks)
+
+
+def taking(failed: str, spare: str) -> Replacement:
+    return Replacement({failed: spare})
 
 
 def ends_of(plan: Plan, failed: str) -> list[str]:
@@ -77,7 +81,7 @@ def test_spares_are_those_of_the_rack(two_racks: Fabric) -> None:
 
 @pytest.mark.parametrize("failed", ["npu0", "npu9", "npu63"])
 def test_all_peers_reach_the_address_by_two_switches_in_series(rack_plan: Plan, failed: str) -> None:
-    plan, _ = takeover(rack_plan, failed, "spare0")
+    plan, _ = takeover(rack_plan, taking(failed, "spare0"))
     peers = [name for name in ends_of(plan, failed) if name.startswith("npu")]
     assert len(peers) == 63
     finder = PathFinder(plan.fabric, plan.failed)
@@ -91,7 +95,7 @@ def test_all_peers_reach_the_address_by_two_switches_in_series(rack_plan: Plan, 
 
 
 def test_nothing_goes_by_way_of_the_spare_or_of_what_failed(rack_plan: Plan) -> None:
-    plan, _ = takeover(rack_plan, "npu9", "spare0")
+    plan, _ = takeover(rack_plan, taking("npu9", "spare0"))
     for path in ways(plan, "npu9"):
         assert "spare0" not in path[1:-1]
         assert "npu9" not in path
@@ -100,7 +104,7 @@ def test_nothing_goes_by_way_of_the_spare_or_of_what_failed(rack_plan: Plan) -> 
 def test_after_a_takeover_hops_still_rise_through_their_groups(two_racks: Fabric, two_plan: Plan) -> None:
     for number in range(8):
         failed, spare = f"npu{number}", f"spare{number // 4}"
-        plan, _ = takeover(two_plan, failed, spare)
+        plan, _ = takeover(two_plan, taking(failed, spare))
         rules = rule_set(plan.rules, plan.fabric)
         for path in ways(plan, failed):
             assert rules.vls_of(plan.fabric, path) is not None, path
@@ -114,7 +118,7 @@ def test_updates_lead_from_what_is_installed_to_the_new_plan(two_plan: Plan) -> 
     def same(one: object, other: object) -> bool:
         return set(one) == set(other)  # type: ignore[call-overload]
 
-    plan, updates = takeover(two_plan, "npu5", "spare1")
+    plan, updates = takeover(two_plan, taking("npu5", "spare1"))
     for node, entries in two_plan.entries.items():
         assert same(applied(entries, updates[node]), plan.entries[node])
     # What a node has changed by itself in the meantime is where it starts from.
@@ -123,7 +127,7 @@ def test_updates_lead_from_what_is_installed_to_the_new_plan(two_plan: Plan) -> 
     changed = NodeController(two_plan, "npu4").on_port(port, False).updates
     assert changed
     installed = {**two_plan.entries, "npu4": applied(two_plan.entries["npu4"], changed)}
-    again, updates = takeover(two_plan, "npu5", "spare1", installed=installed)
+    again, updates = takeover(two_plan, taking("npu5", "spare1"), installed=installed)
     assert same(applied(installed["npu4"], updates["npu4"]), again.entries["npu4"])
     assert again.entries == plan.entries
     assert link.name in again.failed
@@ -131,7 +135,7 @@ def test_updates_lead_from_what_is_installed_to_the_new_plan(two_plan: Plan) -> 
 
 def test_a_second_failure_is_planned_around(two_plan: Plan) -> None:
     down = frozenset({"npu4-npu6"})
-    plan, _ = takeover(two_plan, "npu5", "spare1", down=down)
+    plan, _ = takeover(two_plan, taking("npu5", "spare1"), down=down)
     assert plan.failed == down | links_of(two_plan.fabric, "npu5")
     assert not any({"npu4", "npu6"} == set(hop) for path in ways(plan, "npu5") for hop in hops_of(path))
 
@@ -143,7 +147,7 @@ def test_controllers_go_on_from_the_new_plan(two_plan: Plan) -> None:
     reaction = old["npu4"].on_port(port, False)
     notice = reaction.notices[0].notice
     assert isinstance(notice, Notice)
-    plan, _ = takeover(two_plan, "npu5", "spare1", down=old["npu4"].down)
+    plan, _ = takeover(two_plan, taking("npu5", "spare1"), down=old["npu4"].down)
     new = NodeController(plan, "npu4", sequences=latest(old.values()))
     assert new.on_port(port, False).notices == ()  # told already
     assert new.on_notice(notice, port).updates == ()  # old news
@@ -164,21 +168,21 @@ def test_a_node_is_gone_when_all_its_neighbours_say_so(two_racks: Fabric) -> Non
     for far in two_racks.neighbours("npu5"):
         assert standby.on_port("npu5", two_racks.port_to("npu5", far), False) is None
     assert standby.on_port(*ends[-1], False) == "npu5"
-    assert standby.gone() == ("npu5",)
-    assert standby.spare_for("npu5") == "spare1"
+    assert standby.lost() == ("npu5",)
+    assert standby.remedy("npu5") == taking("npu5", "spare1")
     standby.on_port(*ends[0], True)
-    assert standby.gone() == ()
+    assert standby.lost() == ()
 
 
 def test_a_spare_serves_once_and_only_when_it_is_there(two_racks: Fabric) -> None:
     standby = Standby(two_racks)
-    assert standby.replace("npu5", "spare1") == "npu5"
+    assert standby.replace(taking("npu5", "spare1")) == {"npu5": "spare1"}
     assert standby.holder("npu5") == "spare1"
-    assert standby.spare_for("npu6") is None
+    assert standby.remedy("npu6") is None
     assert standby.why_none("npu6") == "spare1 is used already"
     for end in ports_to(two_racks, "spare0"):
         assert standby.on_port(*end, False) is None  # nobody misses it
-    assert standby.spare_for("npu0") is None
+    assert standby.remedy("npu0") is None
     assert standby.why_none("npu0") == "spare0 is gone"
     assert Standby(ub_rack()).why_none("npu0") == "its rack has no spare NPU"
 
@@ -186,11 +190,11 @@ def test_a_spare_serves_once_and_only_when_it_is_there(two_racks: Fabric) -> Non
 def test_a_spare_in_service_is_missed_and_replaced() -> None:
     fabric = ub_rack_lrs(spares=2)
     standby = Standby(fabric)
-    standby.replace("npu5", "spare0.0")
+    standby.replace(taking("npu5", "spare0.0"))
     said = [standby.on_port(*end, False) for end in ports_to(fabric, "spare0.0")]
     assert said[-1] == "spare0.0"
-    assert standby.spare_for("spare0.0") == "spare0.1"
-    assert standby.replace("spare0.0", "spare0.1") == "npu5"
+    assert standby.remedy("spare0.0") == taking("spare0.0", "spare0.1")
+    assert standby.replace(taking("spare0.0", "spare0.1")) == {"npu5": "spare0.1"}
     assert standby.holders == {"npu5": "spare0.1"}
 
 
