@@ -7,8 +7,8 @@ Knows topologies and controller; lab knows it.
     embedded           every switch in this process, in virtual time
     mininet            namespaces and processes, in real time
     circuits           optical circuit switches on either
-    control_loop       the node controllers, driven from port events, hellos and notices
-    takeover           a spare NPU in a failed one's place
+    control_loop       the node controllers, driven from port events, hellos and notices, which are frames
+    takeover           spares in the places of what failed
     faults             what breaks, in one vocabulary; what it strikes is found by targets
     fidelity           whether to believe the times of a run in real time
     p4runtime_server   one gRPC server in front of the switches; its parts in p4runtime

@@ -7,38 +7,25 @@ detection and processing take.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
-
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet
 
 from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Update, Watch
 from controller.diff import applied
 from controller.hello import Hello, HelloAnswer, HelloSessions
 from controller.p4runtime import P4RuntimeClient
 from controller.recovery import Finders, latest
-from controller.source_route import MAX_INSTRUCTIONS, pack
+from controller.rewire import Crossconnects
+from emulation.notices import hello_frame, notice_frame, read_management, watch_frame
+from emulation.rewiring import Rewired, RewiringPolicy, Rewirings
 from emulation.takeover import SparePolicy, TakenOver, Takeovers
 from emulation.testbed import Testbed
-from emulation.traffic.frames import LPH, NTH, SRH, LinkNotice, mac
+from topologies import Fabric
 
-__all__ = [
-    "ControlLoop",
-    "ControlSeen",
-    "HelloTimes",
-    "hello_frame",
-    "notice_frame",
-    "read_management",
-    "watch_frame",
-]
+__all__ = ["ControlLoop", "ControlSeen", "HelloTimes"]
 
 # Hellos rest when no data have arrived for so many periods, and look so often whether some do again.
 _QUIET = 100
 _LOOKS = 12
-
-# LinkNotice.state
-_DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH = range(5)
 
 
 @final
@@ -65,87 +52,6 @@ class HelloTimes:
     multiplier: int = 3
 
 
-def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes:
-    """The management frame that carries a notice in band."""
-    return _frame(
-        source_cna,
-        destination_cna,
-        LinkNotice(
-            state=_UP if notice.up else _DOWN,
-            sequence=notice.sequence,
-            cna_a=notice.cna_a,
-            port_a=notice.port_a,
-            cna_b=notice.cna_b,
-            port_b=notice.port_b,
-            origin=notice.origin,
-        ),
-    )
-
-
-def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
-    """The management frame that asks to be told of a link, by a source route out of these ports."""
-    asks = LinkNotice(
-        state=_WATCH,
-        cna_a=watch.cna_a,
-        port_a=watch.port_a,
-        cna_b=watch.cna_b,
-        port_b=watch.port_b,
-        origin=watch.origin,
-    )
-    return _frame(source_cna, destination_cna, asks, ports)
-
-
-@lru_cache(maxsize=1 << 14)
-def hello_frame(hello: Hello) -> bytes:
-    """The management frame that carries a hello over its link. Those of one port are equal: made once."""
-    return _frame(
-        hello.cna,
-        hello.far_cna,
-        LinkNotice(
-            state=_HELLO_HEARD if hello.hears else _HELLO,
-            cna_a=hello.cna,
-            port_a=hello.port,
-            cna_b=hello.far_cna,
-            port_b=hello.far_port,
-            origin=hello.cna,
-        ),
-    )
-
-
-@lru_cache(maxsize=1 << 14)
-def read_management(frame: bytes) -> Notice | Watch | Hello | None:
-    """What a management frame carries; None when that is nothing known."""
-    layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != 1 or layer.state > _WATCH:
-        return None
-    if layer.state in (_HELLO, _HELLO_HEARD):
-        return Hello(
-            cna=layer.cna_a,
-            port=layer.port_a,
-            far_cna=layer.cna_b,
-            far_port=layer.port_b,
-            hears=layer.state == _HELLO_HEARD,
-        )
-    link = {
-        "cna_a": layer.cna_a,
-        "port_a": layer.port_a,
-        "cna_b": layer.cna_b,
-        "port_b": layer.port_b,
-        "origin": layer.origin,
-    }
-    if layer.state == _WATCH:
-        return Watch(**link)
-    return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
-
-
-def _frame(source_cna: int, destination_cna: int, payload: Packet, ports: Sequence[int] = ()) -> bytes:
-    carrier: Packet = Ether(src=mac(source_cna), dst=mac(destination_cna)) / LPH()
-    if ports:
-        bitmap, instructions = pack(ports)
-        carrier /= SRH(bitmap=bitmap, instr=list(instructions.to_bytes(MAX_INSTRUCTIONS)))
-    return bytes(carrier / NTH(scna=source_cna, dcna=destination_cna, mgmt=1) / payload)
-
-
 @final
 class ControlLoop:
     """Drives one `NodeController` a node of the plan on a testbed.
@@ -166,6 +72,7 @@ class ControlLoop:
         processing_ps: int,
         hellos: HelloTimes | None = None,
         spares: SparePolicy | None = None,
+        rewiring: RewiringPolicy | None = None,
     ) -> None:
         self._testbed = testbed
         self._client = client
@@ -175,7 +82,14 @@ class ControlLoop:
         self._go_by(plan, {})
         self._first_plan = plan
         self._updated: dict[str, list[Update]] = {}
-        self._takeovers = Takeovers(self, plan, spares, processing_ps=processing_ps) if spares else None
+        self._takeovers: Takeovers | None = None
+        if spares is not None:
+            self._takeovers = Takeovers(self, plan, spares, detect_ps=detect_ps, processing_ps=processing_ps)
+        self._rewirings: Rewirings | None = None
+        if rewiring is not None:
+            self._rewirings = Rewirings(self, rewiring, detect_ps=detect_ps, processing_ps=processing_ps)
+        # Who turns optical switches.
+        self._movers = [one for one in (self._takeovers, self._rewirings) if one is not None]
         self._told: set[str] = set()
         self._notices = 0
         self._rewritten = 0
@@ -219,6 +133,16 @@ class ControlLoop:
         return tuple(self._takeovers.done) if self._takeovers else ()
 
     @property
+    def rewired(self) -> tuple[Rewired, ...]:
+        """Changes of circuits that were asked for here."""
+        return tuple(self._rewirings.done) if self._rewirings else ()
+
+    def rewire(self, choose: Callable[[Fabric], Crossconnects], then: Callable[[], None]) -> None:
+        """Change circuits to those that `choose` makes of the fabric, and call `then` when they carry."""
+        assert self._rewirings is not None, "there is no policy for it"
+        self._rewirings.begin(choose, then)
+
+    @property
     def now_ps(self) -> int:
         return self._testbed.now_ps
 
@@ -235,11 +159,24 @@ class ControlLoop:
 
         It knows all failures that any of them knows; what they were about to write or to tell is void.
         """
+        self.write(updates)
+        same = plan.fabric.links == self._fabric.links
+        self._go_by(plan, latest(self._controllers.values()))
+        if same:
+            for sessions in self._sessions.values():
+                sessions.readdress(plan.fabric)
+        elif self._sessions and self._hello_times is not None:
+            self._greet(self._hello_times)  # some have other neighbours now
+
+    def write(self, updates: Mapping[str, Sequence[Update]]) -> None:
+        """Write them now, node by node."""
         for node, some in updates.items():
             self._write(node, some)
-        self._go_by(plan, latest(self._controllers.values()))
-        for sessions in self._sessions.values():
-            sessions.readdress(plan.fabric)
+
+    def turn(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
+        """Have the testbed's optical switches make these maps; the time at which all new circuits stand."""
+        turned = (self._testbed.circuits[name].apply(joined) for name, joined in circuits.items())
+        return max(one.dark_until_ps for one in turned)
 
     def start(self, active: Callable[[], bool]) -> None:
         """Say hello from now on, if hellos are wanted at all, for as long as `active` says.
@@ -266,7 +203,8 @@ class ControlLoop:
                 start_ps=start,
             )
             for port in self._dark[node.name]:
-                sessions.on_carrier(port, False)
+                if self._fabric.link_at(node.name, port) is not None:
+                    sessions.on_carrier(port, False)
             self._sessions[node.name] = sessions
             self._wake_at(start, times, sessions)
 
@@ -301,7 +239,8 @@ class ControlLoop:
         """No more hellos until data arrive again; ports that only hellos gave up are tried again."""
         for node, sessions in self._sessions.items():
             for port in sessions.given_up:
-                self._found(node, port, True)
+                if self._routed(node, port):
+                    self._found(node, port, True)
         self._sessions.clear()
         self._look_after(times, _QUIET * times.period_ps, _LOOKS)
 
@@ -319,13 +258,13 @@ class ControlLoop:
         self._testbed.at(self._testbed.now_ps + wait_ps, look)
 
     def _on_port(self, node: str, port: int, up: bool) -> None:
-        if self._fabric.link_at(node, port) is None:
+        if self._fabric.link_at(node, port) is None and not self._turns(node, port):
             return  # the way to a node's own side, or a port that the plan does not use
 
         def detected() -> None:
             dark = self._dark[node]
             (dark.discard if up else dark.add)(port)
-            if node in self._sessions:
+            if node in self._sessions and self._routed(node, port):
                 self._heed(node, self._sessions[node].on_carrier(port, up))
             else:
                 self._found(node, port, up)
@@ -351,17 +290,26 @@ class ControlLoop:
 
     def _heed(self, node: str, answer: HelloAnswer) -> None:
         for port, up in answer.changes:
-            self._found(node, port, up)
+            if self._routed(node, port):
+                self._found(node, port, up)
         for port, hello in answer.hellos:
             self._client.packet_out(node, hello_frame(hello), egress_port=port, routed=0)
         self._hellos += len(answer.hellos)
         self._handed_over(node, len(answer.hellos))
 
+    def _turns(self, node: str, port: int) -> bool:
+        return any(mover.turns(node, port) for mover in self._movers)
+
+    def _routed(self, node: str, port: int) -> bool:
+        """Whether routes may use what is at a port: not while an optical switch is at it."""
+        return self._fabric.link_at(node, port) is not None and not self._turns(node, port)
+
     def _found(self, node: str, port: int, up: bool) -> None:
         """A port was found to be up or down."""
-        self._later(node, self._controllers[node].on_port(port, up))
-        if self._takeovers is not None:
-            self._takeovers.on_port(node, port, up)
+        if self._routed(node, port):
+            self._later(node, self._controllers[node].on_port(port, up))
+        for mover in self._movers:
+            mover.on_port(node, port, up)
 
     def _later(self, node: str, reaction: Reaction) -> None:
         if reaction:

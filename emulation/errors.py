@@ -51,14 +51,22 @@ class DeadlockedError(EmulationError):
 
 
 class CutOffError(EmulationError):
-    """NPUs are gone, at `at_ps`, and no spare can take the place of one of them; `why` not."""
+    """Nodes are lost, at `at_ps`, for lack of `links`, and no spare can take the place of one; `why` not."""
 
-    def __init__(self, at_ps: int, nodes: tuple[str, ...], why: str) -> None:
+    def __init__(
+        self,
+        at_ps: int,
+        nodes: tuple[str, ...],
+        why: str,
+        *,
+        links: str = "link",
+        remedy: str = "give the fabric more spare NPUs",
+    ) -> None:
         self.at_ps = at_ps
         self.nodes = nodes
         self.why = why
         verb = "is" if len(nodes) == 1 else "are"
         super().__init__(
-            f"{', '.join(nodes)} {verb} cut off at {at_ps / 10**6:g} us: no link is left, and {why}",
-            remedy="give the fabric more spare NPUs",
+            f"{', '.join(nodes)} {verb} cut off at {at_ps / 10**6:g} us: no {links} is left, and {why}",
+            remedy=remedy,
         )

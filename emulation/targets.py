@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, final
 
-from topologies import HOST_PORT, End, Fabric, Link, Node, NodeKind, TopologyError
+from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
 from topologies.optical import circuit_of
-from topologies.places import boards, planes
+from topologies.places import boards, domains, planes
 
 __all__ = ["Target", "TargetKind", "Way", "find_target"]
 
-TargetKind = Literal["link", "direction", "port", "switch", "npu", "board", "plane", "circuit"]
+TargetKind = Literal[
+    "link", "direction", "port", "switch", "npu", "gpu", "board", "domain", "plane", "circuit"
+]
 
 Way = tuple[str, int]
 """A link and a direction of it: 0 from its first end to its second, 1 back."""
@@ -43,8 +45,9 @@ def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str |
 
     A direction is `npu0->npu1`, or, when several links join the two, a link's name and the `source` node. A
     port is `npu0:3`, `npu0:host` the one to its own side. What leads to an optical switch is struck with all
-    circuits that may be made there. A board is the NPUs that differ in the first dimension only,
-    counted as NPUs are; a plane is the low-radix switches of a rack that links among them join, counted rack
+    circuits that may be made there. An NPU may be called a GPU and the other way round. A board is the NPUs
+    that differ in the first dimension only, counted as NPUs are; a domain is the GPUs of one, idle ones too,
+    with their NICs; a plane is the low-radix switches of a rack that links among them join, counted rack
     by rack.
     """
     if source is not None and kind != "direction":
@@ -61,10 +64,12 @@ def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str |
             return _port(fabric, word)
         case "switch":
             return _switch(fabric, word)
-        case "npu":
+        case "npu" | "gpu":
             return _npu(fabric, word)
         case "board":
             return _one_of(fabric, kind, name, boards(fabric))
+        case "domain":
+            return _one_of(fabric, kind, name, domains(fabric))
         case "plane":
             return _one_of(fabric, kind, name, planes(fabric))
 
@@ -152,7 +157,7 @@ def _switch(fabric: Fabric, word: str) -> Target:
 
 def _npu(fabric: Fabric, word: str) -> Target:
     node = fabric.node(word)
-    if node.kind not in (NodeKind.NPU, NodeKind.SPARE):
+    if not (node.kind.member or node.kind.spare):
         raise TopologyError(
             f"fabric {fabric.name}: {word} is no NPU but {node.kind}", remedy=f"write `switch: {word}`"
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
+from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.agent import Agent
 from emulation.traffic.stats import Outcome
@@ -91,6 +92,8 @@ class Testbed(Protocol):
     """Real time, in seconds, that a second of the testbed's own takes; 1 where time is virtual."""
     on_port: PortHandler | None
     on_packet_in: PacketInHandler | None
+    circuits: Mapping[str, CircuitSwitch]
+    """The fabric's optical switches, by name."""
 
     @property
     def fabric(self) -> Fabric: ...

@@ -14,7 +14,7 @@
 # craft.py walk.py capture.py send.py          one frame by hand: made, carried hop by hop, written, sent
 # claims/ models/ what papers say, beside what comes out here; formulas and iteration times
 # saturation.py cycle.py header_vectors.py    a fabric filled up, a deadlock drawn, every source route
-# job.py          a collective on a running testbed, started anew when a spare takes over
+# job.py          a collective on a running testbed, started anew when spares take over
 # many.py sweep.py failures.py    one scenario, every link cut in turn, or every NPU or switch failed
 # notification.py who hears of a failed link, and when, without a data plane
 # cli/            one file a verb

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from lab.document import Document, Location
-from lab.scenario import NUMBER, RELATIVE, SETTINGS, Scenario
+from lab.scenario import BRANCHES, SETTINGS, Scenario
 
 __all__ = ["explain", "in_file"]
 
@@ -43,13 +43,18 @@ def in_file(document: Document, location: Location) -> Location:
     if len(location) < 3 or location[0] != "variants" or location[2] not in SETTINGS:
         return location
     # A variant replaces a list whole, a block key by key.
-    own = location[:3] if location[2] == "faults" else location[:4]
+    own = location[:3] if location[2] in ("faults", "jobs") else location[:4]
+    if location[2] == "jobs" and location[4:5] == ("collective",):
+        # A job may have it from its variant, or that from the top level.
+        shared = (*location[:2], *location[4:])
+        places = (location, location[2:], shared, shared[2:])
+        return next((place for place in places if document.depth(place) == len(place)), location)
     return location if document.depth(own) == len(own) else location[2:]
 
 
 def _without_branches(location: Location) -> Location:
     """pydantic names the form of a limit as a step of its own; the file has no such step."""
-    return tuple(step for step in location if step not in (NUMBER, RELATIVE))
+    return tuple(step for step in location if step not in BRANCHES)
 
 
 def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> str:

@@ -1,31 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents of a run: put in place, and begun again when a spare has taken the place of an NPU."""
+"""The agents of a run: put in place, and begun again when spares have taken the places of others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import final
 
 from emulation.testbed import Testbed
 from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array, make_data
-from emulation.traffic.schedule import demand
 from emulation.traffic.stats import AgentStats, Outcome
-from lab.prepare import Prepared
-from lab.scenario import ELEMENT_BYTES
-from topologies.spare import spares_for
+from lab.prepare import JobPlan, Prepared
+from topologies.spare import standbys
 
-__all__ = ["Job", "demand_of"]
+__all__ = ["Job", "Jobs"]
 
 # Sequence numbers of a job begin so far from those of the one before that none of its acknowledgements, which
 # carry no job number, can be one of this job's.
 _PSN_STRIDE = 1 << 20
 
 
-def demand_of(ready: Prepared) -> dict[tuple[str, str], int]:
-    """Bytes by pairs of members."""
-    return demand(ready.sliced.schedule, ready.members, ELEMENT_BYTES)
+Before = Callable[[Callable[[], None]], None]
+"""Called when a job has come, with what begins it."""
+
+
+@final
+class Jobs:
+    """All jobs of a run, each begun at its time; what happens to spares concerns the only one there is."""
+
+    def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
+        self._testbed = testbed
+        self.before: Before | None = None
+        self.all = [Job(ready, plan, testbed, seed + index) for index, plan in enumerate(ready.jobs)]
+        self._waiting = len(self.all)
+
+    def begin(self) -> None:
+        """Begin what begins at once, and have the others begin at their times, each after `before`."""
+        for job in self.all:
+            if job.plan.begin_ps:
+                self._testbed.at(job.plan.begin_ps, partial(self._come, job))
+            else:
+                self._come(job)
+
+    def _come(self, job: Job) -> None:
+        job.came = True
+        if self.before is None:
+            self._begin(job)
+        else:
+            self.before(partial(self._begin, job))
+
+    def _begin(self, job: Job) -> None:
+        job.begin()
+        self._waiting -= 1
+
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pairs of members of the jobs that are there: come, and not done."""
+        there = (job for job in self.all if job.came and not job.done)
+        return {pair: amount for job in there for pair, amount in job.plan.demand.items()}
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is or will be something to send."""
+        return self._waiting > 0 or self._testbed.busy
+
+    def resume(self, places: Mapping[str, str]) -> None:
+        """As `Job.resume`."""
+        for job in self.all:
+            job.resume(places)
+
+    @property
+    def holders(self) -> list[str]:
+        """Who stands for each member, job by job."""
+        return [name for job in self.all for name in job.holders]
+
+    @property
+    def stats(self) -> list[AgentStats]:
+        """Of all nodes that have had an agent."""
+        return [one for job in self.all for one in job.stats]
 
 
 @final
@@ -36,33 +89,46 @@ class Job:
     job number, so that what is left of the old one on the wire is known and ignored.
     """
 
-    def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
+    def __init__(self, ready: Prepared, plan: JobPlan, testbed: Testbed, seed: int) -> None:
         self._ready = ready
+        self.plan = plan
         self._testbed = testbed
         self._number = 1
-        collective = ready.variant.collective
+        collective = plan.collective
         self.inputs: Sequence[Array] = [
-            make_data(rank, collective.elements, collective.dtype, seed) for rank in range(len(ready.members))
+            make_data(rank, collective.elements, collective.dtype, seed) for rank in range(len(plan.members))
         ]
-        self._addresses = [ready.fabric.node(name).address for name in ready.members]
-        self.holders = list(ready.members)
-        self._were = set(ready.members)
+        self._addresses = [ready.fabric.node(name).address for name in plan.members]
+        self.holders = list(plan.members)
+        self._were = set(plan.members)
+        self.came = False
+        self.begun_ps: int | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all have their result."""
+        return self.begun_ps is not None and all(end.finished_ps is not None for end in self.ends)
 
     def begin(self) -> None:
-        """Put an agent on every member's own side; the spares of their racks stand by."""
+        """Put an agent on every member's own side, now; all spares stand by."""
+        self.begun_ps = self._testbed.now_ps
         for name, agent in self._agents().items():
             self._testbed.attach(name, agent)
-        for spare in dict.fromkeys(
-            one for name in self.holders for one in spares_for(self._ready.fabric, name)
-        ):
+        for spare in standbys(self._ready.fabric):
             self._testbed.stand_by(spare)
 
-    def resume(self, npu: str, spare: str) -> None:
-        """All over again, with a spare in the place of an NPU; an NPU that is no member changes nothing."""
-        if npu not in self._ready.members:
+    def resume(self, places: Mapping[str, str]) -> None:
+        """All over again, with these spares in the places of members; with none when a switch was replaced.
+
+        What was in the place of no member changes nothing.
+        """
+        moved = {name: spare for name, spare in places.items() if name in self.plan.members}
+        if places and not moved:
             return
-        self.holders[self._ready.members.index(npu)] = spare
-        self._were.add(spare)
+        self.holders = [
+            moved.get(name, old) for name, old in zip(self.plan.members, self.holders, strict=True)
+        ]
+        self._were.update(moved.values())
         self._number += 1
         self._testbed.restart(self._agents())
 
@@ -77,12 +143,11 @@ class Job:
         return [self._testbed.outcome(name).stats for name in sorted(self._were)]
 
     def _agents(self) -> dict[str, Agent]:
-        ready = self._ready
-        parameters = replace(ready.transport, first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF)
+        parameters = replace(self._ready.transport, first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF)
         return {
             name: Agent(
                 rank,
-                ready.sliced,
+                self.plan.sliced,
                 self.inputs[rank],
                 self._addresses,
                 job=self._number,

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.explain import explain, in_file
-from lab.metrics import METRICS, SPARE_METRICS
+from lab.metrics import ALL_METRICS, JOB_METRICS
 from lab.scenario import SETTINGS, Relative, Scenario
 from topologies.errors import RailyardError
 
@@ -55,7 +55,16 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
         below, above = base.get(key), variant.get(key)
         if isinstance(below, dict) and isinstance(above, dict):
             merged[key] = {**below, **above}
+    jobs, common = merged.get("jobs"), merged.get("collective", {})
+    if isinstance(jobs, tuple) and isinstance(common, dict):
+        merged["jobs"] = tuple(_with_common(job, common) for job in jobs)
     return merged
+
+
+def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
+    """A job with what its variant says of all collectives."""
+    own = job.get("collective", {}) if isinstance(job, dict) else None
+    return {**job, "collective": {**common, **own}} if isinstance(own, dict) else job
 
 
 def _twice(document: Document, scenario: Scenario) -> list[str]:
@@ -64,12 +73,24 @@ def _twice(document: Document, scenario: Scenario) -> list[str]:
         document.at(("variants", index, "name"), f"variant {name!r} is there twice; give each its own name")
         for index, name in enumerate(names)
         if name in names[:index]
+    ] + [
+        document.at(
+            in_file(document, ("variants", index, "jobs")),
+            f"two jobs of variant {variant.name!r} are named alike",
+        )
+        for index, variant in enumerate(scenario.variants)
+        if len({job.name for job in variant.jobs or ()}) < len(variant.jobs or ())
     ]
 
 
 def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
-    names = (*METRICS, *SPARE_METRICS)
-    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in names]
+    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in ALL_METRICS]
+    known += [
+        f"{variant.name}.{job.name}.{metric}"
+        for variant in scenario.variants
+        for job in variant.jobs or ()
+        for metric in JOB_METRICS
+    ]
     faults = []
     for index, assertion in enumerate(scenario.assertions):
         named: dict[Location, str] = {("metric",): assertion.metric}

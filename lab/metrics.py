@@ -9,9 +9,20 @@ from statistics import mean
 from typing import final
 
 from emulation.fidelity import Fidelity
-from lab.observation import Observation
+from lab.heat_map import TrafficMatrix
+from lab.observation import JobSeen, Observation
 
-__all__ = ["METRICS", "SPARE_METRICS", "Metric", "Subject", "busy_share", "measure"]
+__all__ = [
+    "ALL_METRICS",
+    "JOB_METRICS",
+    "METRICS",
+    "RAIL_METRICS",
+    "SPARE_METRICS",
+    "Metric",
+    "Subject",
+    "busy_share",
+    "measure",
+]
 
 Figure = int | float
 
@@ -19,12 +30,16 @@ Figure = int | float
 @final
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A run and what it is held against; `fidelity` is None where time was virtual, and exact."""
+    """A run and what it is held against; `fidelity` is None where time was virtual, and exact.
+
+    `sent` says who had how much to send to whom; None where nobody asks.
+    """
 
     seen: Observation
     bound_ps: int
     rates_bps: Mapping[str, int]
     fidelity: Fidelity | None = None
+    sent: TrafficMatrix | None = None
 
     @property
     def doubtful(self) -> bool:
@@ -150,7 +165,9 @@ def _takeover_us(subject: Subject) -> float:
 
 # Of runs in which a spare NPU took the place of another, and only of these.
 SPARE_METRICS: Mapping[str, Metric] = {
-    "takeovers": Metric("", "NPUs that a spare took the place of", lambda s: len(s.seen.takeovers)),
+    "takeovers": Metric(
+        "", "nodes that a spare took the place of", lambda s: sum(len(one.spares) for one in s.seen.takeovers)
+    ),
     "takeover_us": Metric(
         "us", "first fault until the first spare had its place in all tables", _takeover_us, timed=True
     ),
@@ -168,7 +185,38 @@ SPARE_METRICS: Mapping[str, Metric] = {
 }
 
 
+# Of runs on fabrics that have rails.
+RAIL_METRICS: Mapping[str, Metric] = {
+    "cross_rail_frames": Metric(
+        "frames",
+        "frames that left a rail, by its switches: sent to where other rails are, or dropped as one's",
+        lambda s: s.seen.cross_rail_frames or 0,
+    ),
+}
+
+
+# Of each of several jobs, after its name.
+JOB_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
+    "completion_us": lambda job: _us(job.completion_ps),
+    "bound_us": lambda job: _us(job.bound_ps),
+    "ratio_to_bound": lambda job: round(job.completion_ps / job.bound_ps, 6),
+    "retransmitted_frames": lambda job: job.retransmitted,
+    "right_npus": lambda job: job.right_nodes,
+    "npus": lambda job: job.nodes,
+    "begun_us": lambda job: _us(job.begun_ps),
+}
+
+ALL_METRICS: Mapping[str, Metric] = {**METRICS, **SPARE_METRICS, **RAIL_METRICS}
+
+
 def measure(subject: Subject) -> dict[str, Figure]:
-    """Every figure of one run."""
-    chosen = {**METRICS, **SPARE_METRICS} if subject.seen.takeovers else METRICS
-    return {name: metric.of(subject) for name, metric in chosen.items()}
+    """Every figure that one run has."""
+    chosen = dict(METRICS)
+    if subject.seen.takeovers:
+        chosen |= SPARE_METRICS
+    if subject.seen.cross_rail_frames is not None:
+        chosen |= RAIL_METRICS
+    figures = {name: metric.of(subject) for name, metric in chosen.items()}
+    for job in subject.seen.jobs:
+        figures |= {f"{job.name}.{name}": of(job) for name, of in JOB_METRICS.items()}
+    return figures

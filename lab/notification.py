@@ -8,7 +8,7 @@ are at that moment, in the time that links and processing take; times are counte
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -183,7 +183,7 @@ class _Failure:
         """On from the end of `path`: along the route while there is some left, then as the tables say."""
         node, hops = path[-1], len(path)
         far = route[hops] if hops < len(route) else self._by_tables(node, outgoing)
-        if far is None or hops > MAX_HOPS or self._fabric.link_between(node, far).name in self._dead:
+        if far is None or hops > MAX_HOPS or self._parted((node, far), self._dead):
             self._lost += 1
             return
         link = self._fabric.link_between(node, far)
@@ -220,7 +220,10 @@ class _Failure:
         return stranded, cut_off
 
     def _crosses(self, path: Path, dead: frozenset[str]) -> bool:
-        return any(self._fabric.link_between(*hop).name in dead for hop in hops_of(path))
+        return any(self._parted(hop, dead) for hop in hops_of(path))
+
+    def _parted(self, hop: tuple[str, str], dead: Set[str]) -> bool:
+        return all(link.name in dead for link in self._fabric.links_between(*hop))
 
 
 def spread_over(plan: Plan, more_hops: int) -> Plan:
@@ -242,7 +245,8 @@ def spread_over(plan: Plan, more_hops: int) -> Plan:
         turn = fabric.node(source).index + fabric.node(destination).index
         routes[source, destination] = deal(found, [1.0] * len(found), turn)
         for hop in dict.fromkeys(hop for one in found for hop in hops_of(one)):
-            watching[fabric.link_between(*hop).name][source] = None
+            for link in fabric.links_between(*hop):
+                watching[link.name][source] = None
     watchers = {link: tuple(sources) for link, sources in watching.items()}
     return replace(plan, routes=routes, watchers=watchers)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import final
 
 from emulation.faults import Fault
+from emulation.rewiring import Rewired
 from emulation.takeover import TakenOver
 
-__all__ = ["Deadlock", "FaultSeen", "Observation", "Recovery", "Timeline", "Traffic"]
+__all__ = ["Deadlock", "FaultSeen", "JobSeen", "Observation", "Recovery", "Timeline", "Traffic"]
 
 
 @final
@@ -89,12 +90,28 @@ class Deadlock:
 
 @final
 @dataclass(frozen=True, slots=True)
+class JobSeen:
+    """One of several jobs: when it began, and how long after that its last member had its result."""
+
+    name: str
+    begun_ps: int
+    completion_ps: int
+    bound_ps: int
+    nodes: int
+    right_nodes: int
+    retransmitted: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Observation:
     """`link_bytes` counts, for every link, what it carried from its first to its second end, and back.
 
     `first_wrong` tells the first thing wrong with the data, or why there is none; empty when all is right.
     `stale_frames` came from a job that a takeover had ended, `transit_frames` are those that went on from a
-    spare in service; `cut_off` says what was out of reach at the end.
+    spare in service; `cut_off` says what was out of reach at the end. `cross_rail_frames` left a
+    rail; None where there are no rails. `jobs` are those of a run of several,
+    `rewired` the changes of circuits that were made for them.
     """
 
     completion_ps: int
@@ -113,3 +130,6 @@ class Observation:
     stale_frames: int = 0
     transit_frames: int = 0
     cut_off: str = ""
+    cross_rail_frames: int | None = None
+    jobs: tuple[JobSeen, ...] = ()
+    rewired: tuple[Rewired, ...] = ()

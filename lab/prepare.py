@@ -11,40 +11,85 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target
-from emulation.traffic.schedule import Schedule, Sliced, demand, slice_schedule
+from emulation.traffic.schedule import Sliced, demand, slice_schedule
 from emulation.traffic.transport import TransportParameters
-from lab.collective import bound_ps, schedule_of
+from lab.bounds import bound_ps
+from lab.collective import schedule_of
 from lab.document import Document, Location
 from lab.errors import ScenarioError
+from lab.grids import members_of
 from lab.loader import relocated
-from lab.scenario import ELEMENT_BYTES, Fault, Scenario, Transport, Variant
-from topologies import Fabric, NodeKind, RailyardError
+from lab.scenario import (
+    ELEMENT_BYTES,
+    Collective,
+    Fault,
+    JobSettings,
+    Scenario,
+    Transport,
+    Variant,
+)
+from topologies import Fabric, RailyardError
 from topologies.catalog import build
+from topologies.lumos import core_of
+from topologies.spare import has_spares
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["JobPlan", "Prepared", "prepare"]
 
 T = TypeVar("T")
 
-# Who takes part in collectives.
-_MEMBERS = (NodeKind.NPU, NodeKind.GPU)
+
+@final
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """What one job does from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`."""
+
+    name: str
+    begin_ps: int
+    collective: Collective
+    members: tuple[str, ...]
+    sliced: Sliced
+    bound_ps: int
+
+    @property
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pairs of members."""
+        return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One variant with all that its run needs; rank r of the schedule is the NPU or GPU `members[r]`.
+    """One variant with all that its run needs; its jobs share no members.
 
     `faults` are those of the variant, found in the fabric, in the order of their times.
     """
 
     variant: Variant
     fabric: Fabric
-    sliced: Sliced
     plan: Plan
     transport: TransportParameters
-    bound_ps: int
-    members: tuple[str, ...]
+    jobs: tuple[JobPlan, ...]
     faults: tuple[faults.Fault, ...] = ()
+
+    @property
+    def sliced(self) -> Sliced:
+        """Of the first job."""
+        return self.jobs[0].sliced
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Of all jobs, one after the other."""
+        return tuple(name for job in self.jobs for name in job.members)
+
+    @property
+    def bound_ps(self) -> int:
+        """What no run of all jobs can beat, from its beginning."""
+        return max(job.begin_ps + job.bound_ps for job in self.jobs)
+
+    @property
+    def demand(self) -> dict[tuple[str, str], int]:
+        """Bytes by pairs of members of all jobs."""
+        return {pair: amount for job in self.jobs for pair, amount in job.demand.items()}
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
         variant = self.variant.model_copy(update={"faults": chosen})
@@ -61,26 +106,25 @@ def prepare(
     """
     with_line = _Lines(document)
     fabric = with_line(("topology",), lambda: build(scenario.topology.name, **scenario.topology.parameters()))
-    members = tuple(node.name for node in fabric.nodes if node.kind in _MEMBERS)
     plans: dict[object, Plan] = {}
     prepared = []
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
-        schedule = with_line((*at, "collective"), lambda chosen=variant: _schedule(fabric, members, chosen))
-        sliced = slice_schedule(schedule, variant.collective.payload_bytes // ELEMENT_BYTES)
+        if variant.control.circuits == "jobs":
+            with_line((*at, "control", "circuits"), lambda chosen=variant: _circuits(fabric, chosen))
+        jobs = _jobs(with_line, at, fabric, variant)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
         routed = (routing.strategy, routing.rules, routing.demand, routing.peers)
-        same = (routed, variant.collective, variant.expect)
+        same = (routed, variant.every_job, variant.expect)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
-                lambda chosen=variant, traffic=schedule: _plan(fabric, members, chosen, traffic),
+                lambda chosen=variant, sending=jobs: _plan(fabric, chosen, sending),
             )
-        bound = _bound_ps(fabric, members, variant)
-        prepared.append(Prepared(variant, fabric, sliced, plans[same], transport, bound, members, struck))
+        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck))
     return tuple(prepared)
 
 
@@ -134,13 +178,61 @@ def _refuse(fault: faults.Fault) -> None:
     )
 
 
-def _schedule(fabric: Fabric, members: tuple[str, ...], variant: Variant) -> Schedule:
-    detours = variant.routing.strategy != "shortest"
-    return schedule_of(fabric, members, variant.collective, detours=detours)
+def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[JobPlan, ...]:
+    found = []
+    holder: dict[str, str] = {}
+    for index, job in enumerate(variant.every_job):
+        line = (*at, "jobs", index, "collective") if variant.jobs else (*at, "collective")
+        one = with_line(line, lambda chosen=job: _job(fabric, chosen, variant.routing.strategy))
+        for name in one.members:
+            if holder.setdefault(name, job.name) != job.name:
+                with_line(line, lambda who=name, other=holder[name]: _refuse_twice(who, other))
+        found.append(one)
+    if len(found) > 1 and has_spares(fabric):
+        with_line((*at, "jobs"), lambda: _refuse_spares(fabric))
+    return tuple(found)
 
 
-def _plan(fabric: Fabric, members: tuple[str, ...], variant: Variant, schedule: Schedule) -> Plan:
-    wanted = demand(schedule, members, ELEMENT_BYTES)
+def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
+    collective = job.collective
+    members = members_of(fabric, collective.members)
+    schedule = schedule_of(fabric, members, collective, detours=strategy != "shortest")
+    each = collective.payload_bytes // ELEMENT_BYTES
+    return JobPlan(
+        name=job.name,
+        begin_ps=round(job.at_us * 10**6),
+        collective=collective,
+        members=members,
+        sliced=slice_schedule(schedule, each, overlap=collective.overlap),
+        bound_ps=bound_ps(fabric, members, collective, strategy),
+    )
+
+
+def _circuits(fabric: Fabric, variant: Variant) -> None:
+    """Whether circuits can follow jobs there."""
+    core_of(fabric)
+    if variant.routing.peers != "job":
+        raise ScenarioError(
+            "circuits that follow jobs may leave other pairs without a way, and routing plans for all",
+            remedy="write `routing: {peers: job}`",
+        )
+
+
+def _refuse_twice(name: str, other: str) -> None:
+    raise ScenarioError(
+        f"{name} is a member of job {other!r} as well", remedy="give each job its own members"
+    )
+
+
+def _refuse_spares(fabric: Fabric) -> None:
+    raise ScenarioError(
+        f"several jobs on {fabric.name}, which has spares: a takeover begins all of a run again",
+        remedy="give the topology no spares, or the variant one job",
+    )
+
+
+def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
+    wanted = {pair: amount for job in jobs for pair, amount in job.demand.items()}
     known = variant.routing.demand == "known"
     return make_plan(
         fabric,
@@ -159,7 +251,3 @@ def _transport(chosen: Transport) -> TransportParameters:
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=round(chosen.min_rto_us * 10**6),
     )
-
-
-def _bound_ps(fabric: Fabric, members: tuple[str, ...], variant: Variant) -> int:
-    return bound_ps(fabric, members, variant.collective, variant.routing.strategy)

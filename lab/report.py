@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from html import escape
 
 from lab.chart import Bar, Curve, bars_svg, colour, timeline_svg
+from lab.circuits_view import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
 from lab.cycle import CYCLE_STYLE, cycle_svg
+from lab.heat_map import heat_map_svg
 from lab.markup import shown, table
-from lab.metrics import METRICS, SPARE_METRICS, Subject, busy_share
+from lab.metrics import ALL_METRICS, Subject, busy_share
 from lab.rack import RACK_STYLE, rack_svg
 from lab.results import Result
-from lab.scenario import Scenario, Variant
+from lab.scenario import Collective, Scenario, Variant
 from lab.trust import NOT_TRUSTWORTHY, TRUST_STYLE, stamp, stamp_html, trust_html
 from topologies import Fabric
 
@@ -111,6 +113,9 @@ def report_html(
         '<div class="racks">',
         *racks,
         "</div>",
+        *_jobs(scenario, subjects),
+        *_circuits(scenario, subjects),
+        *_traffic(scenario, subjects),
         *_deadlocks(scenario, result, fabric),
         *_spares(scenario, result),
         *filter(None, [trust_html(scenario, result)]),
@@ -123,6 +128,7 @@ def report_html(
         f"<p>To make this report again: <code>{escape(command)}</code></p>",
     ]
     more = (CYCLE_STYLE if result.deadlocks else "") + (TRUST_STYLE if result.fidelity else "")
+    more += CIRCUITS_STYLE if any(one.seen.rewired for one in subjects.values()) else ""
     head = [
         "<!doctype html>",
         '<html lang="en">',
@@ -214,6 +220,47 @@ def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, S
     return f"<figure><figcaption>{chip} {escape(variant.label)}</figcaption>{svg}</figure>"
 
 
+def _jobs(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
+    rows = [(one.label, job) for one in scenario.variants for job in subjects[one.name].seen.jobs]
+    return ["<h2>Each job</h2>", jobs_table(rows)] if rows else []
+
+
+def _circuits(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
+    """What optical switches joined before and after each change."""
+    figures = [
+        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
+        f"{escape(variant.label)}, {escape(rewired_words(change))}</figcaption>"
+        f"{circuits_svg(change.before, change.after)}</figure>"
+        for index, variant in enumerate(scenario.variants)
+        for change in subjects[variant.name].seen.rewired
+    ]
+    if not figures:
+        return []
+    return ["<h2>Circuits between Pods</h2>", '<div class="racks">', *figures, "</div>"]
+
+
+def _traffic(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
+    """Who sends how much to whom, once for each collective."""
+    shown: dict[Collective, str] = {}
+    for index, variant in enumerate(scenario.variants):
+        sent = subjects[variant.name].sent
+        if sent is not None and variant.collective not in shown:
+            chip = f'<span class="chip" style="background:{colour(index)}"></span>'
+            words = f"{escape(variant.label)}: {sent}"
+            shown[variant.collective] = (
+                f"<figure><figcaption>{chip} {words}</figcaption>{heat_map_svg(sent)}</figure>"
+            )
+    if not shown:
+        return []
+    return [
+        "<h2>Who sends how much to whom</h2>",
+        '<p class="soft">By rank, over the whole run. Lines part boards or domains; blank is nothing.</p>',
+        '<div class="racks">',
+        *shown.values(),
+        "</div>",
+    ]
+
+
 def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
     """The circle of each variant that came to stand still."""
     if not result.deadlocks:
@@ -279,7 +326,8 @@ def _metrics(scenario: Scenario, result: Result) -> str:
             escape(metric.meaning),
             *(_figure(result, variant, name) for variant in scenario.variants),
         )
-        for name, metric in ({**METRICS, **SPARE_METRICS} if result.takeovers else METRICS).items()
+        for name, metric in ALL_METRICS.items()
+        if any(f"{variant.name}.{name}" in result.metrics for variant in scenario.variants)
     ]
     labels = [escape(variant.label) for variant in scenario.variants]
     return table(("metric", "meaning", *labels), rows, numbers=len(labels))
@@ -287,10 +335,10 @@ def _metrics(scenario: Scenario, result: Result) -> str:
 
 def _figure(result: Result, variant: Variant, name: str) -> str:
     """With a question mark where it depends on times that cannot be believed."""
-    if name in SPARE_METRICS and variant.name not in result.takeovers:
+    if f"{variant.name}.{name}" not in result.metrics:
         return ""
     figure = shown(result.of(variant.name, name))
     fidelity = result.fidelity.get(variant.name)
-    if fidelity is None or fidelity.trustworthy or not {**METRICS, **SPARE_METRICS}[name].timed:
+    if fidelity is None or fidelity.trustworthy or not ALL_METRICS[name].timed:
         return figure
     return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{figure} ?</span>'

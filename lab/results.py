@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from emulation.fidelity import Fidelity
+from emulation.rewiring import Rewired
 from emulation.takeover import TakenOver
-from lab.metrics import METRICS, SPARE_METRICS, Subject, measure
+from lab.metrics import ALL_METRICS, Subject, measure
 from lab.observation import Deadlock
 from lab.scenario import Assertion, Relative, Scenario, Variant
 
@@ -50,7 +51,8 @@ class Result:
 
     Of a run in real time there are also `switch`, the kind of its switches, and `fidelity`, by variant;
     `deadlocks` are those of the variants that came to one, `takeovers` what spare NPUs did, and `cut_off`
-    says what was out of reach at the end, each of the variants in which it came to that.
+    says what was out of reach at the end, each of the variants in which it came to that; `rewired` are
+    changes of circuits.
     """
 
     scenario: str
@@ -64,6 +66,7 @@ class Result:
     deadlocks: Mapping[str, Deadlock] = field(default_factory=dict)
     takeovers: Mapping[str, tuple[TakenOver, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, str] = field(default_factory=dict)
+    rewired: Mapping[str, tuple[Rewired, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         return self.metrics[f"{variant}.{metric}"]
@@ -106,6 +109,7 @@ def conclude(
         deadlocks={name: one.seen.deadlock for name, one in subjects.items() if one.seen.deadlock},
         takeovers={name: one.seen.takeovers for name, one in subjects.items() if one.seen.takeovers},
         cut_off={name: one.seen.cut_off for name, one in subjects.items() if one.seen.cut_off},
+        rewired={name: one.seen.rewired for name, one in subjects.items() if one.seen.rewired},
     )
 
 
@@ -126,9 +130,13 @@ def to_json(result: Result) -> str:
             name: {"at_us": one.at_ps / 10**6, "cycle": one.cycle} for name, one in result.deadlocks.items()
         }
     if result.takeovers:
-        document["takeovers"] = {name: [asdict(one) for one in all] for name, all in result.takeovers.items()}
+        document["takeovers"] = {
+            name: [one.document() for one in all] for name, all in result.takeovers.items()
+        }
     if result.cut_off:
         document["cut_off"] = dict(result.cut_off)
+    if result.rewired:
+        document["rewired"] = {name: [one.document() for one in all] for name, all in result.rewired.items()}
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:
@@ -178,7 +186,7 @@ def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapp
 
 def _doubtful(figure: str, subjects: Mapping[str, Subject]) -> bool:
     variant, _, metric = figure.partition(".")
-    return {**METRICS, **SPARE_METRICS}[metric].timed and subjects[variant].doubtful
+    return ALL_METRICS[metric.rpartition(".")[2]].timed and subjects[variant].doubtful
 
 
 def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:

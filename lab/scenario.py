@@ -4,26 +4,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, final, get_args
+from typing import Annotated, Literal, Self, final, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from emulation.faults import Event
 from emulation.targets import TargetKind
-from emulation.traffic.wire import MAX_PAYLOAD_BYTES
-from lab.scenario_topology import Model, NotNegative, Positive, Topology
+from lab.scenario_topology import Model, Name, NotNegative, Positive, Topology
+from lab.scenario_traffic import (
+    ALGORITHMS,
+    BRANCHES,
+    ELEMENT_BYTES,
+    NUMBER,
+    RELATIVE,
+    Collective,
+    JobSettings,
+    Part,
+)
 
 __all__ = [
     "ALGORITHMS",
+    "BRANCHES",
     "Assertion",
     "Collective",
     "Control",
+    "ELEMENT_BYTES",
     "EVENT_KEYS",
     "Fault",
+    "JobSettings",
     "LinkSettings",
-    "NUMBER",
     "Part",
-    "RELATIVE",
     "Relative",
     "Routing",
     "SETTINGS",
@@ -35,7 +45,7 @@ __all__ = [
 ]
 
 # What a variant may repeat; at the top level it holds for all of them.
-SETTINGS = ("collective", "routing", "link", "control", "transport", "faults")
+SETTINGS = ("collective", "jobs", "routing", "link", "control", "transport", "faults")
 
 TARGETS: tuple[TargetKind, ...] = get_args(TargetKind)
 
@@ -46,143 +56,6 @@ EVENT_KEYS: Mapping[str, tuple[str, ...]] = {
     "rate": ("percent",),
     "delay": ("add_ns",),
 }
-
-# Both element types are this wide.
-ELEMENT_BYTES = 4
-
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
-
-
-CollectiveKind = Literal[
-    "allreduce",
-    "reduce-scatter",
-    "all-gather",
-    "all-to-all",
-    "broadcast",
-    "reduce",
-    "dispatch",
-    "combine",
-    "p2p",
-]
-Algorithm = Literal[
-    "halves",
-    "ring",
-    "rings",
-    "rings-both-ways",
-    "direct",
-    "dimension-wise",
-    "partitions",
-    "hierarchical",
-    "pipeline",
-    "sequence",
-    "at-once",
-]
-
-# The algorithms of each kind of collective, its default first.
-ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
-    "allreduce": ("halves", "ring", "rings", "rings-both-ways", "direct", "dimension-wise"),
-    "reduce-scatter": ("dimension-wise", "direct"),
-    "all-gather": ("dimension-wise", "direct"),
-    "all-to-all": ("partitions", "direct"),
-    "broadcast": ("hierarchical", "direct"),
-    "reduce": ("hierarchical", "direct"),
-    "dispatch": ("hierarchical", "direct"),
-    "combine": ("hierarchical", "direct"),
-    "p2p": ("pipeline",),
-    "mixture": ("sequence", "at-once"),
-}
-
-# What a collective takes beside its kind, algorithm and data, by the kinds or algorithms that take it.
-_TAKEN_BY: Mapping[str, tuple[str, ...]] = {
-    "root": ("broadcast", "reduce"),
-    "experts": ("dispatch", "combine"),
-    "rings": ("rings", "rings-both-ways"),
-    "shares": ("dimension-wise",),
-    "exchange": ("dimension-wise",),
-    "parts": ("mixture",),
-    "rounds": ("mixture",),
-}
-
-
-def _with_algorithm(values: Any) -> Any:
-    """The kind's default where none is given; a wrong shape is left for the check to find."""
-    if isinstance(values, dict) and "algorithm" not in values:
-        known = ALGORITHMS.get(values.get("kind", "allreduce"), ())
-        return {**values, "algorithm": known[0]} if known else values
-    return values
-
-
-def _check_algorithm(kind: str, algorithm: str) -> None:
-    known = ALGORITHMS[kind]
-    if algorithm not in known:
-        raise ValueError(f"algorithm {algorithm} is none of {kind}; take {' or '.join(known)}")
-
-
-@final
-class Part(Model):
-    """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
-
-    kind: CollectiveKind
-    algorithm: Algorithm = "halves"
-    share: Positive
-    over: tuple[Annotated[int, Field(ge=0)], ...] | None = None
-    experts: Annotated[int, Field(ge=1)] = 4
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default(cls, values: Any) -> Any:
-        # Halves take two dimensions; groups have most often one.
-        if isinstance(values, dict) and values.get("kind") == "allreduce" and "algorithm" not in values:
-            return {**values, "algorithm": "dimension-wise"}
-        return _with_algorithm(values)
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        _check_algorithm(self.kind, self.algorithm)
-        if self.kind == "allreduce" and self.algorithm not in ("dimension-wise", "direct"):
-            raise ValueError(f"algorithm {self.algorithm} in a mixture; take dimension-wise or direct")
-        return self
-
-
-@final
-class Collective(Model):
-    """`rings` None: all there are; `shares` balanced: by orders of dimensions that keep all links busy."""
-
-    kind: Literal[CollectiveKind, "mixture"] = "allreduce"
-    algorithm: Algorithm = "halves"
-    elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
-    dtype: Literal["int32", "float32"] = "int32"
-    payload_bytes: Annotated[
-        int, Field(ge=ELEMENT_BYTES, le=MAX_PAYLOAD_BYTES, multiple_of=ELEMENT_BYTES)
-    ] = 4096
-    root: Annotated[int, Field(ge=0)] = 0
-    experts: Annotated[int, Field(ge=1)] = 4
-    rings: Annotated[int, Field(ge=1)] | None = None
-    shares: Literal["balanced", "one"] = "balanced"
-    exchange: Annotated[int, Field(ge=0)] = 0
-    parts: tuple[Part, ...] = ()
-    rounds: Annotated[int, Field(ge=1, le=1000)] = 1
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default(cls, values: Any) -> Any:
-        return _with_algorithm(values)
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        _check_algorithm(self.kind, self.algorithm)
-        for key in sorted(self.model_fields_set & _TAKEN_BY.keys()):
-            takers = _TAKEN_BY[key]
-            if self.kind not in takers and self.algorithm not in takers:
-                raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
-        if self.kind == "mixture" and not self.parts:
-            raise ValueError("a mixture has `parts:`; give each a kind and a share")
-        return self
-
-    @property
-    def data_bytes(self) -> int:
-        """Of the array of one NPU."""
-        return self.elements * ELEMENT_BYTES
 
 
 @final
@@ -207,13 +80,17 @@ class LinkSettings(Model):
 class Control(Model):
     """`hello_us` is the time from one hello to the next, None: none are sent.
 
-    `migrate_us` is what a spare NPU takes, once it is called, until it has the place of one that is gone.
+    `migrate_us` is what a spare takes, once it is called, until it has the place of one that is gone.
+    `circuits` stay as built, or follow what jobs send whenever one begins: routes then leave those that move
+    `drain_us` before they go dark.
     """
 
     processing_us: NotNegative = 5.0
     hello_us: Positive | None = None
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
+    circuits: Literal["as-built", "jobs"] = "as-built"
+    drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
 
 
 @final
@@ -238,7 +115,9 @@ class Fault(Model):
     port: str | None = None
     switch: str | None = None
     npu: str | None = None
+    gpu: str | None = None
     board: Annotated[int, Field(ge=0)] | None = None
+    domain: Annotated[int, Field(ge=0)] | None = None
     plane: Annotated[int, Field(ge=0)] | None = None
     circuit: str | None = None
     percent: Annotated[float, Field(gt=0, le=100)] | None = None
@@ -269,10 +148,13 @@ class Fault(Model):
 
 @final
 class Variant(Model):
+    """`jobs` None: one of all members, with the variant's collective."""
+
     name: Name
     title: str = ""
     expect: Literal["finish", "deadlock"] = "finish"
     collective: Collective = Collective()
+    jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
     routing: Routing = Routing()
     link: LinkSettings = LinkSettings()
     control: Control = Control()
@@ -283,6 +165,11 @@ class Variant(Model):
     def label(self) -> str:
         return self.title or self.name
 
+    @property
+    def every_job(self) -> tuple[JobSettings, ...]:
+        """`jobs`, or the one that there is without them, which is called `job`."""
+        return self.jobs or (JobSettings(name="job", collective=self.collective),)
+
 
 @final
 class Relative(Model):
@@ -291,9 +178,6 @@ class Relative(Model):
     metric: str
     times: Positive = 1.0
 
-
-# How pydantic names the two forms of a limit when it reports on one.
-NUMBER, RELATIVE = "(number)", "(relative)"
 
 Limit = Annotated[
     Annotated[float, Field(allow_inf_nan=False), Tag(NUMBER)] | Annotated[Relative, Tag(RELATIVE)],

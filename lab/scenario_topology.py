@@ -7,10 +7,14 @@ from typing import Annotated, Any, final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Model", "NotNegative", "Positive", "Topology"]
+__all__ = ["Model", "Name", "NotNegative", "Positive", "Topology"]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+# Of scenarios, variants and jobs: also a folder of results, and a part of what figures are called.
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
 
 
 class Model(BaseModel):
@@ -48,6 +52,17 @@ class Topology(Model):
     hb_delay_ns: NotNegative | None = None
     nic_delay_ns: NotNegative | None = None
     spine_delay_ns: NotNegative | None = None
+    spare_domains: Annotated[int, Field(ge=0)] | None = None
+    spare_rails: Annotated[int, Field(ge=0)] | None = None
+    optical: bool | None = None
+    reconfiguration_us: NotNegative | None = None
+    pods: Annotated[int, Field(ge=1)] | None = None
+    leaves: Annotated[int, Field(ge=1)] | None = None
+    accelerators: Annotated[int, Field(ge=1)] | None = None
+    tau: Annotated[int, Field(ge=0)] | None = None
+    ports: Annotated[int, Field(ge=0)] | None = None
+    wiring: str | None = None
+    core_delay_ns: NotNegative | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments of the generator, in its units."""
@@ -78,6 +93,17 @@ class Topology(Model):
             "hb_delay_ps": _scaled(self.hb_delay_ns, 1000),
             "nic_delay_ps": _scaled(self.nic_delay_ns, 1000),
             "spine_delay_ps": _scaled(self.spine_delay_ns, 1000),
+            "spare_domains": self.spare_domains,
+            "spare_rails": self.spare_rails,
+            "optical": self.optical,
+            "reconfiguration_ps": _scaled(self.reconfiguration_us, 10**6),
+            "pods": self.pods,
+            "leaves": self.leaves,
+            "accelerators": self.accelerators,
+            "tau": self.tau,
+            "ports": self.ports,
+            "wiring": self.wiring,
+            "core_delay_ps": _scaled(self.core_delay_ns, 1000),
         }
         return {name: value for name, value in given.items() if value is not None}
 

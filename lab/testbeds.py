@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Protocol, final
 
 from emulation.embedded import EmbeddedTestbed
+from emulation.errors import TestbedError
 from emulation.traffic.wire import DATA_HEADER_BYTES
 from lab.prepare import Prepared
 
@@ -98,6 +99,12 @@ class RealTime:
 
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
+        later = next((job for ready in prepared for job in ready.jobs if job.begin_ps), None)
+        if later is not None:
+            raise TestbedError(
+                f"job {later.name} begins at {later.begin_ps / 10**6:g} us: in real time all begin at once",
+                remedy="leave `at_us:` out, or take --testbed embedded",
+            )
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
         from emulation.mininet.testbed import MininetTestbed
@@ -106,20 +113,20 @@ class RealTime:
             ready.fabric,
             switch=self.switch,
             dilation=self.dilation or suggest_dilation(ready, self.switch, os.cpu_count() or 1),
-            mtu=max(1500, ready.variant.collective.payload_bytes + _ROOM_BYTES),
+            mtu=max(1500, max(job.collective.payload_bytes for job in ready.jobs) + _ROOM_BYTES),
             bin_ps=bin_ps,
         )
 
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
     """Real seconds for one of the scenario, to two digits, from the frames of a run and what each costs."""
-    names = ready.members
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
     frames, passes = 0, 0.0
-    for transfer in ready.sliced.schedule.transfers:
-        some = -(-transfer.length // ready.sliced.slice_elements)
-        frames += some
-        passes += some * length[names[transfer.source], names[transfer.target]]
+    for job in ready.jobs:
+        for transfer in job.sliced.schedule.transfers:
+            some = -(-transfer.length // job.sliced.slice_elements)
+            frames += some
+            passes += some * length[job.members[transfer.source], job.members[transfer.target]]
     passes *= 1 + 1 / ready.transport.ack_every
     agents, switches = frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch]
     # A process of the built-in switch keeps to one processor.

@@ -44,6 +44,7 @@ def show(
 
 def _summary(fabric: Fabric) -> Table:
     from topologies.distance import longest_way
+    from topologies.spare import idle_switches
 
     rates = Counter((link.lanes, link.rate_bps) for link in fabric.links)
     kinds = Counter(node.kind.value for node in fabric.nodes)
@@ -55,7 +56,9 @@ def _summary(fabric: Fabric) -> Table:
         table.add_row("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way")
     for row in _kinds(fabric):
         table.add_row(*row)
-    table.add_row("longest shortest path", f"{longest_way(fabric)} links")
+    dark = set(idle_switches(fabric))
+    lit = [node.name for node in fabric.nodes if node.name not in dark]
+    table.add_row("longest shortest path", f"{longest_way(fabric, lit)} links")
     table.add_row("address bits", fields)
     return table
 

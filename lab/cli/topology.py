@@ -30,9 +30,11 @@ def _value(kind: str, value: str, text: str) -> Any:
     if kind == "text":
         return value
     try:
+        if kind == "boolean":
+            return ("false", "true").index(value) == 1
         return int(value) if kind == "integer" else tuple(int(extent) for extent in value.split("x"))
     except ValueError:
-        example = "64" if kind == "integer" else "4x4"
+        example = {"integer": "64", "boolean": "true"}.get(kind, "4x4")
         raise typer.BadParameter(
             f"{text!r} is not like {text.partition('=')[0]}={example}", param_hint="--param"
         ) from None

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from emulation.targets import Target, TargetKind, find_target
-from topologies import Fabric, TopologyError, ub_pod, ub_rack_clos, ub_rack_lrs
+from topologies import Fabric, TopologyError, rail_only, ub_pod, ub_rack_clos, ub_rack_lrs
 
 rack = cache(ub_rack_lrs)
 pod = cache(ub_pod)
@@ -104,3 +104,30 @@ def test_a_way_to_a_switch_has_a_direction() -> None:
 def test_a_switch_has_no_side_of_its_own() -> None:
     with pytest.raises(TopologyError, match="no port 0 on lrs0p0n3; lrs0p0n3 has 1, 2, 3"):
         find_target(rack(), "port", "lrs0p0n3:host")
+
+
+def test_a_gpu_is_found_by_either_word_with_all_circuits_it_may_have() -> None:
+    fabric = rail_only(2, 2, spares=1, spare_rails=1, optical=True)
+    target = find_target(fabric, "gpu", "gpu3")
+    assert target == find_target(fabric, "npu", "gpu3")
+    assert touched(fabric, target) == {"gpu3", "sparerail0"}  # which is dark, so has no link
+    assert target.hosts == ("gpu3",)
+    # Its fibre is at port 1 of the optical switch, on which there are five others.
+    assert {link for link in target.links if link.startswith("ocs")} == {
+        "ocs1:0-1",
+        *(f"ocs1:1-{port}" for port in range(2, 6)),
+    }
+    assert find_target(rack(), "gpu", "npu3") == find_target(rack(), "npu", "npu3")
+    with pytest.raises(TopologyError, match="rail0 is no NPU but rail; write `switch: rail0`"):
+        find_target(fabric, "gpu", "rail0")
+
+
+def test_a_domain_is_its_gpus_idle_ones_too() -> None:
+    fabric = rail_only(2, 2, spares=1, spare_domains=1)
+    assert find_target(fabric, "domain", 1).hosts == ("gpu2", "gpu3", "spare1")
+    assert find_target(fabric, "domain", 2).hosts == ("gpu4", "gpu5", "spare2")
+    assert touched(fabric, find_target(fabric, "domain", 0)) == {"gpu0", "gpu1", "spare0"}
+    with pytest.raises(TopologyError, match="no domain 3; its domains are 0 to 2"):
+        find_target(fabric, "domain", 3)
+    with pytest.raises(TopologyError, match="no domain 0; it has no domains"):
+        find_target(rack(), "domain", 0)

@@ -12,6 +12,7 @@ def test_names_build_what_they_say() -> None:
     assert names() == (
         "any-to-any",
         "full-mesh",
+        "lumos",
         "rail-only",
         "rail-optimised",
         "ub-pod",

@@ -20,7 +20,7 @@ from emulation.traffic.wire import DATA_HEADER_BYTES
 from lab.errors import ModelError
 from lab.models.training.interconnect import DIMENSIONS, Group, mesh
 from lab.models.training.workload import Op
-from lab.prepare import Prepared
+from lab.prepare import JobPlan, Prepared
 from lab.runner import observe
 from lab.scenario import ELEMENT_BYTES, Collective, Routing, Variant
 from topologies import Fabric, full_mesh
@@ -146,19 +146,21 @@ def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
     strategy = "shortest" if case.kind == "ring" else "all-path"
     schedule = _schedule(case)
     names = tuple(node.name for node in fabric.nodes)
-    variant = Variant(
+    collective = Collective(elements=case.elements, payload_bytes=PAYLOAD_BYTES)
+    job = JobPlan(
         name="case",
-        collective=Collective(elements=case.elements, payload_bytes=PAYLOAD_BYTES),
-        routing=Routing(strategy=strategy),
+        begin_ps=0,
+        collective=collective,
+        members=names,
+        sliced=slice_schedule(schedule, PAYLOAD_BYTES // ELEMENT_BYTES),
+        bound_ps=round(predicted_us(case, fabric.links[0].rate_bps, 0.0) * 1e6),
     )
     ready = Prepared(
-        variant=variant,
+        variant=Variant(name="case", collective=collective, routing=Routing(strategy=strategy)),
         fabric=fabric,
-        sliced=slice_schedule(schedule, PAYLOAD_BYTES // ELEMENT_BYTES),
         plan=make_plan(fabric, strategy=strategy, demand=demand(schedule, names, ELEMENT_BYTES)),
         transport=TransportParameters(),
-        bound_ps=round(predicted_us(case, fabric.links[0].rate_bps, 0.0) * 1e6),
-        members=names,
+        jobs=(job,),
     )
     seen = observe(ready, seed)
     if seen.right_nodes != seen.nodes:

@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 
-from bench.circuits import Trace
 from controller import PlanError
 from controller.circuits import (
     CircuitPlan,
@@ -17,6 +16,7 @@ from controller.circuits import (
 )
 from controller.circuits.flow import Ints
 from controller.circuits.realise import Method
+from lab.models.circuits.load import Trace
 from tests.controller.circuits.demands import feasible, full
 
 

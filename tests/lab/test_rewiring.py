@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits that follow jobs: what moves, what does not feel it, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.rewire import circuits_for, pod_traffic, shares, staying
+from lab.circuits_view import between_pods, circuits_svg, rewired_words
+from lab.errors import ScenarioError
+from lab.loader import load
+from lab.prepare import Prepared, prepare
+from lab.report import report_html
+from lab.results import conclude, to_json
+from lab.runner import observe, run
+from topologies.lumos import check_wiring, lumos
+from topologies.optical import with_maps
+
+Write = Callable[[str], Path]
+
+HEAD = """\
+name: small
+topology:
+  {name: lumos, pods: 3, leaves: 1, spines: 2, accelerators: 8, hb_size: 2, ports: 4, reconfiguration_us: 5}
+routing: {strategy: shortest, peers: job}
+link: {credit_bytes: 1048576, detect_us: 0.5}
+control: {circuits: jobs, processing_us: 0.5, drain_us: 4}
+transport: {initial_rto_us: 400, min_rto_us: 200}
+collective: {kind: all-to-all, algorithm: direct, elements: 65536, payload_bytes: 1024}
+"""
+JOBS = """\
+jobs:
+  - {name: first, collective: {members: [gpu0..gpu3, gpu8..gpu11], elements: 262144}}
+  - {name: second, at_us: 15, collective: {members: [gpu4..gpu7, gpu16..gpu19]}}
+"""
+
+
+def prepared(write: Write, text: str) -> Prepared:
+    return prepare(*load(write(text)))[0]
+
+
+def small():
+    return lumos(3, 1, 2, accelerators=8, hb_size=2, ports=4)
+
+
+def test_traffic_between_pods_goes_both_ways_and_not_inside():
+    fabric = small()
+    traffic = pod_traffic(fabric, {("gpu0", "gpu8"): 10, ("gpu9", "gpu1"): 5, ("gpu0", "gpu1"): 99})
+    assert traffic.tolist() == [[0, 15, 0], [15, 0, 0], [0, 0, 0]]
+
+
+def test_shares_are_in_proportion_and_nobody_is_left_out():
+    traffic = np.array([[0, 300, 1], [300, 0, 0], [1, 0, 0]])
+    found = shares(traffic, 8)
+    assert found.tolist() == found.T.tolist()
+    assert found[0, 2] == 1
+    assert found[0, 1] == 6
+    assert found.sum(axis=1).max() <= 8
+    assert not shares(np.zeros((3, 3), np.int64), 8).any()
+
+
+def test_circuits_go_where_the_traffic_is_and_the_wiring_allows_them():
+    fabric = small()
+    wanted = circuits_for(fabric, {("gpu0", "gpu8"): 1000})
+    made = with_maps(fabric, wanted)
+    check_wiring(made)
+    assert between_pods(made)[0, 1] == 8
+    assert between_pods(made)[0, 2] == 0
+    # Asked again, nothing moves.
+    assert circuits_for(made, {("gpu0", "gpu8"): 1000}) == wanted
+    kept = {link.name for link in staying(fabric, wanted).links}
+    assert kept == {link.name for link in fabric.links} & {link.name for link in made.links}
+
+
+def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
+    seen = observe(prepared(write, HEAD + JOBS), 1)
+    assert (seen.right_nodes, seen.first_wrong) == (16, "")
+    first, second = seen.jobs
+    begun, moved = seen.rewired
+    assert begun.hitless
+    assert moved.hitless
+    assert moved.torn
+    assert moved.made
+    # The change fell into the first job, and the second waited for it.
+    assert first.begun_ps < moved.at_ps < first.begun_ps + first.completion_ps
+    assert second.begun_ps == moved.stands_ps > moved.at_ps == 15_000_000
+    assert seen.traffic.lost_with_link == seen.traffic.dropped_by_switch == 0
+    assert first.retransmitted == second.retransmitted == 0
+    assert set(moved.kept) | set(moved.torn) >= set(begun.made)
+    assert between_pods(moved.after)[0, 2] > between_pods(moved.before)[0, 2]
+
+
+def test_without_time_to_drain_frames_are_lost_and_come_again(write: Write):
+    text = HEAD.replace("drain_us: 4", "drain_us: 0").replace("initial_rto_us: 400, min_rto_us: 200", "")
+    seen = observe(prepared(write, text + JOBS), 1)
+    assert (seen.right_nodes, seen.first_wrong) == (16, "")
+    assert seen.traffic.lost_with_link + seen.traffic.dropped_by_switch > 0
+    assert seen.jobs[0].retransmitted > 0
+
+
+def test_the_report_and_the_file_say_what_moved(write: Write):
+    scenario, document = load(write(HEAD + JOBS))
+    ready = prepare(scenario, document)
+    done = run(ready, 1)
+    result = conclude(scenario, 1, "embedded", done.subjects)
+    page = report_html(scenario, result, ready[0].fabric, done.subjects, "railyard run")
+    for change in done.subjects["run"].seen.rewired:
+        assert circuits_svg(change.before, change.after) in page
+        assert rewired_words(change) in page
+    assert "<h2>Each job</h2>" in page
+    assert '"rewired"' in to_json(result)
+    assert len(result.rewired["run"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("peers: job", "peers: all"), "circuits that follow jobs may leave other pairs without a way"),
+        (("circuits: jobs", "circuits: often"), "control.circuits: 'often' is not known"),
+    ],
+)
+def test_what_is_refused(write: Write, change: tuple[str, str], why: str):
+    with pytest.raises(ScenarioError) as caught:
+        prepared(write, HEAD.replace(*change) + JOBS)
+    assert why in str(caught.value)
+
+
+def test_circuits_follow_nobody_on_a_fabric_without_optical_switches(write: Write):
+    text = (
+        "name: small\ntopology: {name: rail-only, domains: 2, hb_size: 2}\nrouting: {peers: job}\n"
+        "control: {circuits: jobs}\ncollective: {kind: all-gather}\n"
+    )
+    with pytest.raises(ScenarioError, match="optical switch"):
+        prepared(write, text)
