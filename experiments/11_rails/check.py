@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenarios of this folder and holds what came of them against the paper's equations.
+
+Prints the figures as a Markdown table; exit code 1 when something is not as it must be.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from lab.models.rail import collectives as equations
+
+HERE = Path(__file__).parent
+GRID, RATES = equations.Grid(x=8, y=4), equations.A100
+GATHER_BYTES = 4 * 4194304
+# What a GPU has for each other of the 32.
+PAIR_BYTES = 4 * 2097152 / 32
+
+
+def run(name: str, folder: Path) -> tuple[bool, dict[str, float]]:
+    program = "from lab.cli import main; main()"
+    arguments = ["run", str(HERE / f"{name}.yaml"), "--out", str(folder / name)]
+    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
+    return code == 0, json.loads((folder / name / "result.json").read_text())["metrics"]
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name:
+        alone, metrics = run("rail-only", Path(name))
+        joined, more = run("rail-optimised", Path(name))
+    took = {
+        figure.removesuffix(".completion_us"): us
+        for figure, us in {**metrics, **more}.items()
+        if figure.endswith(".completion_us")
+    }
+    theirs = {
+        "steps": equations.alltoall_rail_only(GRID, PAIR_BYTES, RATES),
+        "spines": equations.alltoall_rail_optimised(GRID, PAIR_BYTES, RATES),
+        "all-gather": equations.allgather(GRID, GATHER_BYTES, RATES),
+        "reduce-scatter": equations.reduce_scatter(GRID, GATHER_BYTES, RATES),
+        "allreduce": equations.allreduce(GRID, GATHER_BYTES, RATES),
+    }
+    print("| variant | equation, µs | measured, µs | difference |\n|---|---:|---:|---:|")
+    for variant, seconds in theirs.items():
+        us = seconds * 10**6
+        print(f"| `{variant}` | {us:.1f} | {took[variant]:.1f} | {100 * (took[variant] / us - 1):+.1f} % |")
+    ratio, expected = took["steps"] / took["spines"], 1 + equations.slowdown(GRID, RATES)
+    print(f"| `steps` to `spines` | {expected:.4f} | {ratio:.4f} | {100 * (ratio / expected - 1):+.1f} % |")
+    gathers = ("all-gather", "reduce-scatter", "allreduce")
+    checks = {
+        "all assertions hold": alone and joined,
+        "All-to-All, rail-only to rail-optimised: within 3 % of the equation": abs(ratio / expected - 1)
+        <= 0.03,
+        "gathers: within 5 %": all(abs(took[one] / theirs[one] / 10**6 - 1) <= 0.05 for one in gathers),
+        "slice by slice rail-only is no slower than rail-optimised": took["slices"] <= took["spines"],
+    }
+    for what, yes in checks.items():
+        print(f"{what}: {'yes' if yes else 'no'}")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
