@@ -99,6 +99,11 @@ class RealTime:
 
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
+        if any(ready.variant.control.circuits != "as-built" for ready in prepared):
+            raise TestbedError(
+                "circuits that follow jobs: jobs would begin later, and in real time all begin at once",
+                remedy="leave `control: circuits:` out, or take --testbed embedded",
+            )
         later = next((job for ready in prepared for job in ready.jobs if job.begin_ps), None)
         if later is not None:
             raise TestbedError(

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods that optical circuits join, in real time on Mininet, by every kind of switch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emulation.errors import TestbedError
+from lab.loader import load
+from lab.metrics import measure
+from lab.prepare import prepare
+from lab.runner import run
+from lab.testbeds import RealTime
+from tests.emulation.mininet.benches import no_rights
+from tests.emulation.mininet.commands import KINDS, Machine, railyard
+
+reason = no_rights()
+pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+
+SCENARIO = """\
+name: pods
+topology: {name: lumos, pods: 3, leaves: 1, spines: 1, accelerators: 2, hb_size: 2, ports: 4}
+collective: {kind: all-to-all, algorithm: direct, elements: 24576, payload_bytes: 4096}
+routing: {strategy: shortest}
+transport: {window: 32, initial_rto_us: 100, min_rto_us: 100}
+variants:
+  - {name: exchange}
+  - {name: reduce, collective: {kind: allreduce, algorithm: dimension-wise, order: [0, 1]}}
+"""
+# In virtual or real time, the same.
+SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_collectives_over_circuits_are_those_of_the_embedded_testbed(tmp_path: Path, kind: str) -> None:
+    machine = Machine(tmp_path)
+    file = tmp_path / "scenario.yaml"
+    file.write_text(SCENARIO)
+    code, said, err = railyard(
+        tmp_path, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out"
+    )
+    assert code == 0, said + err
+    figures = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
+    for variant, subject in run(prepare(*load(file)), 1).subjects.items():
+        embedded = measure(subject)
+        there = {name: figures[f"{variant}.{name}"] for name in embedded}
+        assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
+        assert (there["right_npus"], there["dropped_frames"]) == (6, 0)
+    assert machine.left() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("control: {circuits: jobs}\nrouting: {peers: job}", "circuits that follow jobs"),
+        ("jobs: [{name: late, at_us: 5}]", "job late begins at 5 us"),
+    ],
+)
+def test_what_real_time_cannot_is_refused_before_it_starts(tmp_path: Path, key: str, why: str) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        f"name: pods\ntopology: {{name: lumos, pods: 2, leaves: 1, spines: 1, accelerators: 2, "
+        f"hb_size: 2}}\ncollective: {{kind: all-gather}}\n{key}\n"
+    )
+    with pytest.raises(TestbedError, match=why):
+        RealTime("builtin").check(prepare(*load(file)), captures=False)
