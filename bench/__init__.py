@@ -6,4 +6,9 @@ bmv2      simple_switch_grpc, in a network namespace of its own
 veth      both as processes on veth links
 boot      boot time and memory of as many switches as a rack has, in a fresh process
 lab       the Mininet testbed: its start, its memory, a scenario on it
+
+By themselves, each printing JSON:
+
+circuits  `python -m bench.circuits`: planning circuits, how fast and how few of them move
+pod       `python -m bench.pod`: a UB-Mesh Pod whole, its boot, its memory, its packet-hops
 """

@@ -34,10 +34,11 @@ def _run_ways(note: Progress) -> Sequence[Finding]:
     from controller.planner import make_plan
     from controller.spare import takeover
     from topologies import ub_rack_lrs
+    from topologies.spare import Replacement
 
     note("a rack with a spare in service", 0.0)
     rack = ub_rack_lrs()
-    plan, updates = takeover(make_plan(rack), _FAILED, _SPARE)
+    plan, updates = takeover(make_plan(rack), Replacement({_FAILED: _SPARE}))
     note("all ways there", 0.6)
     finder = PathFinder(plan.fabric, plan.failed)
     ends = [node.name for node in plan.fabric.nodes if not node.tier and node.name != _FAILED]

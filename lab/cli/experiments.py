@@ -29,6 +29,7 @@ class Paper(StrEnum):
 
     ub_mesh = "ub-mesh"
     rail_only = "rail-only"
+    lumoscore = "lumoscore"
 
 
 COLOURS = {"holds": "green", "differs": "red", "not judged": "yellow"}

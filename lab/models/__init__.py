@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models by formula: each gives the paper's figure, ours, the difference and the reason.
 
-Those of UB-Mesh are here, those of Rail-only in rail/.
+Those of UB-Mesh are here, those of Rail-only in rail/; circuits/ measures.
 
 # figure.py        a figure beside the paper's, and where ours comes from
 # structure.py     a SuperPod's NPUs, lanes, cables and switches, counted
@@ -9,6 +9,7 @@ Those of UB-Mesh are here, those of Rail-only in rail/.
 # cost.py          CapEx, OpEx, cost-efficiency
 # availability.py  failures a year, MTBF, availability
 # linearity.py     performance of an NPU at scale
+# circuits/        circuits between Pods: how fast planned, how few moved
 # rail/            rail-only beside an any-to-any Clos: cost, collectives, iteration times
 # training/        where a job's parallelisms go, and what an iteration takes
 """

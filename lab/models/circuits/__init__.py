@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well circuits between Pods are planned: how fast, and how few of them move (LumosCore).
+
+# load.py    random demands; a demand as jobs come and go, and the circuits that stand then
+# ratios.py  circuits made by each method, over the fewest by the exact program
+# speed.py   processor time of a change, from 2k to 32k NPUs, beside what the authors published
+# plot.py    the same as a picture
+"""

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of circuits: random demands that ports can serve, and demands as jobs come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from controller.circuits import CircuitPlan, fill_spare, realise
+
+if TYPE_CHECKING:
+    from controller.circuits.flow import Ints
+
+__all__ = ["Trace", "feasible", "full", "least", "refilled", "states"]
+
+
+def feasible(rng: np.random.Generator, pods: int, ports: int) -> Ints:
+    """(pods, pods) with row sums up to `ports`; some Pods want nothing, some pairs of Pods a lot."""
+    demand = np.zeros((pods, pods), np.int64)
+    left = rng.integers(0, ports + 1, pods)
+    for _ in range(3 * pods):
+        i, j = rng.integers(0, pods, 2)
+        if i != j:
+            more = rng.integers(0, min(left[i], left[j]) + 1)
+            demand[i, j] += more
+            demand[j, i] += more
+            left[[i, j]] -= more
+    return demand
+
+
+def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
+    """The same with row sums of `ports`, `pods * ports` being even."""
+    while True:
+        demand = fill_spare(feasible(rng, pods, ports), ports)
+        if (demand.sum(axis=1) == ports).all():
+            return demand
+
+
+@final
+class Trace:
+    """A demand between Pods as jobs come and go, (N, N), with `ports` ports a Pod.
+
+    A job has 2 Pods or more, geometrically fewer of the large ones, and joins them in a ring, or each with
+    each. Jobs come until they have the share `load` of all ports.
+    """
+
+    def __init__(self, pods: int, ports: int, seed: int, load: float = 0.9) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._ports = ports
+        self._jobs: list[Ints] = []
+        self.demand = np.zeros((pods, pods), np.int64)
+        tries = 0
+        while self.demand.sum() < load * pods * ports and tries < 50:
+            tries += not self._arrive()
+
+    def change(self) -> Ints:
+        """The demand after a job has gone and, if one fits, another has come."""
+        gone = self._jobs.pop(int(self._rng.integers(len(self._jobs))))
+        self.demand = self.demand - gone
+        for _ in range(20):
+            if self._arrive():
+                break
+        return self.demand
+
+    def _arrive(self) -> bool:
+        rng, n = self._rng, len(self.demand)
+        left = self._ports - self.demand.sum(axis=1)
+        size = min(n, 2 + int(rng.geometric(0.3)))
+        able = np.flatnonzero(left >= 2)
+        if len(able) < size:
+            return False
+        pods = rng.choice(able, size, replace=False)
+        job = np.zeros((n, n), np.int64)
+        if size == 2 or rng.random() < 0.5:
+            most = min(int(left[pods].min()) // 2, self._ports // 4)
+            job[pods, np.roll(pods, -1)] = rng.integers(1, most + 1) if most else 0
+            job = np.maximum(job, job.T)
+        else:
+            most = int(left[pods].min()) // (size - 1)
+            job[np.ix_(pods, pods)] = rng.integers(1, most + 1) if most else 0
+            job[pods, pods] = 0
+        if not job.any():
+            return False
+        self._jobs.append(job)
+        self.demand = self.demand + job
+        return True
+
+
+def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
+    """New demands of a trace, each with the circuits that stand when it comes."""
+    trace = Trace(pods, spines * ports, seed)
+    plan = realise(trace.demand, spines, ports)
+    for _ in range(changes):
+        demand = trace.change()
+        yield demand, plan
+        plan = realise(demand, spines, ports, plan)
+
+
+def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
+    """A change of a trace where whatever jobs leave over is asked for too, so that no port is free."""
+    trace = Trace(pods, spines * ports, seed)
+    plan = realise(fill_spare(trace.demand, spines * ports), spines, ports)
+    return fill_spare(trace.change(), spines * ports), plan
+
+
+def least(demand: Ints, plan: CircuitPlan) -> int:
+    """Circuits that must be made whatever moves."""
+    return int(np.maximum(demand - plan.counts.sum(axis=0), 0).sum()) // 2
