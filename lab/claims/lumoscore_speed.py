@@ -24,7 +24,7 @@ _FIRST = (
 )
 _REPLACED = (
     "More is new than can be placed circuit by circuit, so halvings decide, four times over: two dozen"
-    " min-cost flows of a millisecond or more each, over a tenth of what was published for small clusters"
+    " min-cost flows of a millisecond or more, over a tenth of what was published for small clusters"
 )
 _FULL = (
     "With no port spare circuits are placed by chains of moves first, and where those find no end halvings"
