@@ -120,11 +120,6 @@ class Rewirings:
         self._next: deque[tuple[Callable[[Fabric], Crossconnects], Callable[[], None]]] = deque()
         self.done: list[Rewired] = []
 
-    @property
-    def busy(self) -> bool:
-        """Whether a change is under way."""
-        return self._now is not None
-
     def turns(self, node: str, port: int) -> bool:
         """Whether a circuit at that port comes or goes just now: not to be routed around."""
         return self._now is not None and (node, port) in self._now.ports
@@ -134,19 +129,26 @@ class Rewirings:
 
         PlanError when the new circuits leave a pair without a path; nothing has changed then.
         """
-        if self._now is not None:
-            self._next.append((choose, then))
-            return
+        self._next.append((choose, then))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._next and self._now is None:
+            self._begin(*self._next.popleft())
+
+    def _begin(self, choose: Callable[[Fabric], Crossconnects], then: Callable[[], None]) -> None:
         fabric = self._floor.plan.fabric
         circuits = choose(fabric)
         target = with_maps(fabric, circuits)
         stay = staying(fabric, circuits)
         comes, goes = _ends(target, stay), _ends(fabric, stay)
+        demand = self._policy.demand()
+        # Before anything is touched: whether there will be a way for all.
+        final, missing = self._replanned(target, demand)
         if not comes and not goes:
+            self._floor.adopt(final, missing)  # who has just come may have had no routes
             then()
             return
-        demand = self._policy.demand()
-        self._replanned(target, demand)  # before anything is touched: whether there will be a way for all
         updates, hitless, higher = 0, True, {}
         try:
             # Who has just come sends nothing before the new circuits carry.
@@ -203,8 +205,7 @@ class Rewirings:
             )
         )
         change.then()
-        if self._next and self._now is None:
-            self.begin(*self._next.popleft())
+        self._go_on()
 
     def _replanned(
         self, fabric: Fabric, demand: Demand, dark: Iterable[Port] = ()

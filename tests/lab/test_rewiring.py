@@ -92,6 +92,23 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     assert between_pods(moved.after)[0, 2] > between_pods(moved.before)[0, 2]
 
 
+def test_a_job_whose_circuits_stand_gets_its_routes_and_begins(write: Write):
+    """All three come at once: the second has the first's Pods, and the third waits behind both."""
+    jobs = """\
+jobs:
+  - {name: first, collective: {members: [gpu0..gpu1, gpu8..gpu9], elements: 16384}}
+  - {name: second, collective: {members: [gpu2..gpu3, gpu10..gpu11], elements: 16384}}
+  - {name: third, collective: {members: [gpu4..gpu5, gpu12..gpu13], elements: 16384}}
+"""
+    seen = observe(prepared(write, HEAD + jobs), 1)
+    assert (seen.right_nodes, seen.first_wrong) == (12, "")
+    assert len(seen.rewired) == 1
+    first, second, third = seen.jobs
+    assert first.begun_ps == second.begun_ps == third.begun_ps == seen.rewired[0].stands_ps
+    assert seen.traffic.dropped_by_switch == seen.traffic.lost_with_link == 0
+    assert not any(job.retransmitted for job in seen.jobs)
+
+
 def test_without_time_to_drain_frames_are_lost_and_come_again(write: Write):
     text = HEAD.replace("drain_us: 4", "drain_us: 0").replace("initial_rto_us: 400, min_rto_us: 200", "")
     seen = observe(prepared(write, text + JOBS), 1)
