@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from emulation.errors import TestbedError
 from lab.loader import load
-from lab.metrics import measure
 from lab.prepare import prepare
-from lab.runner import run
 from lab.testbeds import RealTime
 from tests.emulation.mininet.benches import no_rights
-from tests.emulation.mininet.commands import KINDS, Machine, railyard
+from tests.emulation.mininet.commands import KINDS
+from tests.lab.real_time import on_mininet
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -30,26 +28,12 @@ variants:
   - {name: exchange}
   - {name: reduce, collective: {kind: allreduce, algorithm: dimension-wise, order: [0, 1]}}
 """
-# In virtual or real time, the same.
-SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_collectives_over_circuits_are_those_of_the_embedded_testbed(tmp_path: Path, kind: str) -> None:
-    machine = Machine(tmp_path)
-    file = tmp_path / "scenario.yaml"
-    file.write_text(SCENARIO)
-    code, said, err = railyard(
-        tmp_path, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out"
-    )
-    assert code == 0, said + err
-    figures = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
-    for variant, subject in run(prepare(*load(file)), 1).subjects.items():
-        embedded = measure(subject)
-        there = {name: figures[f"{variant}.{name}"] for name in embedded}
-        assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
+    for there in on_mininet(tmp_path, kind, SCENARIO).values():
         assert (there["right_npus"], there["dropped_frames"]) == (6, 0)
-    assert machine.left() == []
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from lab.loader import load
-from lab.metrics import measure
-from lab.prepare import prepare
-from lab.runner import run
 from tests.emulation.mininet.benches import no_rights
-from tests.emulation.mininet.commands import KINDS, Machine, railyard
+from tests.emulation.mininet.commands import KINDS
+from tests.lab.real_time import on_mininet
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -28,23 +24,9 @@ variants:
   - {name: steps, collective: {algorithm: partitions, order: [1, 0], overlap: false}}
   - {name: pxn, collective: {algorithm: direct}}
 """
-# In virtual or real time, the same.
-SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_collectives_stay_on_their_rails(tmp_path: Path, kind: str) -> None:
-    machine = Machine(tmp_path)
-    file = tmp_path / "scenario.yaml"
-    file.write_text(SCENARIO)
-    code, said, err = railyard(
-        tmp_path, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out"
-    )
-    assert code == 0, said + err
-    figures = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
-    for variant, subject in run(prepare(*load(file)), 1).subjects.items():
-        embedded = measure(subject)
-        there = {name: figures[f"{variant}.{name}"] for name in embedded}
-        assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
+    for there in on_mininet(tmp_path, kind, SCENARIO).values():
         assert (there["right_npus"], there["cross_rail_frames"], there["dropped_frames"]) == (8, 0, 0)
-    assert machine.left() == []

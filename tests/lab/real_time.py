@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario on Mininet beside the same on the embedded testbed, for tests of either fabric."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lab.loader import load
+from lab.metrics import measure
+from lab.prepare import prepare
+from lab.runner import run
+from tests.emulation.mininet.commands import Machine, railyard
+
+# In virtual or real time, the same.
+SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
+
+Figures = dict[str, int | float]
+
+
+def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
+    """Figures by variant. Asserts that nothing is left behind, and what time cannot change is the same."""
+    machine = Machine(folder)
+    file = folder / "scenario.yaml"
+    file.write_text(scenario)
+    code, said, err = railyard(folder, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out")
+    assert code == 0, said + err
+    figures = json.loads((folder / "out" / "result.json").read_text())["metrics"]
+    found = {}
+    for variant, subject in run(prepare(*load(file)), 1).subjects.items():
+        embedded = measure(subject)
+        there = found[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
+        assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
+    assert machine.left() == []
+    return found
