@@ -12,7 +12,7 @@ from emulation.testbed import Testbed
 from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array, make_data
 from emulation.traffic.stats import AgentStats, Outcome
-from lab.prepare import JobPlan, Prepared
+from lab.prepare import JobPlan, Prepared, demand_of
 from topologies.spare import standbys
 
 __all__ = ["Job", "Jobs"]
@@ -57,8 +57,7 @@ class Jobs:
 
     def demand(self) -> dict[tuple[str, str], int]:
         """Bytes by pairs of members of the jobs that are there: come, and not done."""
-        there = (job for job in self.all if job.came and not job.done)
-        return {pair: amount for job in there for pair, amount in job.plan.demand.items()}
+        return demand_of(job.plan for job in self.all if job.came and not job.done)
 
     @property
     def busy(self) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar, final
 
@@ -33,7 +33,7 @@ from topologies.catalog import build
 from topologies.lumos import core_of
 from topologies.spare import has_spares
 
-__all__ = ["JobPlan", "Prepared", "prepare"]
+__all__ = ["JobPlan", "Prepared", "demand_of", "prepare"]
 
 T = TypeVar("T")
 
@@ -54,6 +54,11 @@ class JobPlan:
     def demand(self) -> dict[tuple[str, str], int]:
         """Bytes by pairs of members."""
         return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
+
+
+def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
+    """Bytes by pairs of members of these jobs, which share none."""
+    return {pair: amount for job in jobs for pair, amount in job.demand.items()}
 
 
 @final
@@ -89,7 +94,7 @@ class Prepared:
     @property
     def demand(self) -> dict[tuple[str, str], int]:
         """Bytes by pairs of members of all jobs."""
-        return {pair: amount for job in self.jobs for pair, amount in job.demand.items()}
+        return demand_of(self.jobs)
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
         variant = self.variant.model_copy(update={"faults": chosen})
@@ -232,7 +237,7 @@ def _refuse_spares(fabric: Fabric) -> None:
 
 
 def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
-    wanted = {pair: amount for job in jobs for pair, amount in job.demand.items()}
+    wanted = demand_of(jobs)
     known = variant.routing.demand == "known"
     return make_plan(
         fabric,
