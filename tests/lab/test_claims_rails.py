@@ -12,8 +12,8 @@ from lab.loader import load
 from lab.prepare import prepare
 from lab.runner import observe
 
-# Half a minute of large arrays is left to `railyard experiments`.
-LEFT = ("gathers", "slices")
+# A minute of large arrays and many runs is left to `railyard experiments`.
+LEFT = ("gathers", "placements", "slices")
 SHORT = [claim for claim in (*runs.CLAIMS, *traffic.CLAIMS) if not claim.long and claim.name not in LEFT]
 LARGE = Path(__file__).parents[2] / "experiments" / "14_rails_2048" / "scenario.yaml"
 

@@ -9,13 +9,13 @@ import pytest
 from lab.errors import ScenarioError
 from lab.models.flow_level.traces import DURATIONS, SIZES, Entry, Workload, jobs_of, make, read, write
 
-MANY = Workload(jobs=20_000)
+MANY = Workload(jobs=10_000)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_sizes_are_drawn_as_stated(sizes: str) -> None:
     assert sum(SIZES[sizes].values()) == pytest.approx(1, abs=1e-3)
-    drawn = np.array([entry.npus for entry in make(Workload(jobs=20_000, sizes=sizes), 1)])
+    drawn = np.array([entry.npus for entry in make(Workload(jobs=10_000, sizes=sizes), 1)])
     for npus, share in SIZES[sizes].items():
         assert (drawn == npus).mean() == pytest.approx(share, abs=0.012)
 
