@@ -84,9 +84,16 @@ def test_a_kind_is_itself_again_however_it_was_carried(kind: NodeKind) -> None:
     assert f"{kind}" == kind == kind.name.lower()
 
 
+SMALL = {
+    "full-mesh": {"dims": [4, 4]},
+    # The whole one takes ten seconds, and has nodes of the same kinds.
+    "ub-superpod": {"dims": [2, 2, 2, 2, 2], "planes": 1, "uplink_lanes": 4},
+}
+
+
 @pytest.fixture(scope="module", params=names())
 def fabric(request: pytest.FixtureRequest) -> Fabric:
-    return build(request.param, **({"dims": [4, 4]} if request.param == "full-mesh" else {}))
+    return build(request.param, **SMALL.get(request.param, {}))
 
 
 def test_no_level_falls_where_tiers_rise(fabric: Fabric) -> None:
