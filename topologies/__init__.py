@@ -11,6 +11,7 @@ second, times integer picoseconds.
     full_mesh  n-dimensional full mesh           ub_mesh    UB-Mesh: rack, Pod, SuperPod
     rail       GPUs and rails, by parts of rail_parts    clos    folded Clos networks as numbers
     optical    circuits of optical switches      wiring     nodes and links put together by name
+    hpn        two ToRs a NIC and a plane for either, and DCN+
     lumos      Pods joined by groups of optical switches, whose wiring is lumos_core
     dcn        what joins SuperPods, as numbers  places     boards, racks, domains, planes of switches
     distance   how far nodes are apart           spare      spares, and the fabric in which some serve
@@ -22,6 +23,7 @@ second, times integer picoseconds.
 from topologies.address import AddressField, AddressPlan
 from topologies.errors import RailyardError, TopologyError
 from topologies.full_mesh import full_mesh
+from topologies.hpn import dcn_plus, hpn
 from topologies.lumos import lumos
 from topologies.model import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
 from topologies.optical import optical_rings, with_circuits
@@ -43,7 +45,9 @@ __all__ = [
     "RailyardError",
     "TopologyError",
     "any_to_any",
+    "dcn_plus",
     "full_mesh",
+    "hpn",
     "lumos",
     "optical_rings",
     "rail_only",

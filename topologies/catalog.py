@@ -8,6 +8,8 @@ from typing import Any, final
 from topologies.checks import check
 from topologies.errors import TopologyError
 from topologies.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
+from topologies.hpn import HPN_HB_RATE_BPS, dcn_plus, hpn
+from topologies.hpn_shape import SWITCH_LANES, TORS
 from topologies.lumos import CORE_DELAY_PS, lumos
 from topologies.lumos_core import WIRINGS
 from topologies.model import RECONFIGURATION_PS, Fabric
@@ -149,6 +151,37 @@ _LUMOS = (
     Parameter("reconfiguration_ps", "integer", RECONFIGURATION_PS, "picoseconds until new circuits stand"),
 )
 
+_HPN_RATES = (
+    Parameter("radix", "integer", SWITCH_LANES, "ports of 200 Gbit/s of a switch; cables upwards take two"),
+    Parameter("hb_rate_bps", "integer", HPN_HB_RATE_BPS, "bits per second of a GPU in its host, each way"),
+    Parameter("nic_rate_bps", "integer", NIC_RATE_BPS, "bits per second of one of a NIC's two ports"),
+    *(parameter for parameter in _RAILS if parameter.name.endswith("delay_ps")),
+)
+
+_HPN = (
+    Parameter("segments", "integer", 2, "segments of a Pod; 15 in the paper"),
+    Parameter("hosts", "integer", 4, "hosts of a segment; 128 in the paper"),
+    Parameter("rails", "integer", 8, "GPUs of a host, each with a NIC and of another rail"),
+    Parameter("backup", "integer", 0, "idle hosts of a segment; 8 in the paper"),
+    Parameter("tors", "text", "dual", f"how many ToRs a NIC leads to: {' or '.join(TORS)}"),
+    Parameter("planes", "integer", 0, "planes of switches; 0: as many as a NIC has ToRs, 1: a typical Clos"),
+    Parameter("aggs", "integer", 4, "aggregation switches of a plane, and cables up from a ToR; 60 there"),
+    Parameter("pods", "integer", 1, "Pods, joined by cores"),
+    Parameter("cores", "integer", 0, "cores of a plane, and cables to them from an agg; 8 there"),
+    *_HPN_RATES,
+)
+
+_DCN_PLUS = (
+    Parameter("pods", "integer", 2, "Pods; 32 in the paper"),
+    Parameter("segments", "integer", 2, "segments of a Pod; 4 in the paper"),
+    Parameter("hosts", "integer", 4, "hosts of a segment; 16 in the paper"),
+    Parameter("rails", "integer", 8, "GPUs of a host, each with a NIC"),
+    Parameter("aggs", "integer", 4, "aggregation switches of a Pod; 8 in the paper"),
+    Parameter("trunk", "integer", 1, "cables from a ToR to each of them"),
+    Parameter("cores", "integer", 4, "cores above the Pods"),
+    *_HPN_RATES,
+)
+
 _GENERATORS = {
     generator.name: generator
     for generator in (
@@ -262,6 +295,18 @@ _GENERATORS = {
             "LumosCore: Pods of leaves and spines, joined by groups of optical switches",
             _LUMOS,
             lumos,
+        ),
+        Generator(
+            "hpn",
+            "HPN: segments of hosts, every NIC on two ToRs, and a plane of switches for each of its ports",
+            _HPN,
+            hpn,
+        ),
+        Generator(
+            "dcn-plus",
+            "DCN+, a Clos of three tiers with two ToRs a NIC, to compare HPN with",
+            _DCN_PLUS,
+            dcn_plus,
         ),
     )
 }

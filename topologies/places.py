@@ -7,7 +7,8 @@ from topologies.model import Fabric, Node, NodeKind
 
 __all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
 
-# What the port of an endpoint is called that leads to the network between domains.
+# What the port of an endpoint is called that leads to the network between domains; a number follows where a
+# NIC has several.
 NIC = "nic"
 
 
@@ -31,7 +32,7 @@ def racks(fabric: Fabric) -> list[list[Node]]:
 
 def nic_ports(node: Node) -> tuple[int, ...]:
     """The ports by which an endpoint leaves its domain; empty where there are no domains."""
-    return tuple(port.number for port in node.ports if port.name == NIC and not node.tier)
+    return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.tier)
 
 
 def domains(fabric: Fabric) -> list[list[Node]]:

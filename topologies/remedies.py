@@ -40,7 +40,7 @@ def remedies(
         yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in leaves)
     if _two_sided(fabric, lost):
         place = next((name for name, holder in holders.items() if holder == lost), lost)
-        for spares in _idle_domains(fabric).values():
+        for spares in _idle_domains(fabric, place).values():
             yield Replacement(
                 {holders.get(one.name, one.name): spares[one.coordinates[0]] for one in _near(fabric, place)}
             )
@@ -90,7 +90,7 @@ def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone
             own = " and ".join(_leaves(fabric, spare))
             said.append(f"no optical switch could lead {spare} from {own} to {' and '.join(leaves)}")
     said = said or ["its domain has no idle GPU"]
-    idle_domains = _idle_domains(fabric)
+    idle_domains = _idle_domains(fabric, lost)
     for domain, members in idle_domains.items():
         taken = any(name in used for name in members.values())
         said.append(f"domain {domain} is used already" if taken else f"domain {domain} has lost GPUs itself")
@@ -142,13 +142,18 @@ def _near(fabric: Fabric, place: str) -> list[Node]:
     return [node for node in fabric.nodes if node.kind.member and node.coordinates[1:] == domain]
 
 
-def _idle_domains(fabric: Fabric) -> dict[int, dict[int, str]]:
-    """By number of a domain that has spares alone, these by rank."""
+def _idle_domains(fabric: Fabric, place: str) -> dict[str, dict[int, str]]:
+    """By number of a domain that has spares alone, these by rank; domains of the place's segment come first.
+
+    Where domains are hosts of a segment, its number and theirs.
+    """
+    segment = fabric.node(place).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}
     ranks = {node.coordinates[0] for node in fabric.nodes if node.kind.member}
-    found: dict[int, dict[int, str]] = {}
-    for name in standbys(fabric):
+    found: dict[str, dict[int, str]] = {}
+    for name in sorted(standbys(fabric), key=lambda name: fabric.node(name).coordinates[2:] != segment):
         node = fabric.node(name)
         if nic_ports(node) and node.coordinates[1:] not in members and node.coordinates[0] in ranks:
-            found.setdefault(node.coordinates[1], {})[node.coordinates[0]] = name
+            domain = ".".join(map(str, reversed(node.coordinates[1:])))
+            found.setdefault(domain, {})[node.coordinates[0]] = name
     return found

@@ -11,7 +11,9 @@ from topologies.catalog import build, describe, names
 def test_names_build_what_they_say() -> None:
     assert names() == (
         "any-to-any",
+        "dcn-plus",
         "full-mesh",
+        "hpn",
         "lumos",
         "rail-only",
         "rail-optimised",
@@ -44,7 +46,7 @@ def test_descriptions_match_the_generators(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("ub-rak", {}, "no topology named 'ub-rak'; there are any-to-any, full-mesh"),
+        ("ub-rak", {}, "no topology named 'ub-rak'; there are any-to-any, dcn-plus"),
         ("ub-rack", {"dims": [8, 8]}, "no parameter named 'dims'; parameters of ub-rack: lane_rate_bps"),
         ("full-mesh", {}, "parameter dims is missing"),
         ("rail-only", {"inside": 1}, "parameter inside is 1; its kind is text"),
