@@ -17,6 +17,7 @@
 #include "control/linear_route.p4"
 #include "control/vl_turn.p4"
 #include "control/deliver.p4"
+#include "control/slow_protocol.p4"
 #include "control/counters.p4"
 #include "control/egress.p4"
 
@@ -28,6 +29,7 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     LinearRoute() linear_route;
     VlTurn() vl_turn;
     Deliver() deliver;
+    SlowProtocol() slow_protocol;
     Refuse() refuse;
 
     apply {
@@ -52,7 +54,9 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         if (meta.reason == drop_reason_t.NONE) {
             deliver.apply(hdr, meta, std);
         }
-        if (meta.reason != drop_reason_t.NONE) {
+        if (meta.reason == drop_reason_t.ETHERTYPE && hdr.ethernet.type == ETHERTYPE_SLOW) {
+            slow_protocol.apply(hdr, std);
+        } else if (meta.reason != drop_reason_t.NONE) {
             refuse.apply(meta, std);
         }
     }

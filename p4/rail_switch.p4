@@ -17,6 +17,7 @@
 #include "control/vl_turn.p4"
 #include "control/no_host.p4"
 #include "control/deliver.p4"
+#include "control/slow_protocol.p4"
 #include "control/counters.p4"
 #include "control/egress.p4"
 
@@ -28,6 +29,7 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     VlTurn() vl_turn;
     NoHost() no_host;
     Deliver() deliver;
+    SlowProtocol() slow_protocol;
     Refuse() refuse;
 
     apply {
@@ -50,7 +52,9 @@ control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         if (meta.reason == drop_reason_t.NONE) {
             deliver.apply(hdr, meta, std);
         }
-        if (meta.reason != drop_reason_t.NONE) {
+        if (meta.reason == drop_reason_t.ETHERTYPE && hdr.ethernet.type == ETHERTYPE_SLOW) {
+            slow_protocol.apply(hdr, std);
+        } else if (meta.reason != drop_reason_t.NONE) {
             refuse.apply(meta, std);
         }
     }

@@ -57,13 +57,13 @@ LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::
     if (name == std::end(kNames)) throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
     config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
     config.quanta.fill(4096);
-    if (quanta && quanta->size() != kVls)
-        throw std::invalid_argument(std::to_string(quanta->size()) + " quanta; there must be one for each of the " + std::to_string(kVls) + " VLs");
+    if (quanta && quanta->size() != kPriorities)
+        throw std::invalid_argument(std::to_string(quanta->size()) + " quanta; there must be one for each of the " + std::to_string(kPriorities) + " VLs");
     if (quanta) std::copy(quanta->begin(), quanta->end(), config.quanta.begin());
     return config;
 }
 
-nb::dict stats_of(const ChannelStats& s) {
+nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
     nb::dict d;
     d["frames"] = s.frames;
     d["bytes"] = s.bytes;
@@ -73,7 +73,9 @@ nb::dict stats_of(const ChannelStats& s) {
     d["refused_down"] = s.refused_down;
     d["refused_full"] = s.refused_full;
     d["max_queued_bytes"] = s.max_queued_bytes;
-    d["frames_by_vl"] = std::vector<std::uint64_t>(s.frames_by_vl.begin(), s.frames_by_vl.end());
+    std::vector<std::uint64_t> by_vl(vls.size());
+    for (std::size_t lane = 0; lane < vls.size(); ++lane) by_vl[static_cast<std::size_t>(vls[lane])] = s.frames_by_vl[lane];
+    d["frames_by_vl"] = by_vl;
     return d;
 }
 
@@ -91,6 +93,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
         }, nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"), nb::arg("credit_bytes"),
            nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
+        .def("set_lanes", [](PyNetwork& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); }, nb::arg("bit"), nb::arg("vls"))
         .def("set_handler", &PyNetwork::set_handler, nb::arg("host"), nb::arg("handler").none())
         .def("act", &PyNetwork::act)
         .def("send", [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
@@ -108,8 +111,8 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
         .def("end_recordings", [](PyNetwork& n) { n.end_recordings(); })
         .def("run", [](PyNetwork& n, std::optional<Time> until) { return static_cast<int>(n.run(until.value_or(kForever))); },
              nb::arg("until_ps") = nb::none())
-        .def("link_stats", [](PyNetwork& n, int link, int direction) { return stats_of(n.stats(link, direction)); })
-        .def("host_stats", [](PyNetwork& n, int host, int direction) { return stats_of(n.host_stats(host, direction)); })
+        .def("link_stats", [](PyNetwork& n, int link, int direction) { return stats_of(n.stats(link, direction), n.vls()); })
+        .def("host_stats", [](PyNetwork& n, int host, int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
         .def("deadlock", [](PyNetwork& n) {
             nb::list out;
             for (const auto& w : n.deadlock()) out.append(nb::make_tuple(w.link, w.direction, w.vl));

@@ -73,7 +73,7 @@ void Channel::put_back(Frame* frame) {
 int Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
-    // The highest VL first: standard_metadata.priority as BMv2's strict priority queues read it.
+    // The highest first: standard_metadata.priority as BMv2's strict priority queues read it, then the lane.
     for (unsigned left = ready; left != 0;) {
         const int vl = std::bit_width(left) - 1;
         if (able(vl)) return vl;

@@ -15,7 +15,9 @@
 
 namespace railyard {
 
-constexpr int kVls = 8;
+// What standard_metadata.priority can name; a network may have two lanes of each (Network::set_lanes).
+constexpr int kPriorities = 8;
+constexpr int kVls = 2 * kPriorities;
 
 // Which VL an output serves next. Deficit: Shreedhar and Varghese's deficit round robin, fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };

@@ -28,7 +28,7 @@ std::vector<Network::Waiting> Network::deadlock() const {
             if (colour[next] == 1) {
                 for (auto it = std::find(way.begin(), way.end(), next); it != way.end(); ++it) {
                     const Channel& c = channels_[*it / kVls];
-                    cycle.push_back({c.link, c.direction, static_cast<int>(*it % kVls)});
+                    cycle.push_back({c.link, c.direction, vls_[*it % kVls]});
                 }
                 return true;
             }

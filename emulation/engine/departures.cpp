@@ -41,7 +41,9 @@ bool Network::dequeue(int index, int vl) {
     Frame* frame = c.take(vl);
     --waiting_frames_;
     const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, static_cast<std::uint32_t>(c.queues[v].size())};
+    if (lane_bit_ >= 0) frame->vl /= 2;  // the program knows priorities only
     if (!egress(frame, c.from_switch, static_cast<std::uint32_t>(c.from_port), record)) return false;
+    frame->vl = static_cast<std::uint8_t>(vl);
     if (c.lossless()) c.check_fits(*frame);
     c.put_back(frame);
     ++waiting_frames_;

@@ -125,10 +125,31 @@ void Network::receive(Frame* frame, int switch_index, std::uint32_t port) {
     for (const Output& o : out_) forward(o.frame, switch_index, o.port);
 }
 
+void Network::set_lanes(std::uint32_t bit, const std::vector<int>& vls) {
+    std::vector<int> sorted = vls;
+    std::sort(sorted.begin(), sorted.end());
+    for (int vl = 0; vl < kVls; ++vl)
+        if (sorted.size() != kVls || sorted[static_cast<std::size_t>(vl)] != vl)
+            throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) + ", each from 0 to " + std::to_string(kVls - 1) + " once");
+    lane_bit_ = static_cast<int>(bit);
+    vls_ = vls;
+}
+
+// From what the switch has made of the frame's priority, which its pass has left in `vl`.
+std::uint8_t Network::lane_of(const Frame& frame) const {
+    if (lane_bit_ < 0) return frame.vl;
+    const auto at = static_cast<std::uint32_t>(lane_bit_) / 8;
+    const bool second = !frame.pending && at < frame.length && (frame.data()[at] >> (7 - lane_bit_ % 8) & 1) != 0;
+    return static_cast<std::uint8_t>(2 * frame.vl + second);
+}
+
 void Network::forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once) {
     const bool to_cpu = port == switches_[static_cast<std::size_t>(switch_index)]->cpu_port();
     const auto& ports = out_channel_[static_cast<std::size_t>(switch_index)];
-    if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kVls) return enqueue(ports[port], frame, at_once);
+    if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kPriorities) {
+        frame->vl = lane_of(*frame);
+        return enqueue(ports[port], frame, at_once);
+    }
     // No queue to wait in.
     if (frame->pending && !egress(frame, switch_index, port, {now_, now_, 0, 0})) return;
     if (to_cpu) control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
@@ -146,9 +167,11 @@ void Network::after_pass(Switch& sw, int index) {
 }
 
 void Network::send(int host, std::string_view bytes, int vl) {
-    if (vl < 0 || vl >= kVls) throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and 7");
+    const auto lane = std::find(vls_.begin(), vls_.end(), vl);
+    if (lane == vls_.end())
+        throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and " + std::to_string(vls_.size() - 1));
     Frame* frame = pool_.take(bytes.data(), bytes.size());
-    frame->vl = static_cast<std::uint8_t>(vl);
+    frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
     enqueue(hosts_.at(static_cast<std::size_t>(host)).out, frame, true);
 }
 

@@ -26,6 +26,11 @@ class Network : public SwitchSet {
    public:
     int add_switch(const std::string& name, std::uint32_t cpu_port) override;
 
+    // A priority has two lanes from now on, of credits and a queue each: the one that bit `bit` of a frame says, counted
+    // from its first byte's highest. vls[2 * priority + lane] is its number outside the engine. Before this, and without
+    // it, a priority has one and is its number. A frame that still has its egress before it takes the first lane.
+    void set_lanes(std::uint32_t bit, const std::vector<int>& vls);
+
     // links.cpp. A link that is not plugged is down, and its ports do not lead to it: `plug` changes that.
     int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config, bool plugged = true);
     int attach_host(int switch_index, int port, const LinkConfig& config);
@@ -53,6 +58,8 @@ class Network : public SwitchSet {
     std::vector<std::pair<std::uint32_t, std::string>> process(int switch_index, std::uint32_t port, std::string_view frame);
     double bench(int switch_index, std::uint32_t port, std::string_view frame, std::uint64_t count, bool copy_only);
 
+    // Numbers of VLs outside, in the order in which they are served, the last first.
+    const std::vector<int>& vls() const { return vls_; }
     const ChannelStats& stats(int link, int direction) const;
     const ChannelStats& host_stats(int host, int direction) const;  // 0: from the host
     std::uint64_t frames_without_link() const { return without_link_; }
@@ -63,7 +70,7 @@ class Network : public SwitchSet {
     };
     std::vector<Waiting> deadlock() const;  // the cycle, after run() said so; empty when none is found
 
-    // Counts bytes delivered to hosts, in bins of `width`, of frames on the first `vls` VLs.
+    // Counts bytes delivered to hosts, in bins of `width`, of frames on the `vls` lanes that are served last.
     void set_bin(Time width, int vls) {
         bin_ = width;
         bin_vls_ = vls;
@@ -89,6 +96,7 @@ class Network : public SwitchSet {
     void arrive(int index);
     void deliver(Frame* frame, int host);
     void receive(Frame* frame, int switch_index, std::uint32_t port);
+    std::uint8_t lane_of(const Frame& frame) const;
     void forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once = true);
     void after_pass(Switch& sw, int index);
     void release(const Held& held, Time when);
@@ -123,6 +131,8 @@ class Network : public SwitchSet {
     std::size_t ageing_events_ = 0;
     std::size_t waiting_frames_ = 0;
 
+    int lane_bit_ = -1;  // -1: a priority has one lane
+    std::vector<int> vls_{0, 1, 2, 3, 4, 5, 6, 7};
     std::vector<Channel> channels_;
     std::vector<std::array<int, 2>> links_;
     std::vector<Host> hosts_;

@@ -13,13 +13,13 @@ control Refuse(inout metadata_t meta, inout standard_metadata_t std) {
     }
 }
 
-// Packets and bytes sent, by port and VL: index = port * 4 + VL.
-control CountTransmit(in headers_t hdr, in standard_metadata_t std) {
+// Packets and bytes sent, by port and VL: index = port * 4 + VL, the data of every class being as those of class 0.
+control CountTransmit(in metadata_t meta, in standard_metadata_t std) {
     @name("tx_by_port_vl")
     counter(PORT_VL_COUNTERS, CounterType.packets_and_bytes) tx_by_port_vl;
 
     apply {
-        tx_by_port_vl.count((bit<32>)(std.egress_port ++ hdr.lph.vl[1:0]));
+        tx_by_port_vl.count((bit<32>)(std.egress_port ++ meta.turn_vl[1:0]));
     }
 }
 

@@ -8,7 +8,14 @@ control Deliver(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     apply {
         std.egress_spec = meta.egress_port;
-        std.priority = hdr.lph.vl[2:0];
+        // Responses go before all data, and of data the higher class first.
+        bit<3> class = hdr.lph.vl[3:1];
+        if (class != 0) {
+            std.priority = class - 1;
+            if (class == CLASS_RESPONSE) {
+                std.priority = PRIORITY_RESPONSE;
+            }
+        }
         if (meta.out_group == GROUP_LOCAL) {
             if (hdr.srh.isValid()) {
                 hdr.srh.setInvalid();

@@ -9,7 +9,7 @@ control UbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     CountTransmit() count;
 
     apply {
-        count.apply(hdr, std);
+        count.apply(meta, std);
         if (std.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = std.ingress_port;

@@ -32,9 +32,9 @@ control Intake(inout headers_t hdr, inout metadata_t meta, in standard_metadata_
             meta.vl = hdr.lph.vl;
             meta.from_host = meta.in_group == GROUP_LOCAL;
             if (meta.from_host) {
-                // A source names no VL: it enters on the first one of its class.
-                meta.vl = VL_DATA;
-                if (hdr.nth.mgmt == 1 || hdr.nth.sl != 0) {
+                // A source names no VL: it enters on the first one of its class, which its service level names.
+                meta.vl = hdr.nth.sl << 1;
+                if (hdr.nth.mgmt == 1 || hdr.nth.sl > 7) {
                     meta.vl = VL_RESPONSE;
                 }
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The VL of the next link follows from the turn: the direction of the hop a frame came by and of the hop it leaves
-// by, whatever steered it. So no source can name a VL that closes a cycle of waiting links (UB-Mesh, TFC).
+// by, whatever steered it. So no source can name a VL that closes a cycle of waiting links (UB-Mesh, TFC). The rules
+// are those of two classes, data and responses: each class of data turns on its own VLs as the first does on VL 0 and 1.
 #ifndef VL_TURN_P4
 #define VL_TURN_P4
 
@@ -21,7 +22,8 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action set_vl(vl_t vl) {
-        hdr.lph.vl = vl;
+        meta.turn_vl = vl;
+        hdr.lph.vl = vl | meta.class_vl;
     }
     action no_turn() {
         meta.reason = drop_reason_t.VL;
@@ -33,7 +35,7 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
             meta.in_up: exact @name("in_up");
             meta.out_group: exact @name("out_group");
             meta.out_up: exact @name("out_up");
-            meta.vl: exact @name("vl");
+            meta.turn_vl: exact @name("vl");
         }
         actions = { set_vl; no_turn; }
         const default_action = no_turn();
@@ -41,6 +43,11 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
+        meta.turn_vl = meta.vl;
+        if (meta.vl > 3) {
+            meta.turn_vl = meta.vl & 1;
+            meta.class_vl = meta.vl & 0xE;
+        }
         if (departure.apply().hit) {
             vl_turn.apply();
         }

@@ -40,8 +40,10 @@ const bit<5> SRH_BYTES = 8;
 // Direction group of the port that leads to the NPU's own side; mesh groups start at 1.
 const bit<3> GROUP_LOCAL = 0;
 
-// Data enters on VL 0; responses and management on VL 2.
-const bit<4> VL_DATA = 0;
+// A class has two VLs, and its number is what is left of a VL without its last bit. Class 1 are responses and management;
+// data are of class 0 and of 2 to 7, by their service level.
 const bit<4> VL_RESPONSE = 2;
+const bit<3> CLASS_RESPONSE = 1;
+const bit<3> PRIORITY_RESPONSE = 7;
 
 #endif

@@ -39,7 +39,9 @@ struct metadata_t {
     bit<1> in_up;
     group_t out_group;    // direction of the hop it leaves by
     bit<1> out_up;
-    vl_t vl;
+    vl_t vl;              // the frame came on it
+    vl_t turn_vl;         // the same, and then that it leaves on, data of every class being as those of class 0
+    vl_t class_vl;        // the first VL of its class, of data beyond class 0
     drop_reason_t reason;
 }
 

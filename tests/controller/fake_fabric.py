@@ -141,14 +141,15 @@ class FakeSwitch:
         came = self._arrive(ingress_port)
         vl = frame.vl
         if came[0] == 0:
-            vl = 2 if frame.mgmt or frame.sl else 0
+            vl = 2 if frame.mgmt or frame.sl > 7 else 2 * frame.sl
         leaves = self.exact.get(("departure", (port,)))
         if leaves is None:
             raise Lost("no such port")
-        turn = self.exact.get(("vl_turn", (*came, leaves["group"], leaves["up"], vl)))
+        known = vl if vl < 4 else vl & 1
+        turn = self.exact.get(("vl_turn", (*came, leaves["group"], leaves["up"], known)))
         if turn is None:
             raise Lost("turn not allowed")
-        frame = replace(frame, vl=turn["vl"])
+        frame = replace(frame, vl=turn["vl"] | vl - known)
         if leaves["group"] != 0:
             return port, frame
         if not (self.hosted or frame.mgmt):

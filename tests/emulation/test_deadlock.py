@@ -20,19 +20,24 @@ from topologies import Fabric, full_mesh
 BUILD = Path(__file__).parents[2] / "p4" / "build"
 FRAMES_A_NODE = 1000
 FRAME_BYTES = 500
+HEAD = Ether(src=mac(0), dst=mac(0)) / LPH() / NTH()
+# Without addresses; the source pushes an 8-byte source route.
+BLANK = bytes(HEAD / Raw(bytes(FRAME_BYTES - len(HEAD) - 8)))
 
 
 class Flood:
     """Sends all its frames at once, to random nodes over random paths, and counts what arrives."""
 
-    def __init__(self, fabric: Fabric, own: int, chance: random.Random) -> None:
+    def __init__(self, fabric: Fabric, own: int, chance: random.Random, level: int = 0) -> None:
         others = [node.address for node in fabric.nodes if node.address != own]
         self.frames = []
         for _ in range(FRAMES_A_NODE):
             to = chance.choice(others)
-            head = Ether(src=mac(own), dst=mac(to)) / LPH() / NTH(scna=own, dcna=to, lb=chance.randrange(16))
-            room = FRAME_BYTES - len(head) - 8  # the source pushes an 8-byte source route
-            self.frames.append((bytes(head / Raw(bytes(room))), 0))
+            frame = bytearray(BLANK)
+            for at, address in ((4, to), (10, own), (18, own), (20, to)):
+                frame[at : at + 2] = address.to_bytes(2)
+            frame[24:26] = chance.randrange(16), level << 4
+            self.frames.append((bytes(frame), 2 * level))
         self.received = 0
 
     def start(self, now: int) -> tuple[list[tuple[bytes, int]], None]:
@@ -46,8 +51,11 @@ class Flood:
         return [], None
 
 
-def saturate(plan: Plan, seed: int) -> int:
-    """Frames that arrived, of 16 NPUs that all send as fast as they can over buffers of one frame a VL."""
+def saturate(plan: Plan, seed: int, *levels: int) -> int:
+    """Frames that arrived, of 16 NPUs that all send as fast as they can over buffers of one frame a VL.
+
+    They take the service levels in turn.
+    """
     files = ProgramFiles((BUILD / "ub_npu.json").read_bytes(), (BUILD / "ub_npu.p4info.txtpb").read_bytes())
     chance = random.Random(seed)
     floods = []
@@ -58,8 +66,9 @@ def saturate(plan: Plan, seed: int) -> int:
         client.connect(testbed.device_ids)
         client.push_pipeline({node.name: files for node in plan.fabric.nodes})
         client.install(plan.entries)
-        for node in plan.fabric.nodes:
-            floods.append(Flood(plan.fabric, node.address, chance))
+        for number, node in enumerate(plan.fabric.nodes):
+            level = levels[number % len(levels)] if levels else 0
+            floods.append(Flood(plan.fabric, node.address, chance, level))
             testbed.attach(node.name, floods[-1])
         assert testbed.run()
     return sum(flood.received for flood in floods)
@@ -87,6 +96,18 @@ def test_one_vl_and_both_orders_deadlocks_in_the_engine_and_the_cycle_is_real() 
         for (link, _, _), way in zip(cycle, ends, strict=True)
     )
     assert "deadlock at" in str(caught.value)
+
+
+def test_a_class_of_its_own_deadlocks_by_itself_on_its_own_lanes() -> None:
+    plan = make_plan(full_mesh((4, 4)), rules="one-vl", check=False)
+    with pytest.raises(DeadlockedError) as caught:
+        saturate(plan, 1, 7)
+    assert {vl for _, _, vl in caught.value.cycle} == {14}
+
+
+def test_classes_side_by_side_deliver_every_frame() -> None:
+    plan = make_plan(full_mesh((4, 4)), rules="T2-G")
+    assert saturate(plan, 1, 0, 2, 5, 7) == 16 * FRAMES_A_NODE
 
 
 @pytest.mark.parametrize("seed", [1, 2])

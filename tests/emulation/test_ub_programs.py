@@ -251,7 +251,8 @@ class TestVl:
         assert (got and (got[0], UbFrame.parsed(got[1]).vl)) == (leaves if leaves is None else (out, leaves))
 
     @pytest.mark.parametrize(
-        ("mgmt", "sl", "leaves"), [(0, 0, 0), (1, 0, 2), (0, 1, 2), (0, 15, 2), (1, 1, 2)]
+        ("mgmt", "sl", "leaves"),
+        [(0, 0, 0), (1, 0, 2), (0, 1, 2), (0, 15, 2), (1, 1, 2), (0, 2, 4), (0, 7, 14), (1, 7, 2), (0, 8, 2)],
     )
     def test_the_source_does_not_choose(self, router: Standing, mgmt: int, sl: int, leaves: int) -> None:
         for vl in range(16):

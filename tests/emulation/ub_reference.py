@@ -73,10 +73,10 @@ class Reason(IntEnum):
 
 
 def next_vl(arrival: tuple[int, int], departure: tuple[int, int], vl: int) -> int | None:
-    """Rules T2-G for a frame that enters the router on `vl`; None: no such turn."""
+    """Rules T2-G for a frame that enters the router on `vl`, two VLs a class; None: no such turn."""
     (in_group, in_up), (out_group, out_up) = arrival, departure
-    base = vl & 2
-    if vl > 3 or (in_group == 0 and vl != base) or (out_group != 0 and out_group < in_group):
+    base = vl - vl % 2
+    if (in_group == 0 and vl != base) or (out_group != 0 and out_group < in_group):
         return None
     if in_group == 0 or out_group == 0:
         return vl
@@ -254,7 +254,7 @@ class Router:
             yield Entry("departure", _exact(port=port), "depart", (("group", group), ("up", up)))
         for came in sorted(set(self.arrivals.values())):
             for goes in sorted(set(self.departures.values())):
-                for vl in range(16):
+                for vl in range(4):  # every class of data has the turns of the first
                     leaves = next_vl(came, goes, vl)
                     if leaves is not None:
                         key = _exact(
@@ -326,7 +326,7 @@ class Router:
             return Reason.ARRIVAL
         vl = frame.vl
         if came[0] == 0:
-            vl = 2 if frame.mgmt or frame.sl else 0
+            vl = 2 if frame.mgmt or frame.sl > 7 else 2 * frame.sl
         if routed:
             steered = self._steered(frame, from_host=came[0] == 0)
             if isinstance(steered, Reason):
