@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Protocol, final
 
 from topologies import Fabric
-from topologies.optical import Circuit, circuits_of, crossconnect
+from topologies.optical import Circuit, circuit_of, circuits_of, crossconnect
 
-__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration", "circuit_switches"]
+__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration", "circuit_switches", "shine"]
 
 
 class CircuitFloor(Protocol):
@@ -43,6 +43,8 @@ class CircuitSwitch:
     """One optical circuit switch with `ports` ports, numbered from 0.
 
     `standing` are the circuits that the testbed started with. Times are picoseconds of the testbed's clock.
+    Like real ones it measures the light of its ports, joined or not: `on_light` is told when that of one goes
+    or comes back.
     """
 
     def __init__(
@@ -61,6 +63,23 @@ class CircuitSwitch:
         self._standing: set[Circuit] = set(circuits_of(name, ports, standing))
         self._coming: frozenset[Circuit] = frozenset()
         self._applied = 0
+        self._dead: set[Circuit] = set()
+        self.on_light: Callable[[int, bool], None] = lambda port, lit: None
+
+    def shine(self, circuit: Circuit, up: bool) -> None:
+        """A fault takes a circuit, joined or not, or gives it back.
+
+        No light is left at a port when no circuit over it could carry any.
+        """
+        before = [self._is_lit(port) for port in circuit]
+        (self._dead.discard if up else self._dead.add)(circuit)
+        for port, lit in zip(circuit, before, strict=True):
+            if self._is_lit(port) != lit:
+                self.on_light(port, not lit)
+
+    def _is_lit(self, port: int) -> bool:
+        others = (other for other in range(self.ports) if other != port)
+        return any((min(port, other), max(port, other)) not in self._dead for other in others)
 
     @property
     def crossconnect(self) -> Mapping[int, int]:
@@ -118,6 +137,13 @@ def circuit_switches(fabric: Fabric, floor: CircuitFloor) -> Mapping[str, Circui
             for switch in fabric.optical
         }
     )
+
+
+def shine(switches: Mapping[str, CircuitSwitch], fabric: Fabric, link: str, up: bool) -> None:
+    """For testbeds: a link fails or is well again, which an optical switch sees if it is a circuit of it."""
+    if (found := circuit_of(fabric, link)) is not None:
+        name, circuit = found
+        switches[name].shine(circuit, up)
 
 
 def _map(circuits: Iterable[Circuit]) -> Mapping[int, int]:

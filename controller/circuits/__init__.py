@@ -13,6 +13,7 @@ optical switches in pairs: a circuit of pair k joins the even port of one Pod wi
     halving     a demand over spines and pairs by halves
     price       what a half costs                                   flow        a half as one min-cost flow
     entries     matrices by what is in them
+    left        a demand on what is left when ports do not work
     spare       dark ports of a plan lit
     exact       the fewest moves, by integer program: a baseline
     uniform     the wiring that cross wiring is compared with
@@ -23,6 +24,7 @@ optical switches in pairs: a circuit of pair k joins the even port of one Pod wi
 from controller.circuits.demand import check_demand, fill_spare, pod_demand
 from controller.circuits.exact import assign_exact
 from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
+from controller.circuits.left import realise_left
 from controller.circuits.pairs import (
     DARK,
     Moved,
@@ -66,6 +68,7 @@ __all__ = [
     "pod_demand",
     "realise",
     "realise_counts",
+    "realise_left",
     "realise_uniform",
     "symmetric_split",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["check_demand", "check_leaves", "checked_matrix", "fill_spare", "pod_demand"]
+__all__ = ["check_demand", "check_leaves", "checked_matrix", "fill_spare", "fitted", "pod_demand"]
 
 
 def check_demand(demand: Ints, ports: int) -> None:
@@ -72,6 +72,26 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
             f"{name(worst)} asks for {sums[worst]} circuits and has {limit} {what}",
             remedy=f"lower row {worst} by {sums[worst] - limit}{others}",
         )
+
+
+def fitted(demand: Ints, ports: Ints, worth: Ints) -> Ints:
+    """What is left of a demand, (N, N), where Pods have no more than `ports`, (N,), each.
+
+    One circuit after the other is given up by the Pod that lacks most ports, to the Pod to which it has most
+    for what they are worth, (N, N), and the last one between two Pods only where there is no other.
+    """
+    found = np.array(demand, np.int64)
+    over = found.sum(axis=1) - ports
+    while over.max(initial=0) > 0:
+        pod = int(over.argmax())
+        has = np.flatnonzero(found[pod])
+        rest = (found[pod, has] - 1) / np.maximum(worth[pod, has], 1)
+        # Of those that are equal one that lacks ports as well.
+        other = int(has[np.lexsort((-over[has], -rest))[0]])
+        found[pod, other] -= 1
+        found[other, pod] -= 1
+        over[[pod, other]] -= 1
+    return found
 
 
 def fill_spare(demand: Ints, ports: int) -> Ints:

@@ -12,9 +12,10 @@ from scipy.sparse import coo_array
 
 from controller.circuits.flow import Ints
 from controller.circuits.pairs import check_maps, fitting
+from controller.circuits.places import Working
 from controller.errors import PlanError
 
-__all__ = ["assign_exact", "realise_exact"]
+__all__ = ["assign_exact", "realise_exact", "realise_most"]
 
 
 def assign_exact(matrix: Ints, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0) -> Ints:
@@ -26,7 +27,7 @@ def assign_exact(matrix: Ints, pairs: int, standing: Ints | None = None, *, seco
     program = _Program(matrix > 0, pairs, standing)
     ordered = program.row * n + program.col
     program.between(ordered, n * n, matrix.ravel(), matrix.ravel())
-    return program.solved(seconds)
+    return program.solved(f"{seconds:g} s", time_limit=seconds)
 
 
 def realise_exact(
@@ -51,21 +52,40 @@ def realise_exact(
         np.tile(least, spines),
         np.tile(np.minimum(most, both), spines),
     )
-    return program.solved(seconds)
+    return program.solved(f"{seconds:g} s", time_limit=seconds)
+
+
+def realise_most(demand: Ints, standing: Ints, working: Working, *, nodes: int) -> Ints:
+    """Maps (slots, N) with as many circuits of a demand (N, N) as `working` ports allow, most of them old.
+
+    Of Pods that want few circuits of each other none is given up for one that has many. PlanError when it
+    takes too many nodes of the solver's tree, whose number, unlike time, is the same everywhere.
+    """
+    n = len(demand)
+    program = _Program(demand > 0, len(standing), standing, working)
+    low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
+    program.between(low * n + high, n * n, 0, np.triu(demand).ravel())
+    program.worth = 1 + 0.5 / demand[low, high] + program.worth / (4 * standing.size)
+    return program.solved(f"{nodes} nodes", node_limit=nodes, mip_rel_gap=0.2 / demand.sum())
 
 
 @final
 class _Program:
-    """Unknowns x[slot, row, col], each slot a partial permutation."""
+    """Unknowns x[slot, row, col], each slot a partial permutation; `worth` of each, first what stands."""
 
-    def __init__(self, wanted: np.ndarray, slots: int, standing: Ints | None) -> None:
+    def __init__(
+        self, wanted: np.ndarray, slots: int, standing: Ints | None, working: Working | None = None
+    ) -> None:
         self._slots, self._n = slots, len(wanted)
         row, col = np.nonzero(wanted)
         self.slot = np.repeat(np.arange(slots), len(row))
         self.row, self.col = np.tile(row, slots), np.tile(col, slots)
-        self._kept = np.zeros(len(self.slot))
+        if working is not None:
+            can = working[0][self.row, self.slot] & working[1][self.col, self.slot]
+            self.slot, self.row, self.col = self.slot[can], self.row[can], self.col[can]
+        self.worth = np.zeros(len(self.slot))
         if standing is not None:
-            self._kept = (np.asarray(standing)[self.slot, self.row] == self.col).astype(float)
+            self.worth = (np.asarray(standing)[self.slot, self.row] == self.col).astype(float)
         self._rows = 0
         self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._low: list[np.ndarray] = []
@@ -83,7 +103,7 @@ class _Program:
     def _add(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> None:
         self._parts.append((self._rows + rows, cols, values))
 
-    def solved(self, seconds: float) -> Ints:
+    def solved(self, room: str, **limits: float) -> Ints:
         maps = np.full((self._slots, self._n), -1)
         if not len(self.slot):
             return maps
@@ -92,16 +112,16 @@ class _Program:
         low: Any = np.concatenate(self._low)
         high: Any = np.concatenate(self._high)
         result = milp(
-            -self._kept,
+            -self.worth,
             integrality=np.ones(len(self.slot)),
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(matrix, low, high),
-            options={"time_limit": seconds, "mip_rel_gap": 0},
+            options={"mip_rel_gap": 0, **limits},
         )
         if result.status != 0:
             raise PlanError(
-                f"no proven optimum of the {len(self.slot):,} unknowns of the exact program in {seconds:g} s",
-                remedy="allow it more seconds, or use the method flow",
+                f"no proven optimum of the {len(self.slot):,} unknowns of the exact program in {room}",
+                remedy="allow it more, or use the method flow",
             )
         taken = result.x > 0.5
         maps[self.slot[taken], self.row[taken]] = self.col[taken]

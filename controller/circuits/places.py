@@ -15,10 +15,13 @@ import numpy as np
 
 from controller.circuits.flow import Ints
 
-__all__ = ["with_places"]
+__all__ = ["Working", "with_places"]
 
 _Way = tuple[Ints, Ints, np.ndarray, np.ndarray]
 _Link = tuple[int, int, int]
+
+Working = tuple[np.ndarray, np.ndarray]
+"""Which even and which odd ports can be used, (N, slots) each."""
 
 _LONGEST = 8  # circuits that a chain moves; longer ones are not looked for
 _MUCH = 0.25  # of the demand that is new is too much to place one by one,
@@ -27,19 +30,23 @@ _TRIES = 400  # circuits that are put where there is no place for them
 _ROUNDS = 4  # of placing and evening out
 _WIDEST = 512  # circuits that are looked at together
 _UNEVEN = 1.999  # a spine's circuits between two Pods, more or less than its share
+_NEVER = 64  # worse than all that counts against a place
 
 
-def with_places(demand: Ints, maps: Ints, spines: Ints, *, either_way: bool) -> tuple[Ints, bool]:
+def with_places(
+    demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: Working | None = None
+) -> tuple[Ints, bool]:
     """Maps, (slots, N), with what the demand, (N, N), has more of, and whether that is all that it wants.
 
     `spines` are the numbers of slots of each. With `either_way` the demand is symmetric and a circuit may
     have its even port at either Pod; else at that of the row. It is not all either where some spine's
-    circuits between two Pods could not be brought to its share by slots, give or take less than two.
+    circuits between two Pods could not be brought to its share by slots, give or take less than two. Where
+    some ports are not `working`, none of which maps use, spines have no shares.
     """
-    room = _Room(demand, maps, spines, either_way)
+    room = _Room(demand, maps, spines, either_way, working)
     wanted = np.argwhere((np.triu(room.more) if either_way else room.more) > 0).tolist()
     new = int(np.maximum(room.more, 0).sum())
-    if new > max(demand.sum() * _MUCH, _FEW):
+    if new > max(demand.sum() * _MUCH, _FEW) and working is None:
         return room.maps, False
     left = deque((i, j) for i, j in wanted if room.place(i, j))
     tries = min(_TRIES, 4 * new)
@@ -54,12 +61,14 @@ def with_places(demand: Ints, maps: Ints, spines: Ints, *, either_way: bool) -> 
         room.clear()
         if left:
             break
-        if len(spines) > 1:
+        if len(spines) > 1 and working is None:
             room.even_out()
             left += room.driven_out()
         if not left:
             return room.maps, True
         tries += 4 * len(left)
+    for i, j in left:
+        room.place(i, j)
     return room.maps, False
 
 
@@ -95,7 +104,9 @@ class _Level:
 class _Room:
     """Slots and what is in them. `more[i, j]` circuits are wanted beyond that; below zero, are loose."""
 
-    def __init__(self, demand: Ints, maps: Ints, spines: Ints, either_way: bool) -> None:
+    def __init__(
+        self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: Working | None
+    ) -> None:
         slots, n = maps.shape
         slot, row = np.nonzero(maps >= 0)
         wanted = demand[row, maps[slot, row]] > 0
@@ -107,8 +118,10 @@ class _Room:
         self.more = demand - has - has.T if either_way else demand - has
         self._either_way = either_way
         self._first, self._spine_of = np.cumsum(spines) - spines, np.repeat(np.arange(len(spines)), spines)
-        # By Pod, then slot: whether its even and its odd port are free.
-        self._even, self._odd = np.ones((n, slots), bool), np.ones((n, slots), bool)
+        # By Pod, then slot: whether its even and its odd port are free. What does not work never is.
+        self._working = working
+        all_of = np.ones((n, slots), bool)
+        self._even, self._odd = (one.copy() for one in working or (all_of, all_of))
         held = self.more[row, col] >= 0
         self._even[row[held], slot[held]] = False
         self._odd[col[held], slot[held]] = False
@@ -175,12 +188,14 @@ class _Room:
         path: list[_Link] = []
         while not self._odd[col, slot]:
             row = int(self._back[slot, col])
+            if row < 0:
+                return None  # a port that does not work
             path.append((slot, row, col))
             if self._even[row, other]:
                 break
             col = int(self.maps[other, row])
             path.append((other, row, col))
-            if len(path) > longest:
+            if col < 0 or len(path) > longest:
                 return None
         return path
 
@@ -191,8 +206,12 @@ class _Room:
         self._spare = False
         taken = np.array([2 - even[0].astype(int) - odd[0] for _, _, even, odd in ways])
         taken[:, (self._spine_of != spine) & (spine is not None)] += 4
+        if self._working is not None:
+            taken += [~(self._working[0][a[0]] & self._working[1][b[0]]) * _NEVER for a, b, _, _ in ways]
         way, slot = np.unravel_index((taken + self._rng.random(taken.shape)).argmin(), taken.shape)
         a, b, _, _ = ways[int(way)]
+        if taken[way, slot] >= _NEVER:
+            return
         self._put(int(slot), int(a[0]), int(b[0]))
 
     def driven_out(self) -> list[tuple[int, int]]:
@@ -248,7 +267,7 @@ class _Room:
         if own is not None:
             has[self._spine_of[own], np.arange(len(own))] -= 1
         allowed = has <= self._demand[row, col] * self._share[:, None] + self._spare * (_UNEVEN - 1)
-        if len(has) == 1:
+        if len(has) == 1 or self._working is not None:
             allowed[:] = True
         return has[self._spine_of].T, allowed[self._spine_of].T
 

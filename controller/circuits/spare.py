@@ -16,31 +16,42 @@ def light_spare(
 
     What `standing` has between two of them stays. Other ports are joined so that few circuits come between
     Pods that have many. `plan` is the demand's; to light that of the next demand, give what this returns as
-    `standing`.
+    `standing`. With `working` as `realise_left` has it, ports that do not work get no circuit, but keep one
+    whose ports nobody else has a use for.
     """
     maps = plan.maps.copy()
     spines, pairs, n = maps.shape
     has = plan.counts.sum(axis=0)
     apart = np.full((n, n), 0.0)
     np.fill_diagonal(apart, 1e9)
+    if working is None:
+        working = np.ones((spines, pairs), bool)
+    if keeps := working.ndim > 2:
+        ports = working
+    else:
+        ports = np.broadcast_to(working[:, :, None, None], (spines, pairs, n, 2))
     for h, k in np.ndindex(spines, pairs):
-        if working is not None and not working[h, k]:
-            continue
         row = maps[h, k]
+        works = ports[h, k]
         taken = np.zeros(n, bool)
         taken[row[row >= 0]] = True
         if standing is not None:
             old = standing.maps[h, k]
-            stays = (row < 0) & (old >= 0) & ~taken[old]
+            stays = (row < 0) & (old >= 0) & ~taken[old] & works[:, 0] & works[old, 1]
             row[stays] = old[stays]
             taken[row[stays]] = True
             np.add.at(has, (np.flatnonzero(stays), row[stays]), 1)
             np.add.at(has, (row[stays], np.flatnonzero(stays)), 1)
-        even, odd = np.flatnonzero(row < 0), np.flatnonzero(~taken)
+        even, odd = np.flatnonzero((row < 0) & works[:, 0]), np.flatnonzero(~taken & works[:, 1])
         one, other = linear_sum_assignment((has + apart)[np.ix_(even, odd)])
         fits = even[one] != odd[other]
         i, j = even[one][fits], odd[other][fits]
         row[i] = j
         np.add.at(has, (i, j), 1)
         np.add.at(has, (j, i), 1)
+        if keeps and standing is not None:
+            taken[j] = True
+            old = standing.maps[h, k]
+            dark = (row < 0) & (old >= 0) & ~taken[old]
+            row[dark] = old[dark]
     return CircuitPlan.of(maps, standing)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the scenario of this folder and says what moved and what that did to the jobs.
+"""Runs the scenarios of this folder and says what moved, what that did to the jobs, and who lacked what.
 
-Exit code 1 when data is wrong, when the running job lost a frame, or when circuits that follow are no faster.
+Exit code 1 when data is wrong, when a job lost a frame on circuits that had not failed, when circuits that
+follow are no faster, or when a demand was not realised on ports that suffice for it.
 """
 
 import json
@@ -9,27 +10,55 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 
 
-def main() -> int:
+def run(name: str) -> tuple[dict[str, Any], int]:
+    """What `railyard run` writes, and its exit code."""
     program = "from lab.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
+        arguments = ["run", str(HERE / name), "--out", folder]
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-        result = json.loads(Path(folder, "result.json").read_text())
-    for change in result["rewired"]["follow"]:
+        return json.loads(Path(folder, "result.json").read_text()), code
+
+
+def moved(result: dict[str, Any], variant: str) -> None:
+    for change in result["rewired"][variant]:
         kept, torn, made = (len(change[key]) for key in ("kept", "torn", "made"))
-        when = f"{change['at_us']:g} to {change['stands_us']:g} us"
-        print(f"{when}: {kept} circuits stayed, {torn} went, {made} came")
+        when = f"{change['at_us']:g} to {change['stands_us']:g} us, {change['why']}"
+        print(f"  {when}: {kept} circuits stayed, {torn} went, {made} came")
+        for lack in change["lacks"]:
+            low, high = lack["pods"]
+            print(f"    job {lack['job']}: {lack['has']} of {lack['wanted']} between Pods {low} and {high}")
+
+
+def follow() -> int:
+    result, code = run("scenario.yaml")
+    moved(result, "follow")
     metrics = result["metrics"]
     for job in ("first", "second"):
         built, own = (metrics[f"{variant}.{job}.completion_us"] for variant in ("as-built", "follow"))
         print(f"{job} job: {built:.1f} us on circuits as built, {own:.1f} us on those that follow it")
     again = metrics["follow.first.retransmitted_frames"]
     print(f"frames that the running job sent twice: {again}")
-    print(f"all assertions hold: {'yes' if code == 0 else 'no'}")
+    return code
+
+
+def faults() -> int:
+    result, code = run("faults.yaml")
+    for variant in ("port", "switch", "spine"):
+        print(f"{variant}:")
+        moved(result, variant)
+    gone = next(change for change in result["rewired"]["port"] if change["why"].startswith("no light"))
+    print(f"all circuits on other ports: {'no' if gone['lacks'] else 'yes'}")
+    return code or bool(gone["lacks"])
+
+
+def main() -> int:
+    code = follow() | faults()
+    print(f"all that must be true is: {'no' if code else 'yes'}")
     return code
 
 

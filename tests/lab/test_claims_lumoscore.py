@@ -9,6 +9,7 @@ import pytest
 from controller.circuits import check_demand, crossconnects, realise
 from lab.claims import Finding, Progress, claims
 from lab.claims import lumoscore_circuits as circuits
+from lab.claims import lumoscore_faults as faults
 from lab.claims import lumoscore_rewirings as rewirings
 from lab.claims.lumoscore_speed import judged
 from lab.models.circuits.load import Trace, full, least, refilled, states
@@ -22,6 +23,7 @@ FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
     "ports": lambda note: circuits.run_ports(note, draws=10),
     "rewirings": lambda note: rewirings.run_rewirings(note, 2, 10, shapes=((4, 2, 4), (8, 2, 8), (16, 2, 8))),
     "leaf-centric": lambda note: rewirings.run_leaves(note, draws=8),
+    "left": lambda note: faults.run_left(note, draws=5),
 }
 
 

@@ -78,9 +78,9 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     seen = observe(prepared(write, HEAD + JOBS), 1)
     assert (seen.right_nodes, seen.first_wrong) == (16, "")
     first, second = seen.jobs
-    begun, moved = seen.rewired
-    assert begun.hitless
-    assert moved.hitless
+    begun, moved, back = seen.rewired
+    assert [one.why for one in seen.rewired] == ["first begins", "second begins", "second ends"]
+    assert all(one.hitless and one.lacks == one.dark == () for one in seen.rewired)
     assert moved.torn
     assert moved.made
     # The change fell into the first job, and the second waited for it.
@@ -90,6 +90,7 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     assert first.retransmitted == second.retransmitted == 0
     assert set(moved.kept) | set(moved.torn) >= set(begun.made)
     assert between_pods(moved.after)[0, 2] > between_pods(moved.before)[0, 2]
+    assert between_pods(back.after) == between_pods(begun.after)
 
 
 def test_a_job_whose_circuits_stand_gets_its_routes_and_begins(write: Write):
@@ -128,7 +129,7 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
         assert rewired_words(change) in page
     assert "<h2>Each job</h2>" in page
     assert '"rewired"' in to_json(result)
-    assert len(result.rewired["run"]) == 2
+    assert len(result.rewired["run"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,7 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
     [
         (("peers: job", "peers: all"), "circuits that follow jobs may leave other pairs without a way"),
         (("circuits: jobs", "circuits: often"), "control.circuits: 'often' is not known"),
+        (("ports: 4", "ports: 4, wiring: uniform"), "with uniform wiring not every demand can be realised"),
     ],
 )
 def test_what_is_refused(write: Write, change: tuple[str, str], why: str):
