@@ -10,7 +10,7 @@ import numpy as np
 
 from lab.models.flow_level.fabrics import Fabric
 from lab.models.flow_level.jobs import Job
-from lab.models.flow_level.pace import ROUNDING
+from lab.models.flow_level.pace import ROUNDING, Counted, Order
 from lab.models.flow_level.rates import Floats, Routes, joined, max_min
 
 __all__ = ["Exact"]
@@ -19,7 +19,11 @@ __all__ = ["Exact"]
 @final
 @dataclass(slots=True)
 class _Running:
-    """Where a job is: seconds until it may send, and of arithmetic left; its phase, what is left of it."""
+    """Where a job is: seconds until it may send, and of arithmetic left; its phase, what is left of it.
+
+    `wait`: seconds until its next iteration begins at all; `late` of an iteration is asked of it. `spent` and
+    `sent` are seconds since its start, `counted` the same up to the last whole iteration.
+    """
 
     job: Job
     phases: tuple[Routes, ...]
@@ -30,6 +34,12 @@ class _Running:
     phase: int = 0
     left: Floats = field(default_factory=lambda: np.zeros(0))
     rate: Floats = field(default_factory=lambda: np.zeros(0))
+    level: int = 0
+    wait: float = 0.0
+    late: float | None = None
+    spent: float = 0.0
+    sent: float = 0.0
+    counted: Counted = field(default_factory=Counted)
 
 
 @final
@@ -46,9 +56,10 @@ class Exact:
         # Who has nothing to do at all.
         self._ended: list[int] = []
         self._stale = False
+        self._now = 0.0
 
     def add(self, key: int, job: Job) -> None:
-        one = _Running(job, (), (), job.iterations)
+        one = _Running(job, (), (), job.iterations, level=job.priority)
         self._running[key] = one
         self._routes(key, one)
         self._begin(one)
@@ -84,6 +95,7 @@ class Exact:
         if self._ended:
             return sorted(self._ended)
         done = []
+        self._now += seconds
         for key, one in sorted(self._running.items()):
             step = _step(one)
             _pass(one, seconds)
@@ -93,6 +105,17 @@ class Exact:
             if self._turn(one):
                 done.append(key)
         return done
+
+    def order(self, key: int, order: Order) -> None:
+        """A job that is asked to be late begins its next iteration so, by the length of one alone."""
+        one = self._running[key]
+        if one.level != order.level:
+            one.level = order.level
+            self._stale = True
+        one.late = order.late if order.group is not None else None
+
+    def counted(self, key: int) -> Counted:
+        return self._running[key].counted
 
     def _routes(self, key: int, one: _Running) -> None:
         one.phases = self._fabric.routes(key)
@@ -108,11 +131,16 @@ class Exact:
         one.tail = one.job.compute
         one.phase = -1
         one.left = one.rate = np.zeros(0)
+        one.wait = 0.0
+        if one.late is not None:
+            whole = one.job.alone / one.job.iterations
+            one.wait = (one.late * whole - self._now) % whole
+            one.late = None
 
     def _turn(self, one: _Running) -> bool:
         """To the next phase or iteration, if this one is over; whether the job has ended."""
         while True:
-            if one.head > 0 or one.left.any():
+            if one.wait > 0 or one.head > 0 or one.left.any():
                 return False
             if one.phase + 1 < len(one.job.phases):
                 one.phase += 1
@@ -124,6 +152,8 @@ class Exact:
             if one.tail > 0:
                 return False
             one.iterations -= 1
+            ended = one.job.iterations - one.iterations
+            one.counted = Counted(one.spent, float(ended), ended * one.job.compute, one.sent)
             if not one.iterations:
                 return True
             self._begin(one)
@@ -135,7 +165,7 @@ class Exact:
         for one in sending:
             part = one.phases[one.phase]
             parts.append(part)
-            classes.append(np.full(len(part), one.job.priority))
+            classes.append(np.full(len(part), one.level))
         whole = joined(parts)
         going = np.concatenate([one.left[:-1] > 0 for one in sending]) if sending else np.zeros(0, bool)
         counts = whole.counts * going
@@ -152,6 +182,8 @@ class Exact:
 def _step(one: _Running) -> float:
     """Seconds until something of it ends."""
     found = np.inf
+    if one.wait > 0:
+        return one.wait
     if one.head > 0:
         found = one.head
     elif len(one.left):
@@ -165,7 +197,12 @@ def _step(one: _Running) -> float:
 
 
 def _pass(one: _Running, seconds: float) -> None:
+    one.spent += seconds
+    if one.wait > 0:
+        one.wait = _less(one.wait, seconds, one.wait)
+        return
     if len(one.left):
+        one.sent += seconds if one.left.any() else 0.0
         sent = one.rate * seconds if seconds else np.zeros_like(one.left)
         amount = one.job.phases[one.phase].amount
         one.left = np.where(one.left - sent <= ROUNDING * amount, 0.0, one.left - sent)

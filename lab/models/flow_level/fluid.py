@@ -11,7 +11,7 @@ import numpy as np
 
 from lab.models.flow_level.fabrics import Fabric, Loads
 from lab.models.flow_level.jobs import Job, iteration_seconds
-from lab.models.flow_level.pace import ROUNDING
+from lab.models.flow_level.pace import ROUNDING, Counted, Order
 from lab.models.flow_level.rates import Floats, Ints
 
 __all__ = ["Fluid"]
@@ -22,7 +22,9 @@ __all__ = ["Fluid"]
 class _Sending:
     """A job that sends: seconds of each phase alone, its share of time now, links that it may fill.
 
-    `peak` is what the job puts on its links in whichever phase puts most. `order` shuffles moments.
+    `peak` is what the job puts on its links in whichever phase puts most. `order` shuffles moments. `level`
+    is the class it is served in; `spent` and `sent` are seconds since its start, all and those that it sends
+    in.
     """
 
     job: Job
@@ -31,6 +33,10 @@ class _Sending:
     order: Ints
     loads: tuple[Loads, ...]
     peak: Loads
+    level: int = 0
+    in_step: bool = False
+    spent: float = 0.0
+    sent: float = 0.0
 
 
 @final
@@ -61,7 +67,7 @@ class Fluid:
             amounts = np.array([phase.amount for phase in job.phases])
             order = np.random.default_rng((self._seed, key)).permutation(self._moments)
             duty = amounts * job.iterations / max(job.alone, 1e-300)
-            self._sending[key] = _Sending(job, amounts, duty, order, *self._loads(key))
+            self._sending[key] = _Sending(job, amounts, duty, order, *self._loads(key), job.priority)
             self._stale = True
 
     def remove(self, key: int) -> None:
@@ -84,12 +90,42 @@ class Fluid:
 
     def advance(self, seconds: float) -> list[int]:
         done = []
+        if seconds:
+            for one in self._sending.values():
+                one.spent += seconds
+                one.sent += float(one.duty.sum()) * seconds
         for key, job in self._jobs.items():
             if seconds:
                 self._left[key] -= self._rate[key] * seconds
             if self._left[key] <= ROUNDING * job.iterations or self._rate[key] == np.inf:
                 done.append(key)
         return sorted(done)
+
+    def order(self, key: int, order: Order) -> None:
+        """Jobs of a group meet at the same moments of a circle; of others every moment meets every other."""
+        one = self._sending.get(key)
+        if one is None:
+            return
+        if order.group is None:
+            moments = np.random.default_rng((self._seed, key)).permutation(self._moments)
+        else:
+            # From the begin of sending on, which is where duties are counted from.
+            whole = one.amounts.sum() / one.duty.sum() if one.duty.any() else 1.0
+            late = order.late + (1 - one.job.overlap) * one.job.compute / whole
+            of_group = np.random.default_rng((self._seed, order.group)).permutation(self._moments)
+            moments = np.floor((of_group * order.turns - late * self._moments) % self._moments).astype(
+                np.int64
+            )
+        if one.level != order.level or not np.array_equal(moments, one.order):
+            one.level, one.order, one.in_step = order.level, moments, order.group is not None
+            self._stale = True
+
+    def counted(self, key: int) -> Counted:
+        job = self._jobs[key]
+        iterations = job.iterations - self._left[key]
+        one = self._sending.get(key)
+        spent, sent = (one.spent, one.sent) if one else (iterations * job.compute, 0.0)
+        return Counted(spent, iterations, iterations * job.compute, sent)
 
     def throughput(self, key: int) -> float:
         """Iterations a second, now."""
@@ -157,7 +193,8 @@ class _Table:
         used = np.flatnonzero(tight)
         self._link = np.searchsorted(used, links[kept])
         self._capacity = capacity[used]
-        self._class = np.array([one.job.priority for one in jobs])[self._job]
+        self._class = np.array([one.level for one in jobs])[self._job]
+        self._in_step = np.array([one.in_step for one in jobs])[self._job]
         owner = self._job[self._row] * len(used) + self._link
         _, self._own = np.unique(owner, return_inverse=True)
         shape = (int(self._own.max()) + 1, len(phases))
@@ -199,9 +236,17 @@ class _Table:
             share = left[link] / (self._weight[chosen, None] + others)
             first = np.flatnonzero(np.diff(row, prepend=-1))
             got = np.minimum(np.minimum.reduceat(share, first, axis=0), 1.0)
-            rates[row[first]] = got.mean(axis=1)
+            rates[row[first]] = self._mean(got, active[row[first]], row[first])
             if level != last:
                 sent = np.zeros_like(active)
                 sent[row[first]] = got * active[row[first]]
                 left = np.maximum(left - carried @ sent, 0)
         return rates
+
+    def _mean(self, got: Floats, active: Floats, row: Ints) -> Floats:
+        """Over all moments; of jobs in step with others, over those at which they send themselves."""
+        mean = got.mean(axis=1)
+        own = self._in_step[row] & (active.sum(axis=1) > 0)
+        if own.any():
+            mean[own] = (got[own] * active[own]).sum(axis=1) / active[own].sum(axis=1)
+        return mean

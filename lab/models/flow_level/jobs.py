@@ -44,7 +44,7 @@ class Job:
     """`compute` seconds an iteration, of which the last `overlap` go on while the phases send, in order.
 
     `unit`: ranks in blocks of that many stay in one Pod, where the placement can have it so. `priority` is
-    the class that links serve it in, 0 first.
+    the class that links serve it in, 0 first. A job that is `held` for a time leaves then, whatever is done.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Job:
     overlap: float = 0.0
     priority: int = 0
     unit: int = SERVER
+    held: float | None = None
 
     def __post_init__(self) -> None:
         if self.npus < 1 or self.iterations < 1 or self.compute < 0 or not 0 <= self.overlap <= 1:

@@ -21,6 +21,7 @@ from lab.models.flow_level.fluid import Fluid
 from lab.models.flow_level.jobs import Job
 from lab.models.flow_level.pace import Pace
 from lab.models.flow_level.placement import Placement
+from lab.models.flow_level.steering import Steering
 
 __all__ = ["Mode", "Outcome", "Record", "simulate"]
 
@@ -30,7 +31,10 @@ Mode = Literal["fluid", "exact"]
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A job's times in seconds; `alone` is what it would take from start to end at full rate."""
+    """A job's times in seconds; `alone` is what it would take from start to end at full rate.
+
+    Of its iterations together its NPUs compute for `computed` seconds.
+    """
 
     name: str
     npus: int
@@ -38,6 +42,13 @@ class Record:
     start: float
     end: float
     alone: float
+    iterations: float = 1.0
+    computed: float = 0.0
+
+    @property
+    def iteration(self) -> float:
+        """Mean seconds of one."""
+        return (self.end - self.start) / self.iterations if self.iterations else np.inf
 
     @property
     def completion(self) -> float:
@@ -79,6 +90,12 @@ class Outcome:
         return float(np.mean([job.slowdown for job in self.jobs]))
 
     @property
+    def utilisation(self) -> float:
+        """Share of the time that jobs hold NPUs in which these compute."""
+        held = sum(job.npus * (job.end - job.start) for job in self.jobs)
+        return sum(job.npus * job.computed for job in self.jobs) / held if held else 0.0
+
+    @property
     def throughput(self) -> float:
         """Work done, as NPU-seconds that it takes alone, by NPU-seconds from first arrival to last end."""
         if not self.jobs:
@@ -94,26 +111,38 @@ def simulate(
     mode: Mode = "fluid",
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
+    steering: Steering | None = None,
 ) -> Outcome:
     """Run all jobs to their ends; `advance` is called at each end. Same arguments, same outcome.
 
+    `steering` sets paths, classes and shifts whenever a job comes or goes, in place of jobs' own priorities.
+
     ModelError for a job that can never be placed, or that gets no rate while nothing else happens any more.
     """
-    return _Run(jobs, fabric, policy, Fluid(fabric, seed) if mode == "fluid" else Exact(fabric), seed).run(
-        advance
-    )
+    pace = Fluid(fabric, seed) if mode == "fluid" else Exact(fabric)
+    return _Run(jobs, fabric, policy, pace, seed, steering).run(advance)
 
 
 @final
 class _Run:
-    def __init__(self, jobs: Sequence[Job], fabric: Fabric, policy: str, pace: Pace, seed: int) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        fabric: Fabric,
+        policy: str,
+        pace: Pace,
+        seed: int,
+        steering: Steering | None = None,
+    ) -> None:
         self._jobs = sorted(jobs, key=lambda job: job.arrival)
-        self._fabric, self._pace = fabric, pace
+        self._fabric, self._pace, self._steering = fabric, pace, steering
         self._placement = Placement(fabric.cluster, policy, seed)
         self._waiting: deque[int] = deque()
         self._place: dict[int, np.ndarray] = {}
         self._start: dict[int, float] = {}
         self._end: dict[int, float] = {}
+        self._leaving: dict[int, float] = {}
+        self._done: dict[int, float] = {}
         self._now = 0.0
         self._lit = np.inf
 
@@ -122,7 +151,9 @@ class _Run:
         while len(self._end) < len(self._jobs):
             arrival = self._jobs[coming].arrival if coming < len(self._jobs) else np.inf
             step = self._pace.next_in()
-            then = min(arrival, self._lit, self._now + step)
+            due = self._steering.due() if self._steering else np.inf
+            gone = min(self._leaving.values(), default=np.inf)
+            then = min(arrival, self._lit, due, gone, self._now + step)
             if then == np.inf:
                 raise ModelError(
                     f"{len(self._place)} jobs go no further, among them {self._jobs[min(self._place)].name}",
@@ -130,6 +161,8 @@ class _Run:
                 )
             done = self._pace.advance(step if then == self._now + step else then - self._now)
             self._now = then
+            if gone <= then:
+                done = sorted({*done, *(key for key, at in self._leaving.items() if at <= then)})
             for key in done:
                 self._leave(key)
                 advance()
@@ -140,7 +173,10 @@ class _Run:
             while coming < len(self._jobs) and self._jobs[coming].arrival <= self._now:
                 self._waiting.append(coming)
                 coming += 1
+            before = len(self._place)
             self._admit()
+            if self._steering and (done or len(self._place) > before or due <= self._now):
+                self._steer(self._steering)
         return Outcome(
             self._fabric.name, self._fabric.cluster.size, tuple(map(self._record, range(len(self._jobs))))
         )
@@ -164,10 +200,25 @@ class _Run:
                 self._lit = self._now + dark
             self._pace.add(key, job)
             self._place[key], self._start[key] = place, self._now
+            if job.held is not None:
+                self._leaving[key] = self._now + job.held
+            if self._steering:
+                self._steering.enter(key, job, self._now, self._pace)
         if (self._fabric.version, self._lit) != before:
             self._pace.changed()
 
+    def _steer(self, steering: Steering) -> None:
+        before = self._fabric.version
+        for key, order in steering.orders(self._now, self._pace).items():
+            self._pace.order(key, order)
+        if self._fabric.version != before:
+            self._pace.changed()
+
     def _leave(self, key: int) -> None:
+        if self._steering:
+            self._steering.leave(key)
+        if self._leaving.pop(key, None) is not None:
+            self._done[key] = self._pace.counted(key).iterations
         self._pace.remove(key)
         self._fabric.release(key)
         self._placement.give_back(self._place.pop(key))
@@ -175,4 +226,14 @@ class _Run:
 
     def _record(self, key: int) -> Record:
         job = self._jobs[key]
-        return Record(job.name, job.npus, job.arrival, self._start[key], self._end[key], job.alone)
+        done = self._done.get(key, job.iterations)
+        return Record(
+            job.name,
+            job.npus,
+            job.arrival,
+            self._start[key],
+            self._end[key],
+            job.alone / job.iterations * done if key in self._done else job.alone,
+            done,
+            done * job.compute,
+        )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Crux says of jobs, with few draws; how gains are judged."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from lab.claims import Finding, Progress, claims, crux_jobs, crux_model, crux_steps
+from lab.models.crux.study import Study, run
+from lab.models.crux.workloads import Lingjun
+
+FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
+    "intensity": lambda note: crux_model.run_intensity(note, draws=2),
+    "priority": lambda note: crux_model.run_corrections(note, draws=4),
+    "paths": lambda note: crux_steps.run_paths(note, draws=10),
+    "compression": lambda note: crux_steps.run_compression(note, draws=10),
+    "steps": lambda note: crux_steps.run_steps(note, jobs=3, cases=3),
+    "testbed": lambda note: crux_jobs.run_testbed(note, seconds=6.0, draws=1),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
+    told: list[float] = []
+    findings = FEW[name](lambda _, share: told.append(share))
+    assert findings
+    assert [finding for finding in findings if finding.fails] == []
+    assert all(0 <= share <= 1 for share in told)
+    for finding in findings:
+        assert finding.source
+        assert finding.reason or finding.verdict == "holds"
+
+
+def test_only_what_takes_minutes_is_long() -> None:
+    short = {one.name for one in claims("crux") if not one.long}
+    assert {*FEW, "contention", "trace"} <= short
+    assert {"two-weeks", "steps-five"} & short == set()
+
+
+def test_a_gain_outside_of_the_band_is_known_and_a_loss_is_not() -> None:
+    names = ("none", "shortest-first", "topology-aware", "interleave", "crux")
+    found = run(Study(Lingjun(days=0.02), schedulers=names))
+    rows = crux_jobs.judged(found)
+    assert [one for one in rows if one.fails] == []
+    assert sum("gain over" in one.claim for one in rows) == 3
+    swapped = dict(found.outcomes)
+    swapped["crux"], swapped["topology-aware"] = swapped["shortest-first"], swapped["crux"]
+    worse = crux_jobs.judged(type(found)(found.study, swapped))
+    assert [one.claim for one in worse if one.fails]
