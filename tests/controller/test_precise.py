@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths by lb: the linear hash, the search over it, and the tables that have the last word."""
+
+import zlib
+from itertools import combinations, pairwise, permutations
+
+import numpy as np
+import pytest
+
+from controller import PlanError, make_plan
+from controller.by_hash import head, port_of_bucket
+from controller.multipath import group_size, hash_shift
+from controller.plan import BUCKETS, Hashing, Plan
+from controller.precise import LB_VALUES, PathSearch, flow_hash, lb_by_way, reach, ways_taken
+from controller.recovery import NodeController
+from tests.controller.fake_fabric import FakeFabric, Frame
+from topologies import Fabric, hpn, lumos, rail_optimised
+
+PORTS = [[lb for lb in range(LB_VALUES) if port_of_bucket(lb % BUCKETS, 2) == port] for port in (0, 1)]
+
+
+def crc(scna: int, dcna: int, lb: int) -> int:
+    return zlib.crc32(scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)) & 0xFFFF
+
+
+def hashed(fabric: Fabric, hashing: Hashing = "levels") -> Plan:
+    return make_plan(fabric, strategy="hashed", hashing=hashing)
+
+
+def ends(fabric: Fabric) -> list[str]:
+    return [node.name for node in fabric.nodes if not node.tier]
+
+
+def test_the_hash_is_what_a_crc_gives() -> None:
+    draw = np.random.default_rng(1)
+    scna, dcna, lb = (draw.integers(limit, size=300) for limit in (1 << 16, 1 << 16, 256))
+    expected = [crc(*(int(one) for one in frame)) for frame in zip(scna, dcna, lb, strict=True)]
+    assert flow_hash(scna, dcna, lb).tolist() == expected
+
+
+def test_the_hash_is_affine() -> None:
+    for one, other in (((1, 2, 3), (40, 500, 60)), ((0x8000, 1, 255), (7, 0xFFFF, 128))):
+        both = [a ^ b for a, b in zip(one, other, strict=True)]
+        assert crc(*both) == crc(*one) ^ crc(*other) ^ crc(0, 0, 0)
+
+
+def test_sixty_uplinks_are_in_reach_of_every_source_by_either_port() -> None:
+    assert reach(60) == 60
+    assert [reach(60, lbs=lbs) for lbs in PORTS] == [60, 60]
+    # Were the port bit 0, it would cost two of them.
+    assert reach(60, lbs=range(0, LB_VALUES, 2)) == 58
+
+
+@pytest.mark.parametrize(("ways", "shift"), [(60, 0), (59, 0), (16, 3), (7, 5)])
+def test_values_are_found_for_ways_and_take_them(ways: int, shift: int) -> None:
+    draw, least = np.random.default_rng(ways), reach(ways, shift)
+    for scna, dcna in draw.integers(1 << 16, size=(8, 2)).tolist():
+        found = lb_by_way(scna, dcna, ways, shift)
+        assert (found >= 0).sum() >= least
+        for way, lb in enumerate(found.tolist()):
+            if lb >= 0:
+                assert (crc(scna, dcna, lb) >> shift & group_size(ways) - 1) % ways == way
+        taken = {int(ways_taken(crc(scna, dcna, lb), ways, shift)) for lb in range(LB_VALUES)}
+        assert {way for way, lb in enumerate(found.tolist()) if lb >= 0} == taken
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3, 4, 8, 16])
+def test_buckets_are_dealt_evenly_over_ports(ports: int) -> None:
+    dealt = [port_of_bucket(bucket, ports) for bucket in range(BUCKETS)]
+    counts = [dealt.count(port) for port in range(ports)]
+    assert max(counts) - min(counts) <= 1
+
+
+FABRICS = {
+    "two planes": (hpn(2, 2, 2, aggs=3), "levels"),
+    "one plane": (hpn(2, 2, 2, aggs=3, planes=1), "levels"),
+    "one plane, the same bits": (hpn(2, 2, 2, aggs=4, planes=1), "same"),
+    "three tiers": (rail_optimised(4, 4, radix=4), "levels"),
+}
+EACH = pytest.mark.parametrize(("fabric", "hashing"), FABRICS.values(), ids=FABRICS.keys())
+
+
+@EACH
+def test_frames_take_the_paths_that_were_worked_out(fabric: Fabric, hashing: Hashing) -> None:
+    plan = hashed(fabric, hashing)
+    search, fake = PathSearch(plan), FakeFabric(plan)
+    for source, far in list(permutations(ends(fabric), 2))[::5]:
+        scna, dcna = fabric.node(source).address, fabric.node(far).address
+        found = search.by_lb(source, far)
+        assert sorted(lb for lbs in found.values() for lb in lbs) == list(range(LB_VALUES))
+        for path, lbs in found.items():
+            for lb in lbs[:3]:
+                walk = fake.send(source, Frame(dcna, scna=scna, lb=lb))
+                assert (walk.nodes, walk.end) == (path, "host")
+
+
+@EACH
+def test_disjoint_paths_share_no_link_between_switches(fabric: Fabric, hashing: Hashing) -> None:
+    search = PathSearch(hashed(fabric, hashing))
+    source, far = ends(fabric)[0], ends(fabric)[-1]
+    found = search.disjoint(source, far)
+    between = [
+        {hop for hop in pairwise(one.path) if all(fabric.node(name).tier for name in hop)} for one in found
+    ]
+    assert len(found) > 1
+    assert all(one.isdisjoint(other) for one, other in combinations(between, 2))
+    assert search.disjoint(source, far, most=2) == found[:2]
+    by_lb = {lb: path for path, lbs in search.by_lb(source, far).items() for lb in lbs}
+    assert all(by_lb[one.lb] == one.path for one in found)
+    backwards = search.disjoint(source, far, order=range(LB_VALUES)[::-1])
+    assert {one.lb for one in backwards}.isdisjoint(one.lb for one in found)
+
+
+def test_two_planes_have_all_uplinks_of_both_tors_and_ports_take_turns() -> None:
+    fabric = hpn(2, 2, 2, aggs=60)
+    plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", "gpu7")], check=False)
+    search = PathSearch(plan)
+    assert search.choices("gpu0", "gpu7") == (60,)
+    found = search.disjoint("gpu0", "gpu7")
+    assert len(found) == 120
+    assert [head(fabric, one.path)[-1] for one in found[:4]] == ["tor0.0.0", "tor0.0.1"] * 2
+    assert [len(lbs) for lbs in search.ports("gpu0", "gpu7")] == [128, 128]
+
+
+def test_one_plane_chooses_twice_and_the_same_bits_leave_one_tor_a_switch() -> None:
+    fabric = hpn(2, 2, 2, aggs=4, planes=1)
+    downs = {}
+    for hashing in ("levels", "same"):
+        search = PathSearch(hashed(fabric, hashing))
+        assert search.choices("gpu0", "gpu7") == (4, 2)
+        downs[hashing] = {path[2:4] for path in search.by_lb("gpu0", "gpu7")}
+    assert len(downs["levels"]) == 8
+    assert len(downs["same"]) == len({agg for agg, _ in downs["same"]}) == 4
+
+
+def test_the_same_bits_on_every_level() -> None:
+    fabric = hpn(2, 2, 2, aggs=4, planes=1)
+    assert hash_shift(fabric, "agg0.0") == 2
+    assert hash_shift(fabric, "agg0.0", "same") == 0
+    assert make_plan(fabric, peers=[], hashing="same").hashing == "same"
+
+
+def test_other_strategies_steer_by_bucket_and_have_their_paths() -> None:
+    fabric = hpn(2, 2, 2, aggs=3)
+    plan = make_plan(fabric, strategy="all-path")
+    found = PathSearch(plan).by_lb("gpu0", "gpu7")
+    assert set(found) == set(plan.routes["gpu0", "gpu7"])
+    assert all(plan.routes["gpu0", "gpu7"][lb % BUCKETS] == path for path, lbs in found.items() for lb in lbs)
+
+
+def test_when_a_port_fails_all_buckets_take_the_other() -> None:
+    fabric = hpn(2, 2, 2, aggs=3)
+    plan = hashed(fabric)
+    one = NodeController(plan, "gpu0")
+    port = fabric.port_to("gpu0", "tor0.0.0")
+    fake = FakeFabric(plan)
+    fake.apply("gpu0", one.on_port(port, False).updates)
+    scna, dcna = fabric.node("gpu0").address, fabric.node("gpu7").address
+    for lb in range(BUCKETS):
+        assert fake.send("gpu0", Frame(dcna, scna=scna, lb=lb)).nodes[1] == "tor0.0.1"
+
+
+def test_circuits_are_refused() -> None:
+    fabric = lumos(pods=2, leaves=2, accelerators=8)
+    with pytest.raises(PlanError, match="circuits"):
+        PathSearch(make_plan(fabric, peers=[], check=False))
+
+
+def test_where_the_tables_lead_nowhere_the_search_says_so() -> None:
+    fabric = hpn(2, 2, 2, aggs=1)
+    failed = {"gpu7-tor1.1.0", "gpu7-tor1.1.1"}
+    plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", "gpu5")], failed=failed, check=False)
+    with pytest.raises(PlanError, match="no further than"):
+        PathSearch(plan).by_lb("gpu0", "gpu7")
