@@ -22,6 +22,10 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     rails         switches that are on a rail                         -> table rail
     multipath     several ways to one place                           -> table multipath
     core          optical circuits between Pods: several to one, few, or none
+    by_hash       the strategy of a source that chooses its port and leaves the rest to the hash
+    precise       which path each value of lb takes, worked out; imported by its name
+    circuits/     circuits between Pods for a demand, arrays only; rewire: the plans of their change
+    crux/         who sends first and over which path, arrays only
     pxn           another rail by way of a neighbour                  -> tables pxn_segment, pxn
     relays        source routes by way of a neighbour
     planner       all of these, put together
@@ -29,6 +33,8 @@ of a fabric with the routes they were made from. A `Path` is the names of the no
     spare         the plan with spares in the places of what is gone, and who finds that out
     reach         what failures have cut off, in words
     hello         whether the two ends of a link hear each other; imported by its name
+    lacp          which ports of a NIC are in its bundle; imported by its name
+    withdrawn     routes around neighbours that have lost a link below them
     diff          the updates between two sets of entries
     p4runtime     the client that writes entries into switches; imported by its name, since it loads gRPC
 """

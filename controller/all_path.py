@@ -9,6 +9,7 @@ from typing import final, get_args
 
 import networkx as nx
 
+from controller.by_hash import head, port_routes
 from controller.core import crossed
 from controller.deal import deal
 from controller.errors import PlanError
@@ -27,6 +28,8 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 # Hops up to which every path is a candidate; a longer one is taken only when there is no other, or when the
 # strategy asks for it.
 _SPREAD_HOPS = 2
+# Strategies that have one path in a mesh.
+_ONE_PATH = ("shortest", "hashed")
 _MAX_HOPS = 3
 
 
@@ -46,22 +49,22 @@ class Router:
     def candidates(self, source: str, destination: str) -> list[Path]:
         """Paths a source may plan with; none alive: an empty list.
 
-        Within a mesh, `shortest` has one path and the others all of up to two hops, or else those of fewest
-        hops. By way of switches all have the paths of fewest hops; `detour` adds those that a third member
-        of the switches' mesh makes one hop longer, `borrow` adds to these the ones by the highest switches.
-        All but `shortest` add the ways by a neighbour that has a switch in common with the destination, where
-        this node has none. Where no switches lead, only neighbours do (PXN).
+        Within a mesh, `shortest` and `hashed` have one path and the others all of up to two hops, or else
+        those of fewest hops. By way of switches all have the paths of fewest hops; `detour` adds those that a
+        third member of the switches' mesh makes one hop longer, `borrow` adds to these the ones by the
+        highest switches. All but the first two add the ways by a neighbour that has a switch in common with
+        the destination, where this node has none. Where no switches lead, only neighbours do (PXN).
         """
         found = self.fewest_hops(source, destination)
         if not found:
             return found
         if not self._in_one_mesh(source, destination):
-            if self.strategy != "shortest":
+            if self.strategy not in _ONE_PATH:
                 found += [path for path in self._relays.saving(source, destination) if path not in found]
             if self.strategy in ("detour", "borrow"):
                 found += self._by_switches.longer(found[0], borrow=self.strategy == "borrow")
             return found
-        if self.strategy == "shortest":
+        if self.strategy in _ONE_PATH:
             return found[:1]
         for hops in range(len(found[0]), _SPREAD_HOPS + 1):
             found += self._legal(source, destination, hops)
@@ -100,12 +103,14 @@ class Router:
         """The buckets of one destination with dead paths replaced, the others as they are.
 
         Dead buckets are dealt evenly over the paths of fewest hops (`shortest`: all take the first of
-        them), or are None when there is none.
+        them), or are None when there is none. With `hashed` all buckets take ports that lead there.
         """
         dead = [bucket for bucket, path in enumerate(planned) if not self.finder.alive(path)]
         routes: list[Path | None] = list(planned)
         if dead:
             spare = self.fewest_hops(planned[0][0], planned[0][-1])
+            if self.strategy == "hashed" and spare:
+                return port_routes(self.finder, spare)
             if self.strategy == "shortest" and self._in_one_mesh(planned[0][0], planned[0][-1]):
                 spare = spare[:1]
             for turn, bucket in enumerate(dead):
@@ -130,12 +135,15 @@ def _meshes(fabric: Fabric) -> dict[str, int]:
 
 
 def all_path_entries(
-    finder: PathFinder, node: str, routes: Mapping[str, Sequence[Path | None]]
+    finder: PathFinder,
+    node: str,
+    routes: Mapping[str, Sequence[Path | None]],
+    strategy: Strategy = "all-path",
 ) -> tuple[Entry, ...]:
     """Entries of the table all_path of one node for these destinations; a bucket of None has no entry.
 
     Of parallel links a route takes the first that has not failed. Over circuits of a core, and from there on,
-    the tables decide.
+    the tables decide, and from the first switch on with `hashed`.
     """
     fabric = finder.fabric
     buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
@@ -151,7 +159,8 @@ def all_path_entries(
                     f"{node}: path {' '.join(path)} is no way to {destination}", remedy="fix the routes"
                 )
             if path not in params:
-                bitmap, instr = pack(_steered(finder, path))
+                steered = head(fabric, path) if strategy == "hashed" else path
+                bitmap, instr = pack(_steered(finder, steered))
                 params[path] = ("bitmap", bitmap), ("instr", instr)
             entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
     return tuple(entries)

@@ -5,7 +5,8 @@ A segment is an address prefix; what follows the prefix indexes an array of port
 destination shares with a node's segments decides:
 
     in a mesh    the highest dimension in which the two differ, one array of ports a dimension
-    in a switch  what is below it: down by the shortest way; else the mesh of its tier; else up
+    in a switch  what is below it: down by the shortest way, or the group of these; else the mesh of its
+                 tier; else up
     up           the default: the low bits of the destination spread over the ways up
 
 Before these some programs ask others: which way leads to another rail (controller.pxn), and whether the
@@ -23,11 +24,12 @@ from controller.plan import Entry, Exact, Lpm, Path, Ternary
 from controller.programs import has_table
 from controller.pxn import pxn_entries, pxn_segments, relay
 from controller.rails import strides
-from controller.segment import Member, Members, Segment, Stride, Way, longest
+from controller.segment import Member, Members, Segment, Stride, Way, joined, longest
 from controller.source_route import MAX_HOPS
+from controller.withdrawn import withdrawn
 from topologies import HOST_PORT, Fabric, Node
 
-__all__ = ["TABLES", "Segment", "linear_entries", "next_hop", "segments", "table_path"]
+__all__ = ["TABLES", "Segment", "choice", "linear_entries", "next_hop", "segments", "table_path"]
 
 # Tables that `linear_entries` fills.
 TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
@@ -50,12 +52,21 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     places = [number << (bits - first) | own for number in classes(finder.fabric)]
     return (
         _itself(finder.fabric, here),
-        *(() if finder.tables(node, rail) else _down(finder, here)),
+        *_known(finder, here),
         *relay(finder, here),
         *(across(finder, here) if node in crossed(finder.fabric) else _mesh(finder, here, places)),
         *(climb(finder, here, up) if (up := _any(_higher(finder, here))) else ()),
         *_up(finder, here),
     )
+
+
+def _known(finder: PathFinder, here: Node) -> Sequence[Segment]:
+    """What lies below a switch, but for the routes that neighbours have withdrawn; those are first."""
+    if finder.tables(here.name, rail):
+        return ()
+    gone = withdrawn(finder, here, _higher(finder, here))
+    prefixes = {one.prefix for one in gone}
+    return (*gone, *(one for one in _down(finder, here) if one.prefix not in prefixes))
 
 
 def rail(finder: PathFinder, node: str) -> tuple[Stride, ...]:
@@ -114,23 +125,31 @@ def _members(
             entries.append(Entry("linear", match, "set_port", (("port", port),)))
         elif ways is not None:
             at = groups.setdefault(ways, sum(group_size(len(other)) for other in groups))
-            params = ("base", at), ("shift", hash_shift(fabric, node)), ("mask", group_size(len(ways)) - 1)
+            shift = hash_shift(fabric, node, finder.hashing)
+            params = ("base", at), ("shift", shift), ("mask", group_size(len(ways)) - 1)
             entries.append(Entry("linear", match, "set_group", params))
     return entries
 
 
-def next_hop(finder: PathFinder, node: str, destination: str, source: str | None = None) -> str | None:
+def choice(finder: PathFinder, node: str, destination: str) -> Member:
+    """The neighbour to which the tables of a node send frames for a destination, or those to choose from."""
+    return with_parallel(finder, node, _member(finder, node, finder.fabric.node(destination).address))
+
+
+def next_hop(
+    finder: PathFinder, node: str, destination: str, source: str | None = None, lb: int = 0
+) -> str | None:
     """The neighbour to which the tables of a node send a frame; None at the destination or without entry.
 
-    Of several ways that which takes a frame from `source`, the node itself unless given, with lb 0.
+    Of several ways that which takes a frame of that `lb` from `source`, the node itself unless given.
     """
     if node == destination:
         return None
     fabric = finder.fabric
-    there = fabric.node(destination).address
-    far = with_parallel(finder, node, _member(finder, node, there))
+    far = choice(finder, node, destination)
     if isinstance(far, tuple):
-        return taken(fabric, node, far, (fabric.node(source or node).address, there, 0))
+        frame = fabric.node(source or node).address, fabric.node(destination).address, lb
+        return taken(fabric, node, far, frame, hashing=finder.hashing)
     return None if far == node else far
 
 
@@ -146,11 +165,14 @@ def _member(finder: PathFinder, node: str, address: int) -> Member:
     return None
 
 
-def table_path(finder: PathFinder, source: str, destination: str) -> Path:
-    """The path a frame without a source route takes; it ends early where a node has no entry for it."""
-    path = [source]
+def table_path(finder: PathFinder, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
+    """The path a frame without a source route takes; it ends early where a node has no entry for it.
+
+    `begun` is how far a source route has steered it.
+    """
+    path = list(begun) or [source]
     while len(path) <= MAX_HOPS:
-        far = next_hop(finder, path[-1], destination, source)
+        far = next_hop(finder, path[-1], destination, source, lb)
         if far is None:
             break
         path.append(far)
@@ -273,6 +295,7 @@ def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segm
     fabric = finder.fabric
     bits, ends = fabric.address_plan.bits, field_ends(fabric)
     reach = below(fabric)
+    grouped = has_table(here, "multipath")
     choices: dict[Prefix, tuple[int, list[str]]] = {}
 
     def choice(part: Prefix) -> tuple[int, list[str]]:
@@ -297,34 +320,19 @@ def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segm
             width = length - segment.length
             if width > _MAX_ARRAY_BITS:  # too long an array: one a field
                 fields = parts(fabric, segment, _next(ends, segment.length))
-                return _joined([one for part in fields for one in split(part)], bits)
+                return joined([one for part in fields for one in split(part)], bits)
             shift = bits - length
             array: list[Member] = [None] * (1 << width)
             for part in inner:
                 value = part.value >> shift
                 nearest = choice(part)[1]
-                array[value & ((1 << width) - 1)] = nearest[value % len(nearest)] if nearest else None
+                array[value & ((1 << width) - 1)] = (
+                    _any(nearest) if grouped else nearest[value % len(nearest)] if nearest else None
+                )
             return [Segment(segment, shift, (1 << width) - 1, tuple(array))]
         return []
 
     return [one for segment in sorted(reach[here.name].hops) for one in split(segment)]
-
-
-def _joined(found: list[Segment], bits: int) -> list[Segment]:
-    """Segments of which two halves have equal arrays, in place of these."""
-    kept = {one.prefix: one for one in found}
-    for length in range(bits, 1, -1):
-        for prefix in sorted(one for one in kept if one.length == length):
-            half = 1 << (bits - length)
-            other = Prefix(prefix.value | half, length)
-            if prefix.value & half or prefix not in kept or other not in kept:
-                continue
-            low, high = kept[prefix], kept[other]
-            if (low.shift, low.mask, low.members) == (high.shift, high.mask, high.members):
-                del kept[prefix], kept[other]
-                wide = Prefix(prefix.value, length - 1)
-                kept[wide] = Segment(wide, low.shift, low.mask, low.members)
-    return [kept[prefix] for prefix in sorted(kept)]
 
 
 def _next(ends: Sequence[int], length: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controller.core import crossed
 from controller.paths import PathFinder
-from controller.plan import Entry, Exact
+from controller.plan import Entry, Exact, Hashing
 from controller.programs import has_table
 from controller.segment import Member, Way
 from topologies import Fabric
@@ -25,12 +25,13 @@ def group_size(ways: int) -> int:
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
 
 
-def hash_shift(fabric: Fabric, node: str) -> int:
+def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "levels") -> int:
     """Bits of the hash that the levels of switches below a node have used: each looks at others.
 
-    A core of circuits looks at all of them: its groups reckon with what the levels below have used.
+    A core of circuits looks at all of them: its groups reckon with what the levels below have used. With
+    `same` every switch does, and those of one level get only what another's choice has left (polarisation).
     """
-    if node in crossed(fabric):
+    if hashing == "same" or node in crossed(fabric):
         return 0
     widths = fabric.once("group widths", lambda: _widths(fabric))
     own = fabric.node(node).level
@@ -38,11 +39,16 @@ def hash_shift(fabric: Fabric, node: str) -> int:
 
 
 def taken(
-    fabric: Fabric, node: str, ways: Sequence[Way], frame: tuple[int, int, int], lb_mode: int = 0
+    fabric: Fabric,
+    node: str,
+    ways: Sequence[Way],
+    frame: tuple[int, int, int],
+    lb_mode: int = 0,
+    hashing: Hashing = "levels",
 ) -> str:
     """The neighbour to which a frame of that (scna, dcna, lb) goes by one of the ways of a node."""
     number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF
-    way = ways[(number >> hash_shift(fabric, node) & group_size(len(ways)) - 1) % len(ways)]
+    way = ways[(number >> hash_shift(fabric, node, hashing) & group_size(len(ways)) - 1) % len(ways)]
     if isinstance(way, str):
         return way
     end = fabric.peer(node, way)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import TypeVar, cast, final
 
-from controller.plan import Path
+from controller.plan import Hashing, Path
 from topologies import Fabric
 
 __all__ = ["PathFinder", "distance", "hops_of", "steps"]
@@ -50,11 +50,12 @@ def _searched(fabric: Fabric, destination: str) -> Mapping[str, int]:
 
 @final
 class PathFinder:
-    """Paths over the links of a fabric that have not failed."""
+    """Paths over the links of a fabric that have not failed; `hashing` is how its switches choose."""
 
-    def __init__(self, fabric: Fabric, failed: Set[str] = frozenset()) -> None:
+    def __init__(self, fabric: Fabric, failed: Set[str] = frozenset(), hashing: Hashing = "levels") -> None:
         self.fabric = fabric
         self.failed = frozenset(failed)
+        self.hashing: Hashing = hashing
         self._cut: dict[str, set[str]] = {}
         for name in failed:
             link = fabric.link(name)

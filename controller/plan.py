@@ -12,6 +12,7 @@ __all__ = [
     "CPU_PORT",
     "Entry",
     "Exact",
+    "Hashing",
     "Lpm",
     "Match",
     "Optional",
@@ -32,7 +33,10 @@ CPU_PORT = 510
 Path = tuple[str, ...]
 
 # How routes are chosen: docs/ub-mesh.md.
-Strategy = Literal["all-path", "shortest", "detour", "borrow"]
+Strategy = Literal["all-path", "shortest", "detour", "borrow", "hashed"]
+
+# Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
+Hashing = Literal["levels", "same"]
 
 
 @final
@@ -104,7 +108,8 @@ class Plan:
     """Entries for every switch of a fabric, and the routes they were made from.
 
     `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
-    every link, the sources to tell when it fails. `failed` links carry no route.
+    every link, the sources to tell when it fails. `failed` links carry no route. `hashing` is what the
+    switches' groups were made for.
     """
 
     fabric: Fabric
@@ -114,6 +119,7 @@ class Plan:
     routes: Mapping[tuple[str, str], tuple[Path, ...]]
     entries: Mapping[str, tuple[Entry, ...]]
     watchers: Mapping[str, tuple[str, ...]]
+    hashing: Hashing = "levels"
     _from: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

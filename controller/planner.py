@@ -9,11 +9,12 @@ from typing import final
 
 from controller import deadlock
 from controller.all_path import Router, all_path_entries, deal
+from controller.by_hash import port_routes
 from controller.core import crossed
 from controller.errors import PlanError
 from controller.linear import linear_entries, table_path
 from controller.paths import PathFinder, hops_of
-from controller.plan import BUCKETS, Entry, Path, Plan, Strategy
+from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
 from controller.turn_rules import RuleSet, rule_set, turn_entries
 from controller.weights import Demand, Pair, by_rate, checked, least_utilisation
 from topologies import Fabric
@@ -46,6 +47,7 @@ def make_plan(
     peers: Iterable[Pair] | None = None,
     failed: Set[str] = frozenset(),
     rules: str = "T2-G",
+    hashing: Hashing = "levels",
     check: bool = True,
 ) -> Plan:
     """A plan that avoids the `failed` links, by name.
@@ -56,10 +58,11 @@ def make_plan(
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
     busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
     goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a
-    core of circuits shares follow from these, whatever the demand (controller.core). DeadlockError when
-    the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
+    core of circuits shares follow from these, whatever the demand (controller.core). `hashed` is `shortest`,
+    but where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError
+    when the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
-    finder = PathFinder(fabric, failed)
+    finder = PathFinder(fabric, failed, hashing)
     turns = rule_set(rules, fabric)
     router = Router(finder, turns, strategy)
     pairs = _both_ways(fabric, peers)
@@ -70,7 +73,10 @@ def make_plan(
                 f"rules {rules}: no path from {source} to {destination}, {len(failed)} links failed",
                 remedy="plan with fewer failed links",
             )
-    routes = _routes(finder, candidates, demand)
+    if strategy == "hashed":
+        routes = {pair: port_routes(finder, paths) for pair, paths in candidates.items()}
+    else:
+        routes = _routes(finder, candidates, demand)
     if check:
         check_routes(finder, turns, (path for paths in routes.values() for path in paths))
     return Plan(
@@ -79,8 +85,9 @@ def make_plan(
         rules=rules,
         failed=frozenset(failed),
         routes=routes,
-        entries=_entries(finder, turns, routes),
+        entries=_entries(finder, turns, routes, strategy),
         watchers=_Watchers(fabric, candidates),
+        hashing=hashing,
     )
 
 
@@ -154,7 +161,7 @@ def _routes(
 
 
 def _entries(
-    finder: PathFinder, rules: RuleSet, routes: Mapping[Pair, tuple[Path, ...]]
+    finder: PathFinder, rules: RuleSet, routes: Mapping[Pair, tuple[Path, ...]], strategy: Strategy
 ) -> dict[str, tuple[Entry, ...]]:
     fabric = finder.fabric
     by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
@@ -164,7 +171,7 @@ def _entries(
         node: (
             *turn_entries(rules, fabric, node),
             *linear_entries(finder, node),
-            *all_path_entries(finder, node, planned),
+            *all_path_entries(finder, node, planned, strategy),
         )
         for node, planned in by_source.items()
     }

@@ -2,7 +2,8 @@
 """Rails: switches below which lie endpoints of one rank, a few of each domain (Rail-only, §4).
 
 Their addresses share the last field and no prefix, so the array of such a switch counts the fields before it.
-A rail is closed when no way up leads to another rank: what has one is foreign there.
+A rail is closed when no way up leads to another rank: what has one is foreign there. Places of more
+dimensions than rank and domain, as those of HPN's segments, are told apart by prefix: no switch is on a rail.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from controller.segment import Member, Stride
 from topologies import Fabric, Node
 
 __all__ = ["Rail", "rail_of", "strides"]
+
+# Of a place: rank and domain.
+_DIMENSIONS = 2
 
 
 @final
@@ -34,7 +38,7 @@ def rail_of(fabric: Fabric, switch: str) -> Rail | None:
 
 def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
     node, bits = fabric.node(switch), fabric.address_plan.bits
-    if not has_table(node, "rail") or not node.level:
+    if not has_table(node, "rail") or not node.level or len(fabric.dims) > _DIMENSIONS:
         return None
     last = fabric.address_plan.mask(fabric.address_plan.fields[-1].name)
     under = below(fabric)[switch].hops

@@ -18,7 +18,7 @@ _NAMED = 4
 
 def unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """Those of the pairs that have no route under the plan's rules while the links `down` have failed."""
-    finder = PathFinder(plan.fabric, frozenset(down))
+    finder = PathFinder(plan.fabric, frozenset(down), plan.hashing)
     router = Router(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
     alone = {node.name for node in plan.fabric.nodes if not finder.neighbours(node.name)}
     return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not router.fewest_hops(*pair))

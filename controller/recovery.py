@@ -23,8 +23,10 @@ from controller.errors import PlanError
 from controller.linear import TABLES, linear_entries, next_hop, segments
 from controller.paths import PathFinder, hops_of
 from controller.plan import Entry, Path, Plan
+from controller.programs import has_table
 from controller.source_route import MAX_INSTRUCTIONS
 from controller.turn_rules import rule_set
+from controller.withdrawn import upper_end
 from topologies import Fabric, Link
 
 __all__ = ["Finders", "Mode", "NodeController", "Notice", "Outgoing", "Reaction", "Watch", "latest"]
@@ -109,7 +111,7 @@ class Finders:
         if key not in self._last:
             if len(self._last) >= _FINDERS:
                 self._last.clear()
-            finder = PathFinder(self.plan.fabric, key)
+            finder = PathFinder(self.plan.fabric, key, self.plan.hashing)
             self._last[key] = Router(finder, self.rules, self.plan.strategy)
         return self._last[key]
 
@@ -236,8 +238,8 @@ class NodeController:
             else:
                 self._replaced[far] = routes
         after = {far: self.routes(far) for far in concerned}
-        old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before)
-        new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after)
+        old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before, self._plan.strategy)
+        new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after, self._plan.strategy)
         if self._is_near(link):
             entries = linear_entries(router.finder, self.node)
             old, new = (*self._tables(), *old), (*entries, *new)
@@ -247,14 +249,20 @@ class NodeController:
     def _is_near(self, link: Link) -> bool:
         """Whether tables that no plan fills may depend on a link: one of this node, or between neighbours.
 
-        Those of a core of circuits, and of switches below it, depend on all circuits of it.
+        Those of a core of circuits, and of switches below it, depend on all circuits of it. Where switches
+        choose by hash, theirs depend on what their neighbours lead down to.
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
         near = fabric.once(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
         core = crossed(fabric)
         if core.keys() >= {*ends}:
             return self.node in core or not near.isdisjoint(core)
+        if self._plan.strategy == "hashed" and fabric.node(self.node).tier and self._upper(link) in near:
+            return True
         return self.node in ends or near.issuperset(ends)
+
+    def _upper(self, link: Link) -> str:
+        return upper_end(self._finders.without(self._down).finder, link.name)
 
     def _tables(self) -> tuple[Entry, ...]:
         if self._structural is None:
@@ -316,6 +324,12 @@ class NodeController:
         asking = [name for name in self._asking.get(link.name, ()) if name not in planned]
         if crossed(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
             asking += [name for name in beside(self._plan.fabric, self.node) if name not in asking]
+        if self._plan.strategy == "hashed" and self._upper(link) == self.node:
+            fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
+            hashing = (
+                far for far in fabric.neighbours(self.node) if has_table(fabric.node(far), "multipath")
+            )
+            asking += [far for far in hashing if far not in (*asking, *ends)]
         return (
             *(Outgoing(notice, self._cna(name)) for name in planned),
             *self._to_asking(notice, asking),

@@ -7,7 +7,7 @@ from typing import final
 
 from controller.cover import Prefix
 
-__all__ = ["Member", "Members", "Segment", "Stride", "Way", "longest"]
+__all__ = ["Member", "Members", "Segment", "Stride", "Way", "joined", "longest"]
 
 # A neighbour, or one of the ports that lead to it.
 Way = str | int
@@ -58,3 +58,20 @@ def longest(segments: Iterable[Segment], address: int, bits: int) -> Segment | N
     """The segment of the longest prefix that an address of so many bits has."""
     matching = [one for one in segments if one.prefix.holds(address, bits)]
     return max(matching, key=lambda one: one.prefix.length, default=None)
+
+
+def joined(found: list[Segment], bits: int) -> list[Segment]:
+    """Segments of which two halves have equal arrays, in place of these."""
+    kept = {one.prefix: one for one in found}
+    for length in range(bits, 1, -1):
+        for prefix in sorted(one for one in kept if one.length == length):
+            half = 1 << (bits - length)
+            other = Prefix(prefix.value | half, length)
+            if prefix.value & half or prefix not in kept or other not in kept:
+                continue
+            low, high = kept[prefix], kept[other]
+            if (low.shift, low.mask, low.members) == (high.shift, high.mask, high.members):
+                del kept[prefix], kept[other]
+                wide = Prefix(prefix.value, length - 1)
+                kept[wide] = Segment(wide, low.shift, low.mask, low.members)
+    return [kept[prefix] for prefix in sorted(kept)]

@@ -65,13 +65,14 @@ def takeover(
     one_way = [pair for pair in peers if alone.isdisjoint(pair)]
     wanted = {way for one, other in one_way for way in ((one, other), (other, one))}
     if partial:
-        router = Router(PathFinder(fabric, gone), rule_set(plan.rules, fabric), plan.strategy)
+        router = Router(PathFinder(fabric, gone, plan.hashing), rule_set(plan.rules, fabric), plan.strategy)
         apart = {pair for pair in wanted if not router.fewest_hops(*pair)}
         wanted -= apart | {(other, one) for one, other in apart}
     new = make_plan(
         fabric,
         strategy=plan.strategy,
         rules=plan.rules,
+        hashing=plan.hashing,
         demand=None if demand is None else {pair: demand[pair] for pair in demand if pair in wanted},
         peers=wanted,
         failed=gone,

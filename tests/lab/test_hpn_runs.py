@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs on HPN in virtual time: bundles come up, cables and ToRs fail, and no frame changes planes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.loader import load
+from lab.observation import Observation
+from lab.prepare import prepare
+from lab.runner import observe
+
+Write = Callable[[str], Path]
+
+SCENARIO = """\
+name: small
+topology: {{name: hpn, segments: {segments}, hosts: 2, rails: 2, aggs: 2{topology}}}
+collective: {{kind: allreduce, algorithm: dimension-wise, elements: 16384, payload_bytes: 1024}}
+routing: {{strategy: hashed, peers: job}}
+link: {{detect_us: 0.5}}
+control: {{processing_us: 0.5, {control}}}
+transport: {{window: 32, initial_rto_us: 10, min_rto_us: 10}}
+faults: [{faults}]
+"""
+LACP = "lacp_us: 2"
+CABLE = "{at_us: 2, link: gpu0-tor0.0.0}"
+
+
+@pytest.fixture
+def seen(write: Write) -> Callable[..., Observation]:
+    def look(faults: str = "", topology: str = "", control: str = LACP, segments: int = 2) -> Observation:
+        text = SCENARIO.format(faults=faults, topology=topology, control=control, segments=segments)
+        (ready,) = prepare(*load(write(text)))
+        return observe(ready, 1)
+
+    return look
+
+
+Seen = Callable[..., Observation]
+
+
+def test_the_job_waits_for_bundles(seen: Seen) -> None:
+    bare, bonded = seen(control="hello_multiplier: 3"), seen()
+    assert bare.right_nodes == bonded.right_nodes == bonded.nodes
+    # Two LACPDUs each way over 50 ns of cable, then the ToRs' processing.
+    assert 600_000 < bonded.completion_ps - bare.completion_ps < 1_000_000
+    assert bonded.traffic.dropped_by_switch == bonded.traffic.retransmitted == 0
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        CABLE,
+        "{at_us: 2, switch: tor0.0.0}",
+        "{at_us: 2, link: gpu0-tor0.0.0, event: loss, percent: 100}",
+        "{at_us: 0.01, link: gpu0-tor0.0.0}",
+    ],
+    ids=["cable", "ToR", "silence", "before it came up"],
+)
+def test_a_job_on_two_tors_goes_on(seen: Seen, faults: str) -> None:
+    found = seen(faults)
+    assert (found.right_nodes, found.first_wrong, found.cut_off) == (found.nodes, "", "")
+    assert found.cross_plane_frames == 0
+    cut, kept = (sum(found.link_bytes[f"gpu0-tor0.0.{number}"]) for number in range(2))
+    assert kept > cut
+
+
+def test_a_job_on_one_tor_halts(seen: Seen) -> None:
+    found = seen(CABLE.replace("2,", "0.5,"), ", tors: single", "hello_multiplier: 3", segments=1)
+    assert found.right_nodes < found.nodes
+    assert found.cut_off.startswith("gpu0 has lost the network between domains")
+    assert found.cross_plane_frames is None
+
+
+def test_a_backup_host_of_the_segment_takes_the_place_of_one(seen: Seen) -> None:
+    found = seen("{at_us: 2, gpu: gpu1}", ", backup: 1")
+    assert (found.right_nodes, found.first_wrong) == (found.nodes, "")
+    (took,) = found.takeovers
+    assert sorted([(took.npu, took.spare), *took.along]) == [("gpu0", "spare0"), ("gpu1", "spare1")]
