@@ -9,6 +9,7 @@ Knows topologies and controller; lab knows it.
     circuits           optical circuit switches on either
     control_loop       the node controllers, driven from port events, hellos and notices, which are frames
     takeover           spares in the places of what failed
+    bonding            LACP between NICs and ToRs, whose frames are lacp_frames
     faults             what breaks, in one vocabulary; what it strikes is found by targets
     fidelity           whether to believe the times of a run in real time
     p4runtime_server   one gRPC server in front of the switches; its parts in p4runtime

@@ -7,6 +7,7 @@ detection and processing take.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Update, Watch
@@ -14,12 +15,13 @@ from controller.diff import applied
 from controller.hello import Hello, HelloAnswer, HelloSessions
 from controller.p4runtime import P4RuntimeClient
 from controller.recovery import Finders, latest
-from controller.rewire import Crossconnects
+from emulation.bonding import Bonding, LacpTimes
+from emulation.lacp_frames import is_slow
 from emulation.notices import hello_frame, notice_frame, read_management, watch_frame
-from emulation.rewiring import Rewired, RewiringPolicy, Rewirings
+from emulation.rewired import Rewired
+from emulation.rewiring import RewiringPolicy, Rewirings
 from emulation.takeover import SparePolicy, TakenOver, Takeovers
 from emulation.testbed import Testbed
-from topologies import Fabric
 
 __all__ = ["ControlLoop", "ControlSeen", "HelloTimes"]
 
@@ -41,6 +43,7 @@ class ControlSeen:
     entries_rewritten: int
     converged_ps: int | None
     hellos_sent: int = 0
+    lacpdus_sent: int = 0
 
 
 @final
@@ -57,8 +60,9 @@ class ControlLoop:
     """Drives one `NodeController` a node of the plan on a testbed.
 
     A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it. With
-    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `spares`, a
-    spare NPU takes the place of one that is gone.
+    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `lacp` one
+    between a NIC and a ToR does so while it is in its bundle. With `spares`, a spare NPU takes the place of
+    one that is gone.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class ControlLoop:
         hellos: HelloTimes | None = None,
         spares: SparePolicy | None = None,
         rewiring: RewiringPolicy | None = None,
+        lacp: LacpTimes | None = None,
     ) -> None:
         self._testbed = testbed
         self._client = client
@@ -88,8 +93,13 @@ class ControlLoop:
         self._rewirings: Rewirings | None = None
         if rewiring is not None:
             self._rewirings = Rewirings(self, rewiring, detect_ps=detect_ps, processing_ps=processing_ps)
+            for name, switch in testbed.circuits.items():
+                switch.on_light = partial(self._on_light, self._rewirings, name)
         # Who turns optical switches.
         self._movers = [one for one in (self._takeovers, self._rewirings) if one is not None]
+        self.bonding: Bonding | None = None
+        if lacp is not None:
+            self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
         self._told: set[str] = set()
         self._notices = 0
         self._rewritten = 0
@@ -118,7 +128,14 @@ class ControlLoop:
     @property
     def seen(self) -> ControlSeen:
         """What was done up to now."""
-        return ControlSeen(self._notices, len(self._told), self._rewritten, self._converged, self._hellos)
+        return ControlSeen(
+            self._notices,
+            len(self._told),
+            self._rewritten,
+            self._converged,
+            self._hellos,
+            self.bonding.sent if self.bonding else 0,
+        )
 
     @property
     def down(self) -> frozenset[str]:
@@ -134,13 +151,19 @@ class ControlLoop:
 
     @property
     def rewired(self) -> tuple[Rewired, ...]:
-        """Changes of circuits that were asked for here."""
+        """Changes of circuits for jobs."""
         return tuple(self._rewirings.done) if self._rewirings else ()
 
-    def rewire(self, choose: Callable[[Fabric], Crossconnects], then: Callable[[], None]) -> None:
-        """Change circuits to those that `choose` makes of the fabric, and call `then` when they carry."""
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Jobs that have come and for which there are no circuits."""
+        return self._rewirings.waiting if self._rewirings else ()
+
+    @property
+    def rewirings(self) -> Rewirings:
+        """Who changes circuits for jobs."""
         assert self._rewirings is not None, "there is no policy for it"
-        self._rewirings.begin(choose, then)
+        return self._rewirings
 
     @property
     def now_ps(self) -> int:
@@ -173,6 +196,18 @@ class ControlLoop:
         for node, some in updates.items():
             self._write(node, some)
 
+    def learn(self, node: str, updates: Sequence[Update]) -> None:
+        """Write what is no reaction to anything that happened."""
+        if updates:
+            self._client.write(node, updates)
+            self._updated.setdefault(node, []).extend(updates)
+
+    def out(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
+        """Send frames as they are, each by a port."""
+        for port, frame in frames:
+            self._client.packet_out(node, frame, egress_port=port, routed=0)
+        self._handed_over(node, len(frames))
+
     def turn(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
         """Have the testbed's optical switches make these maps; the time at which all new circuits stand."""
         turned = (self._testbed.circuits[name].apply(joined) for name, joined in circuits.items())
@@ -184,6 +219,8 @@ class ControlLoop:
         They are the one thing here that goes on by itself: without an end to them virtual time has none. They
         rest while no data arrive anywhere.
         """
+        if self.bonding is not None:
+            self.bonding.start(active)
         if self._hello_times is not None:
             self._active = active
             self._greet(self._hello_times)
@@ -240,7 +277,7 @@ class ControlLoop:
         for node, sessions in self._sessions.items():
             for port in sessions.given_up:
                 if self._routed(node, port):
-                    self._found(node, port, True)
+                    self.found(node, port, True)
         self._sessions.clear()
         self._look_after(times, _QUIET * times.period_ps, _LOOKS)
 
@@ -264,16 +301,28 @@ class ControlLoop:
         def detected() -> None:
             dark = self._dark[node]
             (dark.discard if up else dark.add)(port)
-            if node in self._sessions and self._routed(node, port):
+            if self.bonding is not None and self.bonding.holds(node, port):
+                self.bonding.on_port(node, port, up)
+            elif node in self._sessions and self._routed(node, port):
                 self._heed(node, self._sessions[node].on_carrier(port, up))
             else:
-                self._found(node, port, up)
+                self.found(node, port, up)
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
+
+    def _on_light(self, rewirings: Rewirings, optical: str, port: int, lit: bool) -> None:
+        """An optical switch lost the light of a port, or has it again."""
+        self._testbed.at(
+            self._testbed.now_ps + self._detect_ps, lambda: rewirings.on_light(optical, port, lit)
+        )
 
     def _on_packet_in(self, node: str) -> None:
         packet = self._client.packet_in(node)
         port = packet.metadata["ingress_port"]
+        if is_slow(packet.payload):
+            if self.bonding is not None:
+                self.bonding.on_frame(node, port, packet.payload)
+            return
         heard = read_management(packet.payload)
         if isinstance(heard, Hello):
             if node in self._sessions:
@@ -291,11 +340,9 @@ class ControlLoop:
     def _heed(self, node: str, answer: HelloAnswer) -> None:
         for port, up in answer.changes:
             if self._routed(node, port):
-                self._found(node, port, up)
-        for port, hello in answer.hellos:
-            self._client.packet_out(node, hello_frame(hello), egress_port=port, routed=0)
+                self.found(node, port, up)
+        self.out(node, [(port, hello_frame(hello)) for port, hello in answer.hellos])
         self._hellos += len(answer.hellos)
-        self._handed_over(node, len(answer.hellos))
 
     def _turns(self, node: str, port: int) -> bool:
         return any(mover.turns(node, port) for mover in self._movers)
@@ -304,7 +351,7 @@ class ControlLoop:
         """Whether routes may use what is at a port: not while an optical switch is at it."""
         return self._fabric.link_at(node, port) is not None and not self._turns(node, port)
 
-    def _found(self, node: str, port: int, up: bool) -> None:
+    def found(self, node: str, port: int, up: bool) -> None:
         """A port was found to be up or down."""
         if self._routed(node, port):
             self._later(node, self._controllers[node].on_port(port, up))
@@ -314,6 +361,8 @@ class ControlLoop:
     def _later(self, node: str, reaction: Reaction) -> None:
         if reaction:
             at, plan = self._testbed.now_ps + self._processing_ps, self.plan
+            if self._rewirings is not None:
+                at = max(at, self._rewirings.held_until(node))
             self._testbed.at(at, lambda: self._apply(node, reaction) if self.plan is plan else None)
 
     def _apply(self, node: str, reaction: Reaction) -> None:
@@ -322,8 +371,7 @@ class ControlLoop:
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:
         if updates:
-            self._client.write(node, updates)
-            self._updated.setdefault(node, []).extend(updates)
+            self.learn(node, updates)
             self._rewritten += len(updates)
             self._converged = self._testbed.now_ps
 

@@ -12,12 +12,14 @@ from types import MappingProxyType
 from typing import Any, Literal, Self, final
 
 from emulation._engine import Network
-from emulation.circuits import circuit_switches
+from emulation.circuits import circuit_switches, shine
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime_server import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.agent import Agent
+from emulation.traffic.frames import SERVED_VLS, VL_RESPONSE
+from emulation.traffic.iterations import Iterated
 from emulation.traffic.stats import Ended, Outcome
 from topologies import HOST_PORT, Fabric, Link, Node
 from topologies.optical import circuit_link, circuit_of
@@ -25,7 +27,9 @@ from topologies.optical import circuit_link, circuit_of
 __all__ = ["EmbeddedTestbed"]
 
 _REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
-_DATA_VLS = 2
+
+# The last bit of a link packet header's VL, after the Ethernet header, is the lane within a priority.
+_LANE_BIT = 8 * 15 + 2
 
 
 @final
@@ -79,8 +83,9 @@ class EmbeddedTestbed:
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
+        self.network.set_lanes(_LANE_BIT, SERVED_VLS)
         if bin_ps > 0:
-            self.network.set_bin(bin_ps, _DATA_VLS)
+            self.network.set_bin(bin_ps, SERVED_VLS.index(VL_RESPONSE))
         self._server: P4RuntimeServer | None = None
 
     def __enter__(self) -> Self:
@@ -198,7 +203,7 @@ class EmbeddedTestbed:
     def stand_by(self, node: str) -> None:
         """Nothing: any node's own side can take an agent at any time."""
 
-    def restart(self, hosts: Mapping[str, Agent]) -> None:
+    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
         """New agents in place of all there are; frames that the old ones have handed over still leave."""
         for node, old in self._attached.items():
             past = self._before.get(node)
@@ -227,6 +232,7 @@ class EmbeddedTestbed:
             else:
                 self._failed.add(name)
             self.network.set_link(number, up and self._is_joined(name))
+        shine(self.circuits, self.fabric, name, up)
 
     def _is_joined(self, name: str) -> bool:
         return name in self._joined or circuit_of(self.fabric, name) is None

@@ -9,6 +9,7 @@ from typing import Protocol, final
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
 from emulation.traffic.agent import Agent
+from emulation.traffic.iterations import Iterated
 from emulation.traffic.stats import Outcome
 from topologies import Fabric
 
@@ -73,7 +74,7 @@ class SwitchSeen:
     def of(
         cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
     ) -> "SwitchSeen":
-        """From the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
+        """From the counter `tx_by_port_vl`, whose index is 4 x port + VL, all data being on VL 0 or 1."""
         sent: dict[int, int] = {}
         for index, (packets, _) in sent_by_port_vl.items():
             if packets:
@@ -115,7 +116,7 @@ class Testbed(Protocol):
     @property
     def now_ps(self) -> int: ...
     def start(self) -> None: ...
-    def attach(self, node: str, host: Agent) -> None:
+    def attach(self, node: str, host: Agent | Iterated) -> None:
         """Put an agent on the node's own side."""
         ...
 
@@ -123,7 +124,7 @@ class Testbed(Protocol):
         """Have the node's own side ready for an agent that restart() may bring, before time begins to run."""
         ...
 
-    def restart(self, hosts: Mapping[str, Agent]) -> None:
+    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
         """Put new agents on the own sides of nodes, now; who had one and is not named has none from now on.
 
         What nodes counted until then stays in the statistics of their outcome.

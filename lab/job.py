@@ -11,19 +11,20 @@ from typing import final
 from emulation.testbed import Testbed
 from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array, make_data
-from emulation.traffic.stats import AgentStats, Outcome
-from lab.prepare import JobPlan, Prepared, demand_of
+from emulation.traffic.iterations import Iterated, IterationSeen
+from emulation.traffic.stats import NOTHING, AgentStats, Ended, Outcome
+from lab.prepare import JobPlan, Prepared
 from topologies.spare import standbys
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["Before", "Job", "Jobs"]
 
 # Sequence numbers of a job begin so far from those of the one before that none of its acknowledgements, which
 # carry no job number, can be one of this job's.
 _PSN_STRIDE = 1 << 20
 
 
-Before = Callable[[Callable[[], None]], None]
-"""Called when a job has come, with what begins it."""
+Before = Callable[[str, Callable[[], None]], None]
+"""Called when a job has come, with its name and what begins it."""
 
 
 @final
@@ -33,11 +34,15 @@ class Jobs:
     def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
         self._testbed = testbed
         self.before: Before | None = None
+        self.after: Callable[[str], None] | None = None
         self.all = [Job(ready, plan, testbed, seed + index) for index, plan in enumerate(ready.jobs)]
         self._waiting = len(self.all)
 
     def begin(self) -> None:
-        """Begin what begins at once, and have the others begin at their times, each after `before`."""
+        """Begin what begins at once, and have the others begin at their times, each after `before`.
+
+        `after` is called with the name of a job that has ended.
+        """
         for job in self.all:
             if job.plan.begin_ps:
                 self._testbed.at(job.plan.begin_ps, partial(self._come, job))
@@ -49,15 +54,16 @@ class Jobs:
         if self.before is None:
             self._begin(job)
         else:
-            self.before(partial(self._begin, job))
+            self.before(job.plan.name, partial(self._begin, job))
 
     def _begin(self, job: Job) -> None:
-        job.begin()
+        after = self.after
+        job.begin(None if after is None else partial(after, job.plan.name))
         self._waiting -= 1
 
-    def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pairs of members of the jobs that are there: come, and not done."""
-        return demand_of(job.plan for job in self.all if job.came and not job.done)
+    def demands(self) -> dict[str, dict[tuple[str, str], int]]:
+        """Bytes by pairs of members, by name, of the jobs that are there: come, and not done."""
+        return {job.plan.name: job.plan.demand for job in self.all if job.came and not job.done}
 
     @property
     def busy(self) -> bool:
@@ -102,19 +108,35 @@ class Job:
         self._were = set(plan.members)
         self.came = False
         self.begun_ps: int | None = None
+        self.level = plan.level
+        self.on_iteration: Callable[[str, int], None] | None = None
+        self._busy: set[str] = set()  # whose ranks have something to do, where anybody asks
 
     @property
     def done(self) -> bool:
-        """Whether all have their result."""
-        return self.begun_ps is not None and all(end.finished_ps is not None for end in self.ends)
+        """Whether all have their result, and know that what they sent has come."""
+        return (
+            self.begun_ps is not None and not self._busy and all(e.finished_ps is not None for e in self.ends)
+        )
 
-    def begin(self) -> None:
-        """Put an agent on every member's own side, now; all spares stand by."""
+    def begin(self, ended: Callable[[], None] | None = None) -> None:
+        """Put an agent on every member's own side, now; all spares stand by. Call `ended` when it has."""
         self.begun_ps = self._testbed.now_ps
-        for name, agent in self._agents().items():
+        agents = self._agents()
+        if ended is not None:
+            self._busy = set(agents)
+            for name, agent in agents.items():
+                agent.on_done = partial(self._one_ended, name, ended)
+        for name, agent in agents.items():
             self._testbed.attach(name, agent)
         for spare in standbys(self._ready.fabric):
             self._testbed.stand_by(spare)
+
+    def _one_ended(self, name: str, ended: Callable[[], None]) -> None:
+        self._busy.discard(name)
+        if not self._busy:
+            # Not now: an agent is in the middle of a frame.
+            self._testbed.at(self._testbed.now_ps, ended)
 
     def resume(self, places: Mapping[str, str]) -> None:
         """All over again, with these spares in the places of members; with none when a switch was replaced.
@@ -133,16 +155,53 @@ class Job:
 
     @property
     def ends(self) -> list[Outcome]:
-        """What became of each rank."""
+        """What became of each rank; nothing, where the job has not begun."""
+        if self.begun_ps is None:
+            return [Ended(data, NOTHING, None, None) for data in self.inputs]
         return [self._testbed.outcome(name) for name in self.holders]
+
+    def set_level(self, level: int) -> None:
+        """The service level of its data from the next iteration on."""
+        self.level = level
+        for end in self.ends:
+            if isinstance(end, Iterated):
+                end.set_level(level)
+
+    @property
+    def logs(self) -> list[Sequence[IterationSeen]]:
+        """Of each rank, its iterations; empty of a job without a rhythm."""
+        return [end.log if isinstance(end, Iterated) else () for end in self.ends]
 
     @property
     def stats(self) -> list[AgentStats]:
         """Of all nodes that have had an agent."""
+        if self.begun_ps is None:
+            return []
         return [self._testbed.outcome(name).stats for name in sorted(self._were)]
 
-    def _agents(self) -> dict[str, Agent]:
-        parameters = replace(self._ready.transport, first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF)
+    def _agents(self) -> Mapping[str, Agent | Iterated]:
+        parameters = replace(
+            self._ready.transport,
+            first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
+            level=self.level,
+            connections=self.plan.connections,
+        )
+        if self.plan.rhythm is not None:
+            found = {
+                name: Iterated(
+                    rank,
+                    self.plan.sliced,
+                    self.inputs[rank],
+                    self._addresses,
+                    self.plan.rhythm,
+                    parameters=parameters,
+                )
+                for rank, name in enumerate(self.holders)
+            }
+            if self.on_iteration is not None:
+                for name, agent in found.items():
+                    agent.on_iteration = partial(self.on_iteration, name)
+            return found
         return {
             name: Agent(
                 rank,

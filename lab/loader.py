@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.explain import explain, in_file
-from lab.metrics import ALL_METRICS, JOB_METRICS
+from lab.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 from lab.scenario import SETTINGS, Relative, Scenario
 from topologies.errors import RailyardError
 
@@ -89,7 +89,7 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
         f"{variant.name}.{job.name}.{metric}"
         for variant in scenario.variants
         for job in variant.jobs or ()
-        for metric in JOB_METRICS
+        for metric in (*JOB_METRICS, *(ITERATION_METRICS if job.rhythm else ()))
     ]
     faults = []
     for index, assertion in enumerate(scenario.assertions):

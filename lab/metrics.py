@@ -9,13 +9,18 @@ from statistics import mean
 from typing import final
 
 from emulation.fidelity import Fidelity
+from emulation.rewired import Rewired
 from lab.heat_map import TrafficMatrix
 from lab.observation import JobSeen, Observation
 
 __all__ = [
     "ALL_METRICS",
+    "CIRCUIT_METRICS",
+    "COMPUTE_METRICS",
+    "ITERATION_METRICS",
     "JOB_METRICS",
     "METRICS",
+    "PLANE_METRICS",
     "RAIL_METRICS",
     "SPARE_METRICS",
     "Metric",
@@ -195,6 +200,37 @@ RAIL_METRICS: Mapping[str, Metric] = {
 }
 
 
+PLANE_METRICS: Mapping[str, Metric] = {
+    "cross_plane_frames": Metric(
+        "frames",
+        "frames that a switch took from one plane of NIC ports to another, at least",
+        lambda s: s.seen.cross_plane_frames or 0,
+    ),
+}
+
+
+def _lacked(change: Rewired) -> int:
+    return sum(one.wanted - one.has for one in change.lacks)
+
+
+# Of runs in which circuits followed jobs.
+CIRCUIT_METRICS: Mapping[str, Metric] = {
+    "changes": Metric("", "times that circuits were made to follow jobs", lambda s: len(s.seen.rewired)),
+    "circuits_made": Metric(
+        "", "circuits that were made", lambda s: sum(len(c.made) for c in s.seen.rewired)
+    ),
+    "circuits_torn": Metric("", "circuits that went", lambda s: sum(len(c.torn) for c in s.seen.rewired)),
+    "circuits_lacking": Metric(
+        "",
+        "most circuits that jobs lacked at a time, for want of light",
+        lambda s: max(map(_lacked, s.seen.rewired), default=0),
+    ),
+    "circuits_lacking_at_last": Metric(
+        "", "the same after the last change", lambda s: _lacked(s.seen.rewired[-1]) if s.seen.rewired else 0
+    ),
+}
+
+
 # Of each of several jobs, after its name.
 JOB_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
     "completion_us": lambda job: _us(job.completion_ps),
@@ -206,7 +242,50 @@ JOB_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
     "begun_us": lambda job: _us(job.begun_ps),
 }
 
-ALL_METRICS: Mapping[str, Metric] = {**METRICS, **SPARE_METRICS, **RAIL_METRICS}
+
+def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobSeen], Figure]:
+    return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
+
+
+# Of each job that has iterations, after its name.
+ITERATION_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
+    "iterations": lambda job: len(job.iterations),
+    "priority": lambda job: job.priority,
+    "iteration_us": _lengths_us(mean),
+    "fastest_iteration_us": _lengths_us(min),
+    "slowest_iteration_us": _lengths_us(max),
+    "sending_us": lambda job: round(mean(one.sent_ps - one.send_ps for one in job.iterations) / 10**6, 6),
+    "utilisation_percent": lambda job: round(
+        100 * job.compute_ps * len(job.iterations) / job.completion_ps, 3
+    ),
+}
+
+
+def _utilisation(subject: Subject) -> Figure:
+    """Computing share of the members of all jobs, each from its job's begin to its end."""
+    jobs = subject.seen.jobs
+    computed = sum(job.nodes * job.compute_ps * len(job.iterations) for job in jobs)
+    return round(100 * computed / sum(job.nodes * job.completion_ps for job in jobs), 3)
+
+
+# Of runs in which jobs compute.
+COMPUTE_METRICS: Mapping[str, Metric] = {
+    "utilisation_percent": Metric(
+        "percent",
+        "share of their jobs' time in which accelerators computed",
+        _utilisation,
+        timed=True,
+    ),
+}
+
+ALL_METRICS: Mapping[str, Metric] = {
+    **METRICS,
+    **SPARE_METRICS,
+    **RAIL_METRICS,
+    **PLANE_METRICS,
+    **CIRCUIT_METRICS,
+    **COMPUTE_METRICS,
+}
 
 
 def measure(subject: Subject) -> dict[str, Figure]:
@@ -216,7 +295,14 @@ def measure(subject: Subject) -> dict[str, Figure]:
         chosen |= SPARE_METRICS
     if subject.seen.cross_rail_frames is not None:
         chosen |= RAIL_METRICS
+    if subject.seen.cross_plane_frames is not None:
+        chosen |= PLANE_METRICS
+    if subject.seen.rewired:
+        chosen |= CIRCUIT_METRICS
+    if any(job.iterations for job in subject.seen.jobs):
+        chosen |= COMPUTE_METRICS
     figures = {name: metric.of(subject) for name, metric in chosen.items()}
     for job in subject.seen.jobs:
-        figures |= {f"{job.name}.{name}": of(job) for name, of in JOB_METRICS.items()}
+        own = {**JOB_METRICS, **(ITERATION_METRICS if job.iterations else {})}
+        figures |= {f"{job.name}.{name}": of(job) for name, of in own.items()}
     return figures

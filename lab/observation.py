@@ -5,13 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 from emulation.faults import Fault
-from emulation.rewiring import Rewired
+from emulation.rewired import Rewired
 from emulation.takeover import TakenOver
 
-__all__ = ["Deadlock", "FaultSeen", "JobSeen", "Observation", "Recovery", "Timeline", "Traffic"]
+__all__ = [
+    "Deadlock",
+    "FaultSeen",
+    "JobIteration",
+    "JobSeen",
+    "Observation",
+    "Recovery",
+    "Timeline",
+    "Traffic",
+]
 
 
 @final
@@ -90,8 +100,24 @@ class Deadlock:
 
 @final
 @dataclass(frozen=True, slots=True)
+class JobIteration:
+    """One iteration of a job: its first member began to compute, the first to send, the last was
+    through with that, and was through with all."""
+
+    begun_ps: int
+    send_ps: int
+    sent_ps: int
+    end_ps: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class JobSeen:
-    """One of several jobs: when it began, and how long after that its last member had its result."""
+    """One of several jobs: when it began, and how long after that its last member had its result.
+
+    Of a job with a rhythm there are its `iterations`, each with `compute_ps` of computation a member, and the
+    `priority` of its data at the end, 0 being the first.
+    """
 
     name: str
     begun_ps: int
@@ -100,6 +126,15 @@ class JobSeen:
     nodes: int
     right_nodes: int
     retransmitted: int
+    compute_ps: int = 0
+    priority: int = 0
+    iterations: tuple[JobIteration, ...] = ()
+
+    @property
+    def lengths_ps(self) -> tuple[int, ...]:
+        """Of each iteration: from the end of the one before, to when all its members were through."""
+        ends = [self.begun_ps, *(one.end_ps for one in self.iterations)]
+        return tuple(end - begin for begin, end in pairwise(ends))
 
 
 @final
@@ -131,5 +166,6 @@ class Observation:
     transit_frames: int = 0
     cut_off: str = ""
     cross_rail_frames: int | None = None
+    cross_plane_frames: int | None = None
     jobs: tuple[JobSeen, ...] = ()
     rewired: tuple[Rewired, ...] = ()

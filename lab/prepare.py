@@ -11,10 +11,13 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target
+from emulation.traffic.iterations import Rhythm
+from emulation.traffic.path_choice import Connections
 from emulation.traffic.schedule import Sliced, demand, slice_schedule
 from emulation.traffic.transport import TransportParameters
 from lab.bounds import bound_ps
 from lab.collective import schedule_of
+from lab.connections import connections_of
 from lab.document import Document, Location
 from lab.errors import ScenarioError
 from lab.grids import members_of
@@ -41,7 +44,11 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """What one job does from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`."""
+    """What one job does from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
+
+    `rhythm` None: it sends once and computes nothing. `bound_ps` is of all its iterations. `level` is the
+    service level of its data.
+    """
 
     name: str
     begin_ps: int
@@ -49,6 +56,9 @@ class JobPlan:
     members: tuple[str, ...]
     sliced: Sliced
     bound_ps: int
+    rhythm: Rhythm | None = None
+    level: int = 0
+    connections: Connections | None = None
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
@@ -122,12 +132,19 @@ def prepare(
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
         routed = (routing.strategy, routing.rules, routing.demand, routing.peers)
-        same = (routed, variant.every_job, variant.expect)
+        same = (routed, variant.every_job, variant.expect, variant.control.hash)
         if same not in plans:
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
                 lambda chosen=variant, sending=jobs: _plan(fabric, chosen, sending),
+            )
+        if variant.transport.connections is not None:
+            jobs = with_line(
+                (*at, "transport", "connections"),
+                lambda chosen=variant, plan=plans[same], sending=jobs: _connected(
+                    plan, chosen, sending, scenario.seed
+                ),
             )
         prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck))
     return tuple(prepared)
@@ -193,29 +210,41 @@ def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> 
             if holder.setdefault(name, job.name) != job.name:
                 with_line(line, lambda who=name, other=holder[name]: _refuse_twice(who, other))
         found.append(one)
-    if len(found) > 1 and has_spares(fabric):
-        with_line((*at, "jobs"), lambda: _refuse_spares(fabric))
+    if variant.control.scheduler != "none":
+        with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
+    if has_spares(fabric):
+        if len(found) > 1:
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
+        if found[0].rhythm is not None:
+            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
     return tuple(found)
 
 
 def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
     collective = job.collective
     members = members_of(fabric, collective.members)
-    schedule = schedule_of(fabric, members, collective, detours=strategy != "shortest")
+    schedule = schedule_of(fabric, members, collective, detours=strategy not in ("shortest", "hashed"))
     each = collective.payload_bytes // ELEMENT_BYTES
+    least_ps = bound_ps(fabric, members, collective, strategy)
     return JobPlan(
         name=job.name,
         begin_ps=round(job.at_us * 10**6),
         collective=collective,
         members=members,
         sliced=slice_schedule(schedule, each, overlap=collective.overlap),
-        bound_ps=bound_ps(fabric, members, collective, strategy),
+        bound_ps=job.rhythm.least_ps(least_ps) if job.rhythm else least_ps,
+        rhythm=job.rhythm,
+        level=job.level,
     )
 
 
 def _circuits(fabric: Fabric, variant: Variant) -> None:
     """Whether circuits can follow jobs there."""
-    core_of(fabric)
+    if core_of(fabric).wiring == "uniform":
+        raise ScenarioError(
+            "circuits that follow jobs: with uniform wiring not every demand can be realised",
+            remedy="give the topology another wiring, or leave `circuits: jobs` out",
+        )
     if variant.routing.peers != "job":
         raise ScenarioError(
             "circuits that follow jobs may leave other pairs without a way, and routing plans for all",
@@ -229,10 +258,26 @@ def _refuse_twice(name: str, other: str) -> None:
     )
 
 
-def _refuse_spares(fabric: Fabric) -> None:
+def _check_scheduler(variant: Variant) -> None:
+    """Whether every job can be measured, and none says itself how important it is."""
+    for job in variant.every_job:
+        if job.iterations < 2 or not job.compute_us:
+            raise ScenarioError(
+                f"scheduler {variant.control.scheduler}: job {job.name} has {job.iterations} iterations of "
+                f"{job.compute_us:g} us, and the first is to be measured",
+                remedy="give every job `iterations: 2` or more and `compute_us:`",
+            )
+        if "priority" in job.model_fields_set:
+            raise ScenarioError(
+                f"scheduler {variant.control.scheduler}: job {job.name} has priority {job.priority} already",
+                remedy="leave `priority:` out, or take `scheduler: none`",
+            )
+
+
+def _refuse_spares(fabric: Fabric, what: str) -> None:
     raise ScenarioError(
-        f"several jobs on {fabric.name}, which has spares: a takeover begins all of a run again",
-        remedy="give the topology no spares, or the variant one job",
+        f"{what} on {fabric.name}, which has spares: a takeover begins all of a run again",
+        remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
     )
 
 
@@ -245,6 +290,7 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
         rules=variant.routing.rules,
         demand=wanted if known else None,
         peers=wanted if variant.routing.peers == "job" else None,
+        hashing=variant.control.hash,
         check=variant.expect != "deadlock",
     )
 
@@ -255,4 +301,15 @@ def _transport(chosen: Transport) -> TransportParameters:
         ack_every=min(chosen.ack_every, chosen.window),
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
         min_rto_ps=round(chosen.min_rto_us * 10**6),
+        lb_mode=1 if chosen.connections is None else 0,
+    )
+
+
+def _connected(plan: Plan, variant: Variant, jobs: tuple[JobPlan, ...], seed: int) -> tuple[JobPlan, ...]:
+    """The jobs with the connections that the variant asks for."""
+    wanted = variant.transport.connections
+    assert wanted is not None
+    return tuple(
+        replace(job, connections=connections_of(plan, job.sliced.schedule, job.members, wanted, seed))
+        for job in jobs
     )

@@ -13,6 +13,7 @@ from lab.cycle import CYCLE_STYLE, cycle_svg
 from lab.heat_map import heat_map_svg
 from lab.markup import shown, table
 from lab.metrics import ALL_METRICS, Subject, busy_share
+from lab.phases import MOST_SHOWN, PHASES_STYLE, phases_svg
 from lab.rack import RACK_STYLE, rack_svg
 from lab.results import Result
 from lab.scenario import Collective, Scenario, Variant
@@ -129,6 +130,8 @@ def report_html(
     ]
     more = (CYCLE_STYLE if result.deadlocks else "") + (TRUST_STYLE if result.fidelity else "")
     more += CIRCUITS_STYLE if any(one.seen.rewired for one in subjects.values()) else ""
+    if any(job.iterations for one in subjects.values() for job in one.seen.jobs):
+        more += PHASES_STYLE
     head = [
         "<!doctype html>",
         '<html lang="en">',
@@ -222,7 +225,25 @@ def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, S
 
 def _jobs(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
     rows = [(one.label, job) for one in scenario.variants for job in subjects[one.name].seen.jobs]
-    return ["<h2>Each job</h2>", jobs_table(rows)] if rows else []
+    return ["<h2>Each job</h2>", jobs_table(rows), *_phases(scenario, subjects)] if rows else []
+
+
+def _phases(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
+    """When jobs computed and sent, of the variants in which any has iterations."""
+    figures = [
+        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
+        f"{escape(variant.label)}</figcaption>{phases_svg(subjects[variant.name].seen.jobs)}</figure>"
+        for index, variant in enumerate(scenario.variants)
+        if any(job.iterations for job in subjects[variant.name].seen.jobs)
+    ]
+    if not figures:
+        return []
+    return [
+        "<h2>When jobs computed and sent</h2>",
+        '<p class="soft">Green, above: computation, from when a job\'s first member began. Red, below: its',
+        f"collective, until the last was through. The first {MOST_SHOWN} iterations of each.</p>",
+        *figures,
+    ]
 
 
 def _circuits(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
@@ -230,7 +251,7 @@ def _circuits(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
     figures = [
         f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
         f"{escape(variant.label)}, {escape(rewired_words(change))}</figcaption>"
-        f"{circuits_svg(change.before, change.after)}</figure>"
+        f"{circuits_svg(change.before, change.after, change.dark)}</figure>"
         for index, variant in enumerate(scenario.variants)
         for change in subjects[variant.name].seen.rewired
     ]
@@ -254,7 +275,8 @@ def _traffic(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
         return []
     return [
         "<h2>Who sends how much to whom</h2>",
-        '<p class="soft">By rank, over the whole run. Lines part boards or domains; blank is nothing.</p>',
+        '<p class="soft">By rank, over the whole run; of a job with iterations, in one of them. Lines part',
+        "boards or domains; blank is nothing.</p>",
         '<div class="racks">',
         *shown.values(),
         "</div>",

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from emulation.fidelity import Fidelity
-from emulation.rewiring import Rewired
+from emulation.rewired import Rewired
 from emulation.takeover import TakenOver
 from lab.metrics import ALL_METRICS, Subject, measure
 from lab.observation import Deadlock
@@ -186,7 +186,8 @@ def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapp
 
 def _doubtful(figure: str, subjects: Mapping[str, Subject]) -> bool:
     variant, _, metric = figure.partition(".")
-    return ALL_METRICS[metric.rpartition(".")[2]].timed and subjects[variant].doubtful
+    known = ALL_METRICS.get(metric.rpartition(".")[2])
+    return (known is None or known.timed) and subjects[variant].doubtful
 
 
 def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:

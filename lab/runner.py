@@ -6,11 +6,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol, final
 
-from controller.rewire import circuits_for
+from emulation.bonding import LacpTimes
 from emulation.control_loop import ControlLoop, HelloTimes
 from emulation.errors import CutOffError, DeadlockedError, EmulationError
 from emulation.faults import Faults
@@ -21,11 +20,12 @@ from emulation.testbed import SwitchSeen, Testbed
 from emulation.traffic.wire import DATA_HEADER_BYTES
 from lab.boot import Booted, booted
 from lab.heat_map import traffic_matrix
-from lab.job import Jobs
+from lab.job import Before, Jobs
 from lab.metrics import Subject
 from lab.observation import Deadlock, Observation
 from lab.prepare import Prepared
 from lab.scenario import ELEMENT_BYTES
+from lab.scheduling import Scheduling
 from lab.seeing import dropped, link_of, seen_of
 from lab.testbeds import Embedded, TestbedChoice
 from topologies.spare import has_spares
@@ -95,9 +95,9 @@ def run(
     return Run(subjects, seconds)
 
 
-def observe(ready: Prepared, seed: int) -> Observation:
-    """Run one variant on the embedded testbed."""
-    return _observe(ready, seed, silent, _Stopwatch(), _EMBEDDED, _NONE)[0]
+def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
+    """Run one variant on the embedded testbed; `look` may ask it to be called, before its time begins."""
+    return _observe(ready, seed, silent, _Stopwatch(), _EMBEDDED, _NONE, look)[0]
 
 
 def _observe(
@@ -107,6 +107,7 @@ def _observe(
     watch: _Stopwatch,
     choice: TestbedChoice,
     captures: Mapping[str, Path],
+    look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Observation, Fidelity | None]:
     """This is the one place where a run is put together."""
     variant = ready.variant
@@ -121,14 +122,22 @@ def _observe(
         watch.lap("boot")
         jobs = Jobs(ready, testbed, seed)
         control = _control(ready, up, jobs)
+        if control.bonding is not None and testbed.virtual:
+            jobs.before = control.bonding.when_up
         if variant.control.circuits == "jobs":
-            jobs.before = partial(_follow, control, jobs)
+            jobs.before = control.rewirings.begin
+            jobs.after = lambda job: control.rewirings.again(f"{job} ends")
+        if variant.control.scheduler != "none":
+            scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
+            jobs.before = _after(jobs.before, scheduling.come)
         jobs.begin()
         Faults(testbed).schedule(ready.faults)
         for link, folder in captures.items():
             testbed.record(link, folder / f"{variant.name}-{link}.pcap")
         expected = _expected_bytes(ready)
         progress(variant.name, "running", 0.0)
+        if look is not None:
+            look(testbed)
         control.start(lambda: jobs.busy)
         deadlock, stopped_by = None, ""
         try:
@@ -165,12 +174,17 @@ def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
         hellos=hellos,
         spares=_spares(ready, jobs),
         rewiring=_rewiring(ready, jobs),
+        lacp=None
+        if control.lacp_us is None
+        else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier),
     )
 
 
-def _follow(control: ControlLoop, jobs: Jobs, begin: Callable[[], None]) -> None:
-    """Circuits that follow the jobs: another has come."""
-    control.rewire(lambda fabric: circuits_for(fabric, jobs.demand()), begin)
+def _after(first: Before | None, then: Before) -> Before:
+    """What a job that has come waits for: the one, then the other."""
+    if first is None:
+        return then
+    return lambda name, begin: first(name, lambda: then(name, begin))
 
 
 def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
@@ -179,7 +193,7 @@ def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
         return None
     known = ready.variant.routing.demand == "known"
     drain_ps = round(ready.variant.control.drain_us * 10**6)
-    return RewiringPolicy(drain_ps, jobs.demand, known)
+    return RewiringPolicy(drain_ps, jobs.demands, known)
 
 
 def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
@@ -241,7 +255,8 @@ def _expected_bytes(ready: Prepared) -> int:
     total = 0
     for job in ready.jobs:
         payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
-        total += payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)
+        each = payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)
+        total += each * (job.rhythm.iterations if job.rhythm else 1)
     return total
 
 

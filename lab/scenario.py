@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from emulation.faults import Event
 from emulation.targets import TargetKind
+from emulation.traffic.path_choice import Choose
 from lab.scenario_topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario_traffic import (
     ALGORITHMS,
@@ -27,6 +28,7 @@ __all__ = [
     "BRANCHES",
     "Assertion",
     "Collective",
+    "ConnectionSettings",
     "Control",
     "ELEMENT_BYTES",
     "EVENT_KEYS",
@@ -62,7 +64,7 @@ EVENT_KEYS: Mapping[str, tuple[str, ...]] = {
 class Routing(Model):
     """`peers` says for which pairs paths are planned: all, or those that the job's collective joins."""
 
-    strategy: Literal["all-path", "shortest", "detour", "borrow"] = "all-path"
+    strategy: Literal["all-path", "shortest", "detour", "borrow", "hashed"] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"
     demand: Literal["known", "unknown"] = "known"
@@ -81,26 +83,63 @@ class Control(Model):
     """`hello_us` is the time from one hello to the next, None: none are sent.
 
     `migrate_us` is what a spare takes, once it is called, until it has the place of one that is gone.
-    `circuits` stay as built, or follow what jobs send whenever one begins: routes then leave those that move
+    `hash`: whether each level of switches looks at bits of its own of a flow's hash, or all at the same.
+    `scheduler` none leaves jobs the priorities that they are given; others measure each job and choose.
+    `circuits` stay as built, or follow what jobs send, on ports that have light: routes leave those that move
     `drain_us` before they go dark.
     """
 
     processing_us: NotNegative = 5.0
     hello_us: Positive | None = None
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
+    lacp_us: Positive | None = None
+    lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     circuits: Literal["as-built", "jobs"] = "as-built"
+    scheduler: Literal["none", "crux", "shortest-first"] = "none"
     drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
+    hash: Literal["levels", "same"] = "levels"
+
+
+# Connections of a pair where nothing else is said.
+CONNECTIONS = 4
+
+
+@final
+class ConnectionSettings(Model):
+    """Several connections a pair, each with a path of its own, and which of them a message takes.
+
+    `count` 0: as many as there are disjoint paths; None: `CONNECTIONS`, and with five-tuple one a port.
+    """
+
+    paths: Literal["search", "random", "five-tuple"] = "search"
+    count: Annotated[int, Field(ge=0, le=256)] | None = None
+    choose: Choose = "least-unfinished"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.paths == "five-tuple" and self.count is not None:
+            raise ValueError("with `paths: five-tuple` a pair has one connection a port: leave `count:` out")
+        if self.paths == "random" and self.count == 0:
+            raise ValueError(
+                "`count: 0` takes all disjoint paths, and `paths: random` knows none: give a number"
+            )
+        return self
+
+    @property
+    def most(self) -> int:
+        return CONNECTIONS if self.count is None else self.count
 
 
 @final
 class Transport(Model):
-    """Of the connections between NPUs."""
+    """Of the connections between NPUs: one a pair unless `connections` says otherwise."""
 
     window: Annotated[int, Field(ge=1, le=64)] = 64
     ack_every: Annotated[int, Field(ge=1, le=64)] = 16
     initial_rto_us: Positive = 100.0
     min_rto_us: Positive = 25.0
+    connections: ConnectionSettings | None = None
 
 
 @final

@@ -63,6 +63,14 @@ class Topology(Model):
     ports: Annotated[int, Field(ge=0)] | None = None
     wiring: str | None = None
     core_delay_ns: NotNegative | None = None
+    segments: Annotated[int, Field(ge=1)] | None = None
+    hosts: Annotated[int, Field(ge=1)] | None = None
+    rails: Annotated[int, Field(ge=2)] | None = None
+    backup: Annotated[int, Field(ge=0)] | None = None
+    tors: str | None = None
+    aggs: Annotated[int, Field(ge=1)] | None = None
+    trunk: Annotated[int, Field(ge=1)] | None = None
+    cores: Annotated[int, Field(ge=0)] | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments of the generator, in its units."""
@@ -104,6 +112,14 @@ class Topology(Model):
             "ports": self.ports,
             "wiring": self.wiring,
             "core_delay_ps": _scaled(self.core_delay_ns, 1000),
+            "segments": self.segments,
+            "hosts": self.hosts,
+            "rails": self.rails,
+            "backup": self.backup,
+            "tors": self.tors,
+            "aggs": self.aggs,
+            "trunk": self.trunk,
+            "cores": self.cores,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self, final
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from emulation.traffic.frames import SERVICE_LEVELS
+from emulation.traffic.iterations import Rhythm
 from emulation.traffic.wire import MAX_PAYLOAD_BYTES
 from lab.scenario_topology import Model, Name, NotNegative, Positive
 
@@ -15,6 +17,7 @@ __all__ = [
     "ALGORITHMS",
     "BRANCHES",
     "ELEMENT_BYTES",
+    "LAST_PRIORITY",
     "NUMBER",
     "RELATIVE",
     "Collective",
@@ -24,6 +27,9 @@ __all__ = [
 
 # How pydantic names the forms of a value that has two, when it reports on one.
 NUMBER, RELATIVE, NAMES = BRANCHES = "(number)", "(relative)", "(names)"
+
+# Of jobs' priorities; 0 is the first.
+LAST_PRIORITY = len(SERVICE_LEVELS) - 1
 
 # Both element types are this wide.
 ELEMENT_BYTES = 4
@@ -182,8 +188,30 @@ class Collective(Model):
 
 @final
 class JobSettings(Model):
-    """One of several jobs of a run, each on members of its own; it begins at `at_us`."""
+    """One of several jobs of a run, each on members of its own; it begins at `at_us`.
+
+    Each of its iterations is `compute_us` of computation and then the collective; the share `overlap` of the
+    computation goes on while that sends. Links serve data of `priority` 0 before all other, that of
+    `LAST_PRIORITY` last.
+    """
 
     name: Name
     at_us: NotNegative = 0.0
     collective: Collective = Collective()
+    iterations: Annotated[int, Field(ge=1, le=10_000)] = 1
+    compute_us: Annotated[float, Field(ge=0, le=10**9)] = 0.0
+    overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
+    priority: Annotated[int, Field(ge=0, le=LAST_PRIORITY)] = LAST_PRIORITY
+
+    @property
+    def rhythm(self) -> Rhythm | None:
+        """None of a job that sends once and computes nothing."""
+        compute_ps = round(self.compute_us * 10**6)
+        if self.iterations == 1 and not compute_ps:
+            return None
+        return Rhythm(self.iterations, compute_ps, round(self.overlap * compute_ps))
+
+    @property
+    def level(self) -> int:
+        """The service level of its data."""
+        return SERVICE_LEVELS[LAST_PRIORITY - self.priority]

@@ -11,13 +11,26 @@ from controller.plan import CPU_PORT
 from controller.reach import cut_off
 from emulation.control_loop import ControlLoop
 from emulation.testbed import LinkUsage, SwitchSeen
-from emulation.traffic.data import compare
+from emulation.traffic.data import compare, truth
+from emulation.traffic.frames import SERVICE_LEVELS
+from emulation.traffic.iterations import IterationSeen, input_of
 from emulation.traffic.stats import AgentStats
 from lab.boot import Booted
 from lab.job import Job, Jobs
-from lab.observation import Deadlock, FaultSeen, JobSeen, Observation, Recovery, Timeline, Traffic
+from lab.observation import (
+    Deadlock,
+    FaultSeen,
+    JobIteration,
+    JobSeen,
+    Observation,
+    Recovery,
+    Timeline,
+    Traffic,
+)
+from lab.plane_counts import cross_plane_frames
 from lab.prepare import Prepared
 from lab.rail_counts import cross_rail_frames
+from lab.scenario_traffic import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.optical import circuit_link, circuit_of
 
@@ -42,7 +55,7 @@ def seen_of(
     ends = [end for job in jobs.all for end in job.ends]
     wrong = next((first for _, first in each if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
-    missing = stopped_by or (_cut_off(ready, control, jobs) if given_up else "")
+    missing = stopped_by or (_cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
     done = control.seen
     # Circuits that a fault or a takeover was about to make, and that never stood, are no links.
     standing = {link.name for link in ready.fabric.links}
@@ -71,6 +84,7 @@ def seen_of(
         stale_frames=sum(one.junk.get("job", 0) for one in stats),
         cut_off=missing,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
+        cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
         jobs=tuple(one for one, _ in each) if ready.variant.jobs else (),
         rewired=control.rewired,
     )
@@ -79,7 +93,13 @@ def seen_of(
 def _job_seen(job: Job, now_ps: int) -> tuple[JobSeen, str]:
     """What became of a job, and the first thing wrong with its data."""
     ends = job.ends
-    comparison = compare([end.result for end in ends], job.inputs, job.plan.sliced)
+    logs = job.logs
+    last = max(0, max(map(len, logs), default=0) - 1)
+    comparison = compare(
+        [end.result for end in ends], [input_of(data, last) for data in job.inputs], job.plan.sliced
+    )
+    wrong, first = _wrong_before(job, logs, last)
+    wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run; its data is wrong, and the run fails.
     end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
     begun_ps = now_ps if job.begun_ps is None else job.begun_ps
@@ -89,10 +109,32 @@ def _job_seen(job: Job, now_ps: int) -> tuple[JobSeen, str]:
         completion_ps=end_ps - begun_ps,
         bound_ps=job.plan.bound_ps,
         nodes=len(ends),
-        right_nodes=len(ends) - comparison.wrong_ranks,
+        right_nodes=len(ends) - wrong_nodes,
         retransmitted=sum(one.retransmitted for one in job.stats),
+        compute_ps=job.plan.rhythm.compute_ps if job.plan.rhythm else 0,
+        priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
+        iterations=tuple(
+            JobIteration(
+                min(one.begun_ps for one in each),
+                min(one.send_ps for one in each),
+                max(one.sent_ps for one in each),
+                max(one.end_ps for one in each),
+            )
+            for each in zip(*logs, strict=False)
+        ),
     )
-    return seen, comparison.first
+    return seen, first or comparison.first
+
+
+def _wrong_before(job: Job, logs: Sequence[Sequence[IterationSeen]], last: int) -> tuple[int, str]:
+    """How many members ever had a wrong array in an iteration before the last, by CRC-32; and the first."""
+    wrong: dict[int, str] = {}
+    for number in range(last):
+        right = truth(job.plan.sliced, [input_of(data, number) for data in job.inputs])
+        for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
+            if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
+                wrong.setdefault(rank, f"rank {rank} in iteration {number}: not the sum that it should have")
+    return len(wrong), next(iter(wrong.values()), "")
 
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
@@ -120,6 +162,12 @@ def _cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
     holder = dict(zip(ready.members, jobs.holders, strict=True))
     pairs = [(holder[source], holder[far]) for source, far in ready.demand]
     return cut_off(control.plan, control.down, pairs)
+
+
+def _waiting(control: ControlLoop) -> str:
+    """Jobs that never began."""
+    jobs = control.waiting
+    return f"no circuits for {', '.join(jobs)} while other jobs were there" if jobs else ""
 
 
 def _joined(*words: str) -> str:

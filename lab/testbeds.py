@@ -97,6 +97,13 @@ class RealTime:
         """TestbedError names the right, package or part of the kernel that is missing."""
         from emulation.mininet.machine import need_machine
 
+        paced = next((job for ready in prepared for job in ready.jobs if job.rhythm or job.level), None)
+        if paced is not None:
+            raise TestbedError(
+                f"job {paced.name} has iterations, computation or a priority: in real time a link's rate is "
+                "kept by the kernel, which knows one class of frames",
+                remedy="leave `iterations:`, `compute_us:` and `priority:` out, or take --testbed embedded",
+            )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
         if any(ready.variant.control.circuits != "as-built" for ready in prepared):

@@ -27,7 +27,7 @@ _BUFFER_BYTES = 16 << 20
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 _BATCH = 32
-_LOWEST_RESPONSE_VL = 2
+_RESPONSE_VLS = (2, 3)
 _LPH_AT = 14
 _FOREVER_NS = 1 << 62
 _FULL = (errno.ENOBUFS, errno.EAGAIN)
@@ -163,7 +163,7 @@ class HostDriver:
                 self._since = now
                 self._slot = max(self._slot, float(now))
             for frame, vl in frames:
-                (self._responses if vl >= _LOWEST_RESPONSE_VL else self._data).append((frame, now))
+                (self._responses if vl in _RESPONSE_VLS else self._data).append((frame, now))
         self._deadline = _FOREVER_NS if deadline is None else self._clock.ns(deadline)
 
     def _receive(self) -> None:
@@ -174,8 +174,8 @@ class HostDriver:
             except BlockingIOError:
                 return
             now = clock.ps(time.monotonic_ns())
-            if len(frame) > _LPH_AT + 2 and (frame[_LPH_AT] & 1) == 0 and not frame[_LPH_AT + 1] & 0xC0:
-                # VL 0 or 1: data.
+            if len(frame) > _LPH_AT + 2 and (frame[_LPH_AT] & 1 or frame[_LPH_AT + 1] & 0xC0 != 0x40):
+                # All VLs but 2 and 3: data.
                 self.bins[now // self._bin_ps] = self.bins.get(now // self._bin_ps, 0) + len(frame)
                 self._tally(len(frame))
             self._take(host.on_frame(frame, now))

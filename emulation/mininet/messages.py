@@ -10,6 +10,7 @@ import numpy as np
 from emulation.mininet.driver import Pace
 from emulation.traffic.agent import Agent, Output
 from emulation.traffic.data import Array
+from emulation.traffic.iterations import Iterated
 from emulation.traffic.stats import NOTHING, AgentStats, Failure
 
 __all__ = ["Idle", "Job", "Place", "Report"]
@@ -43,7 +44,7 @@ class Place:
     node: str
     namespace: str
     interface: str
-    make: Callable[[], Agent | Idle]
+    make: Callable[[], Agent | Iterated | Idle]
 
 
 @final

@@ -17,6 +17,7 @@ from emulation.mininet.messages import Idle, Job, Place, Report
 from emulation.mininet.record import RunRecord
 from emulation.traffic.agent import Agent
 from emulation.traffic.data import Array
+from emulation.traffic.iterations import Iterated
 
 __all__ = ["Population"]
 
@@ -77,7 +78,7 @@ class Population:
         """Let time begin, at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
-    def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Idle]]) -> None:
+    def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Iterated | Idle]]) -> None:
         """Have every host made anew, and begin at `start_ns` of the machine's monotonic clock."""
         self._number += 1
         self.done = False

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, final
 
-from emulation.circuits import circuit_switches
+from emulation.circuits import circuit_switches, shine
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.mininet.alarms import Alarms
@@ -33,6 +33,7 @@ from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
 from emulation.mininet.watch import CarrierWatch
 from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.agent import Agent
+from emulation.traffic.iterations import Iterated
 from emulation.traffic.stats import Ended
 from topologies import HOST_PORT, Fabric
 
@@ -80,7 +81,7 @@ class MininetTestbed:
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
         self._bin_ps = bin_ps
-        self._agents: dict[str, Agent | None] = {}  # None: one stands by
+        self._agents: dict[str, Agent | Iterated | None] = {}  # None: one stands by
         self._alarms = Alarms(dilation)
         self._packets: deque[str] = deque()
         self._ending: Ending | None = None
@@ -212,7 +213,7 @@ class MininetTestbed:
 
     # -- what runs on it
 
-    def attach(self, node: str, host: Agent) -> None:
+    def attach(self, node: str, host: Agent | Iterated) -> None:
         """Have a process in the node's namespace run an agent like `host`, once time begins to run."""
         self._seat(node, host)
 
@@ -220,12 +221,12 @@ class MininetTestbed:
         """Have a process there that does nothing yet."""
         self._seat(node, None)
 
-    def _seat(self, node: str, host: Agent | None) -> None:
+    def _seat(self, node: str, host: Agent | Iterated | None) -> None:
         if node not in self.namespaces:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         self._agents[node] = host
 
-    def restart(self, hosts: Mapping[str, Agent]) -> None:
+    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
         """New agents in the processes that are there, all beginning at one moment a little later."""
         for node in hosts:
             if node not in self._agents:
@@ -339,6 +340,7 @@ class MininetTestbed:
     def set_link(self, name: str, up: bool) -> None:
         """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
         self._links.set_link(name, up)
+        shine(self.circuits, self.fabric, name, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
         """The link to the node's own side; the host's interface keeps its configuration."""

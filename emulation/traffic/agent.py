@@ -6,20 +6,21 @@ phases of its plan have been applied, and how many of its released sends have no
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
 
 import numpy as np
 
 from emulation.errors import EmulationError
+from emulation.traffic.connections import Peer, connect
 from emulation.traffic.data import DTYPES, Array, element_type, fold
-from emulation.traffic.frames import VL_DATA, VL_RESPONSE, Combine
+from emulation.traffic.frames import VL_RESPONSE, Combine
 from emulation.traffic.gate import StepGate
 from emulation.traffic.schedule import CellPlan, Phase, Send, Sliced
 from emulation.traffic.stats import AgentStats, Failure
-from emulation.traffic.transport import NEVER, Receiver, Sender, TransportParameters
-from emulation.traffic.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, AckWriter, DataWriter, scan
+from emulation.traffic.transport import NEVER, TransportParameters
+from emulation.traffic.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, scan
 
 __all__ = ["Agent", "Output"]
 
@@ -38,27 +39,13 @@ class _Queue:
 
     __slots__ = ("left", "op", "peer", "shift", "slices", "step")
 
-    def __init__(self, peer: "_Peer", send: Send) -> None:
+    def __init__(self, peer: Peer, send: Send) -> None:
         self.peer = peer
         self.step = send.step
         self.op = int(send.op)
         self.shift = send.shift * _ITEM_BYTES
         self.slices: deque[int] = deque()
         self.left = 0  # slices still to leave in this run, ready or not
-
-
-class _Peer:
-    """The two connections with one rank, and what waits for it."""
-
-    __slots__ = ("active", "left", "rank", "receiver", "sender", "waiting")
-
-    def __init__(self, rank: int, sender: Sender, receiver: Receiver) -> None:
-        self.rank = rank
-        self.sender = sender
-        self.receiver = receiver
-        self.active: list[_Queue] = []  # queues with slices ready
-        self.left = 0
-        self.waiting = False  # is in the agent's round robin
 
 
 _left = attrgetter("left")
@@ -69,8 +56,8 @@ class Agent:
     """One rank of a collective. `addresses[r]` is the CNA of rank r.
 
     `result` is the rank's array, its input at first; `finished_ps` is when it became right, None before;
-    `done` says that everything it sent is acknowledged as well. `failed` is set when a peer stays silent
-    for too long: the agent then sends nothing more.
+    `done` says that everything it sent is acknowledged as well, and `on_done` is called once it is. `failed`
+    is set when a peer stays silent for too long: the agent then sends nothing more.
     """
 
     def __init__(
@@ -89,16 +76,18 @@ class Agent:
         self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
         self.rank = rank
         self.failed: Failure | None = None
+        self.on_done: Callable[[], None] | None = None
         self.finished_ps: int | None = None
         self.result: Array = data.astype(DTYPES[element_type(data)], copy=True)
         self._bytes = self.result.data.cast("B")
         self._dtype = self.result.dtype
         self.address = addresses[rank]
         self._job = job
+        self._vl = 2 * parameters.level
         self._kind = int(element_type(data))
         self._junk: Counter[str] = Counter()
         self._deadline = NEVER  # no later than any timer; may be earlier, then on_timer finds nothing to do
-        self._ready: deque[_Peer] = deque()
+        self._ready: deque[Peer] = deque()
         table = sliced.table  # of all agents, and never changed
         self._offset = table.offset
         self._size = table.size
@@ -108,13 +97,12 @@ class Agent:
         self._unsent = [0] * len(sliced.slices)
         self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
         self._blocked: set[int] = set()  # slices complete but for sends that have not left
-        self._peers: dict[int, _Peer] = {}
-        self._by_rank: dict[int, _Peer] = {}
         self._queues: dict[Send, _Queue] = {}
         self._started = False
         self._open = 0  # phases not applied yet, over all slices
         plans = sliced.plans[rank]
-        self._connect(plans, addresses, parameters)
+        self._by_rank = connect(rank, plans, addresses, parameters, job=job, dtype=self._kind)
+        self._peers = {addresses[far]: peer for far, peer in self._by_rank.items()}
         # Many cells share a plan, and a plan is one object.
         several = {id(plan): plan for plan in plans}
         compiled = {key: self._compile(plan) for key, plan in several.items()}
@@ -136,21 +124,6 @@ class Agent:
             self._release(index, 0)
         self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
 
-    def _connect(
-        self, plans: Sequence[CellPlan], addresses: Sequence[int], parameters: TransportParameters
-    ) -> None:
-        several = {id(plan): plan for plan in plans}.values()
-        ranks = {source for plan in several for phase in plan.phases for source in phase.sources}
-        ranks |= {send.peer for plan in several for group in plan.releases for send in group}
-        # Each rank begins with the peer after it, so that no peer is everybody's first.
-        for rank in sorted(ranks, key=lambda peer: (peer - self.rank) % len(addresses)):
-            ends = {"scna": self.address, "dcna": addresses[rank], "src_q": rank, "dst_q": self.rank}
-            lb = self.rank * 7 + rank * 3
-            data = DataWriter(**ends, job=self._job, dtype=self._kind, lb_mode=parameters.lb_mode)
-            acks = AckWriter(**ends, lb_mode=parameters.lb_mode)
-            peer = _Peer(rank, Sender(parameters, data, lb), Receiver(parameters, acks, lb))
-            self._peers[addresses[rank]] = self._by_rank[rank] = peer
-
     def _compile(self, plan: CellPlan) -> _Plan:
         for send in (send for group in plan.releases for send in group):
             if send not in self._queues:
@@ -163,14 +136,19 @@ class Agent:
     def done(self) -> bool:
         """Whether the result is right and all that was sent is acknowledged."""
         return self.finished_ps is not None and not any(
-            peer.left or peer.sender.in_flight for peer in self._peers.values()
+            peer.left or any(sender.in_flight for sender in peer.senders) for peer in self._peers.values()
         )
+
+    @property
+    def longest(self) -> int:
+        """Frames that one peer is still to get, each counted once, the most of any."""
+        return max((peer.left for peer in self._peers.values()), default=0)
 
     @property
     def stats(self) -> AgentStats:
         """Counts up to now."""
-        senders = [peer.sender for peer in self._peers.values()]
-        receivers = [peer.receiver for peer in self._peers.values()]
+        senders = [sender for peer in self._peers.values() for sender in peer.senders]
+        receivers = [receiver for peer in self._peers.values() for receiver in peer.receivers]
         return AgentStats(
             sent=sum(sender.sent for sender in senders),
             retransmitted=sum(sender.retransmitted for sender in senders),
@@ -189,7 +167,13 @@ class Agent:
             self.finished_ps = now
         out: list[tuple[bytes, int]] = []
         self._pump(now, out)
+        self._tell()
         return out, None if self._deadline == NEVER else self._deadline
+
+    def _tell(self) -> None:
+        if self.on_done is not None and self.done:
+            tell, self.on_done = self.on_done, None
+            tell()
 
     def on_frame(self, frame: bytes, now: int) -> Output:
         """Take a frame. One that is not for this agent, or not whole, is counted and dropped."""
@@ -201,12 +185,13 @@ class Agent:
             self._junk[fields] += 1
         else:
             peer = self._peers.get(fields[2])
-            if peer is None or fields[3] != self.address or fields[5] != peer.rank or fields[4] != self.rank:
+            number = -1 if peer is None or fields[3] != self.address else peer.number(fields)
+            if peer is None or number < 0:
                 self._junk["connection"] += 1
             elif fields[0] == _DATA:
-                self._on_data(peer, fields, frame, now, out)
+                self._on_data(peer, number, fields, frame, now, out)
             else:
-                sender = peer.sender
+                sender = peer.senders[number]
                 if sender.on_ack(fields[6], fields[8], now):
                     if peer.active and not peer.waiting:
                         peer.waiting = True
@@ -215,6 +200,8 @@ class Agent:
                         self._deadline = sender.timer
             if self._ready and self._started:
                 self._pump(now, out)
+            if self.finished_ps is not None:
+                self._tell()
         deadline = self._deadline
         return out, None if deadline == NEVER else deadline
 
@@ -225,22 +212,29 @@ class Agent:
             return out, None
         deadline = NEVER
         for peer in self._peers.values():
-            receiver = peer.receiver
-            sender = peer.sender
-            if receiver.ack_at <= now:
-                out.append((receiver.ack(), VL_RESPONSE))
-            if sender.timer <= now:
-                out.extend((frame, VL_DATA) for frame in sender.on_timeout(now))
-                if sender.failed_psn is not None:
-                    self.failed = Failure(self.rank, peer.rank, sender.failed_psn, now)
-                    self._deadline = NEVER
-                    return [], None
-            deadline = min(deadline, receiver.ack_at, sender.timer)
+            for receiver in peer.receivers:
+                if receiver.ack_at <= now:
+                    out.append((receiver.ack(), VL_RESPONSE))
+                deadline = min(deadline, receiver.ack_at)
+            for sender in peer.senders:
+                if sender.timer <= now:
+                    out.extend((frame, self._vl) for frame in sender.on_timeout(now))
+                    if sender.failed_psn is not None:
+                        self.failed = Failure(self.rank, peer.rank, sender.failed_psn, now)
+                        self._deadline = NEVER
+                        return [], None
+                deadline = min(deadline, sender.timer)
         self._deadline = deadline
         return out, None if deadline == NEVER else deadline
 
     def _on_data(
-        self, peer: _Peer, fields: tuple[int, ...], frame: bytes, now: int, out: list[tuple[bytes, int]]
+        self,
+        peer: Peer,
+        number: int,
+        fields: tuple[int, ...],
+        frame: bytes,
+        now: int,
+        out: list[tuple[bytes, int]],
     ) -> None:
         _, flags, _, _, _, _, psn, _, job, op, kind, step, _, offset, length = fields
         if job != self._job or kind != self._kind:
@@ -254,7 +248,7 @@ class Agent:
         if arrival is None or arrival[1].op != op or peer.rank not in arrival[1].sources:
             self._junk["unexpected"] += 1
             return
-        receiver = peer.receiver
+        receiver = peer.receivers[number]
         new = receiver.accept(psn, flags, now)
         if new:
             place, phase, count = arrival
@@ -322,7 +316,7 @@ class Agent:
         if not queue.slices:
             peer.active.append(queue)
         queue.slices.append(index)
-        if not peer.waiting and peer.sender.has_room():
+        if not peer.waiting and peer.pick():
             peer.waiting = True
             self._ready.append(peer)
 
@@ -335,6 +329,10 @@ class Agent:
         ready = self._ready
         while ready:
             peer = ready.popleft()
+            sender = peer.pick()
+            if sender is None:
+                peer.waiting = False
+                continue
             active = peer.active
             queue = active[0] if len(active) == 1 else min(active, key=_left)
             index = queue.slices.popleft()
@@ -343,7 +341,6 @@ class Agent:
             if not queue.slices:
                 active.remove(queue)
             start = self._offset[index]
-            sender = peer.sender
             frame = sender.send(
                 queue.op,
                 queue.step,
@@ -353,10 +350,11 @@ class Agent:
                 not peer.left,
                 now,
             )
-            out.append((frame, VL_DATA))
+            peer.gone()
+            out.append((frame, self._vl))
             if sender.timer < self._deadline:
                 self._deadline = sender.timer
-            if active and sender.has_room():
+            if active:
                 ready.append(peer)
             else:
                 peer.waiting = False

@@ -66,7 +66,6 @@ expert_of("cut", "Header is cut short", expert.group.MALFORMED)
 expert_of("cfg", "What follows is unknown", expert.group.PROTOCOL)
 expert_of("instructions", "Seventh instruction", expert.group.PROTOCOL)
 expert_of("hops", "ptr past 11", expert.group.PROTOCOL)
-expert_of("vl", "No such virtual lane", expert.group.PROTOCOL)
 
 do
   local listed, wrong = {}, {}
@@ -116,12 +115,9 @@ function notes.LPH(frame, values, range, tree)
     end
   end
   local class = math.floor(values.vl / CLASS_VLS)
-  if class > VL_RESPONSE / CLASS_VLS then
-    complain(frame, tree, "vl", "VL %d: there are 0 to %d", values.vl, VL_RESPONSE + CLASS_VLS - 1)
-  else
-    local names = { [0] = "data", [1] = "responses and management" }
-    add_derived(tree, "ub.lph.class", range(0, 2), names[class])
-  end
+  local name = class == 0 and "data" or string.format("data of service level %d", class)
+  if class == VL_RESPONSE / CLASS_VLS then name = "responses and management" end
+  add_derived(tree, "ub.lph.class", range(0, 2), name)
   frame.vl = values.vl
 end
 

@@ -46,6 +46,8 @@ __all__ = [
     "Flags",
     "LinkNotice",
     "Opcode",
+    "SERVED_VLS",
+    "SERVICE_LEVELS",
     "VL_DATA",
     "VL_RESPONSE",
     "decode_length",
@@ -58,6 +60,12 @@ CFG_CNA16: Final = 0x6
 CFG_SOURCE_ROUTE: Final = 0xC
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
+
+# Service levels of data, the last of which goes first; 1 is that of responses. Level s enters on VL 2 s.
+SERVICE_LEVELS: Final = (0, 2, 3, 4, 5, 6, 7)
+
+# VLs in the order in which a link serves them, the last first: two a level; those of responses before all.
+SERVED_VLS: Final = (*(2 * level + lane for level in SERVICE_LEVELS for lane in (0, 1)), VL_RESPONSE, 3)
 
 FLIT_BYTES: Final = 20
 BLOCK_FLITS: Final = 32
@@ -180,7 +188,8 @@ class NTH(Packet):
     """CNA16 network header, 8 bytes.
 
     UnifiedBus base specification, as public simulators model it: every field. This testbed: the low 4 bits
-    of lb are the path bucket, sl 1 marks acknowledgements, mgmt 1 a link notice, nlp stays 0.
+    of lb are the path bucket, sl is the service level, 1 that of acknowledgements, mgmt 1 marks a link
+    notice, nlp stays 0.
     """
 
     name = "NTH"

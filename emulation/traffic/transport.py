@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames import Flags
+from emulation.traffic.frames import SERVICE_LEVELS, Flags
+from emulation.traffic.path_choice import Connections
 from emulation.traffic.wire import PSN_MASK, AckWriter, DataWriter, readdress
 
 __all__ = ["NEVER", "Receiver", "Sender", "TransportParameters"]
@@ -32,7 +33,8 @@ class TransportParameters:
     """What a connection may do; both its ends need the same window and first_psn. Times in picoseconds.
 
     lb_mode 1 gives each frame the next load-balance value, 0 gives a connection one value until a timeout.
-    A connection fails after max_retries timeouts in a row without any frame newly acknowledged.
+    A connection fails after max_retries timeouts in a row without any frame newly acknowledged. `level`,
+    one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one a pair.
     """
 
     window: int = 64
@@ -44,6 +46,8 @@ class TransportParameters:
     max_retries: int = 10
     lb_mode: int = 1
     first_psn: int = 0
+    level: int = 0
+    connections: Connections | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -59,13 +63,18 @@ class TransportParameters:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise EmulationError(f"transport: {name} {value}", remedy=f"use a value from {low} to {high}")
+        if self.level not in SERVICE_LEVELS:
+            raise EmulationError(
+                f"transport: level {self.level}", remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}"
+            )
 
 
 class Sender:
     """The sending end: frames in flight, the round-trip estimate (RFC 6298), the retransmission timer.
 
-    `timer` is when `on_timeout` is due, NEVER when nothing is in flight. `failed_psn` is the oldest frame
-    of a connection given up, None while it lives.
+    `timer` is when `on_timeout` is due, NEVER when nothing is in flight. `unfinished` are bytes sent of which
+    the acknowledgement, in order, has not come. `failed_psn` is the oldest frame of a connection given up,
+    None while it lives.
     """
 
     __slots__ = (
@@ -91,6 +100,7 @@ class Sender:
         "rttvar_ps",
         "sent",
         "timer",
+        "unfinished",
     )
 
     def __init__(self, parameters: TransportParameters, writer: DataWriter, lb: int) -> None:
@@ -110,7 +120,7 @@ class Sender:
         self.timer = NEVER
         self.retries = 0
         self.failed_psn: int | None = None
-        self.sent = self.retransmitted = self.acks = 0
+        self.sent = self.retransmitted = self.acks = self.unfinished = 0
 
     @property
     def in_flight(self) -> int:
@@ -142,6 +152,7 @@ class Sender:
         self._sent_at[slot] = now
         self._lbs[slot] = lb
         self.sent += 1
+        self.unfinished += len(frame)
         if self.timer == NEVER:
             self.timer = now + self._rto
         return frame
@@ -163,6 +174,7 @@ class Sender:
             return False
         frames = self._frames
         for psn in range(base, base + moved):
+            self.unfinished -= len(frames[psn & _SLOT])
             frames[psn & _SLOT] = b""
         if self._again and (ack_psn - self._recover) & PSN_MASK < _HALF:
             self._again = False

@@ -18,7 +18,6 @@ from emulation.traffic.frames import (
     NTH,
     SACK,
     TPH,
-    VL_DATA,
     VL_RESPONSE,
     Ether,
     Opcode,
@@ -35,6 +34,7 @@ __all__ = [
     "AckWriter",
     "DataFields",
     "DataWriter",
+    "iteration_of",
     "parse",
     "readdress",
     "scan",
@@ -55,6 +55,8 @@ _READ_DATA = struct.Struct(">12xHIHH2xBBBBHQHBBHHII")
 _READ_ACK = struct.Struct(">12xHIHH2xBBBBHQQ")
 _FLAGS_AT = 27
 _LB_AT = 24
+_ACK_PSN_AT = 35
+_JOB_AT = 38
 
 _NO_LENGTH: Final = 1 << 30
 _LENGTHS: Final = tuple(decode_length(field) or _NO_LENGTH for field in range(1 << 14))
@@ -99,12 +101,12 @@ def _mac_bytes(cna: int) -> bytes:
 
 
 @cache
-def _template(opcode: Opcode) -> bytes:
+def _template(opcode: Opcode, level: int = 0) -> bytes:
     if opcode is Opcode.DATA:
         frame = (
             Ether(dst=mac(0), src=mac(0), type=ETHERTYPE)
-            / LPH(vl=VL_DATA)
-            / NTH()
+            / LPH(vl=2 * level)
+            / NTH(sl=level)
             / TPH(opcode=opcode)
             / CLH()
         )
@@ -119,25 +121,45 @@ def _template(opcode: Opcode) -> bytes:
     return bytes(frame)
 
 
-def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int) -> bytes:
+def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0) -> bytes:
     """The first 24 bytes of a connection's frames of one size: the template's, with its addresses and
     length.
     """
-    template = _template(opcode)
+    template = _template(opcode, level)
     _, _, ethertype, lph, _, _, cc = _ADDRESSES.unpack_from(template)
     lph = lph & ~0xBFFF | lb_mode << 15 | encode_length(len(template) - ETHERNET_BYTES + payload_bytes)
     return _ADDRESSES.pack(_mac_bytes(dcna), _mac_bytes(scna), ethertype, lph, scna, dcna, cc)
 
 
 class DataWriter:
-    """Makes the data frames of one connection."""
+    """Makes the data frames of one connection, all of service level `level`."""
 
-    __slots__ = ("_class", "_connection", "_dtype", "_job", "_opcode", "_prefixes", "_queue", "_static")
+    __slots__ = (
+        "_class",
+        "_connection",
+        "_dtype",
+        "_job",
+        "_level",
+        "_opcode",
+        "_prefixes",
+        "_queue",
+        "_static",
+    )
 
     def __init__(
-        self, *, scna: int, dcna: int, src_q: int, dst_q: int, job: int, dtype: int, lb_mode: int
+        self,
+        *,
+        scna: int,
+        dcna: int,
+        src_q: int,
+        dst_q: int,
+        job: int,
+        dtype: int,
+        lb_mode: int,
+        level: int = 0,
     ) -> None:
-        template = _template(Opcode.DATA)
+        template = _template(Opcode.DATA, level)
+        self._level = level
         self._class = template[25]
         self._opcode = template[26]
         self._static = (scna, dcna, lb_mode)
@@ -162,7 +184,7 @@ class DataWriter:
         size = len(payload)
         prefix = self._prefixes.get(size)
         if prefix is None:
-            prefix = self._prefixes[size] = _prefix(Opcode.DATA, *self._static, size)
+            prefix = self._prefixes[size] = _prefix(Opcode.DATA, *self._static, size, self._level)
         return b"".join(
             (
                 prefix,
@@ -250,6 +272,18 @@ def scan(frame: bytes) -> tuple[int, ...] | str:
         sack = int.from_bytes(frame[38:46], "big")
         return 2, flags, scna, dcna, src_q, word >> 48, word & 0xFFFFFF, lb, sack
     return "opcode"
+
+
+def iteration_of(frame: bytes) -> tuple[bool, int] | None:
+    """Of a data frame (True, its job number), of an acknowledgement (False, the first 4 bits of its ack_psn).
+
+    None of what is neither, which `scan` will say.
+    """
+    if len(frame) < ACK_BYTES:
+        return None
+    if frame[_FLAGS_AT - 1] == Opcode.DATA:
+        return True, frame[_JOB_AT] << 8 | frame[_JOB_AT + 1]
+    return (False, frame[_ACK_PSN_AT] >> 4) if frame[_FLAGS_AT - 1] == Opcode.ACK else None
 
 
 def parse(frame: bytes) -> DataFields | AckFields:

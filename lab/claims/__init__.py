@@ -26,7 +26,9 @@ PAPERS: Mapping[str, str] = {
     "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)",
     "rail-only": "Rail-only: a Low-Cost High-Performance Network for Training LLMs with Trillion Parameters"
     " (2307.12169)",
+    "hpn": "Alibaba HPN: A Data Center Network for Large Language Model Training (SIGCOMM 2024)",
     "lumoscore": "LumosCore: Highly Scalable LLM Clusters with Optical Interconnect (2411.01503)",
+    "crux": "Crux: GPU-Efficient Communication Scheduling for Deep Learning Training (SIGCOMM 2024)",
 }
 
 

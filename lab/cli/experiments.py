@@ -30,6 +30,8 @@ class Paper(StrEnum):
     ub_mesh = "ub-mesh"
     rail_only = "rail-only"
     lumoscore = "lumoscore"
+    crux = "crux"
+    hpn = "hpn"
 
 
 COLOURS = {"holds": "green", "differs": "red", "not judged": "yellow"}

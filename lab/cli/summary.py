@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from emulation.fidelity import Measured, duration, percent
+from lab.circuits_view import lacks_words
 from lab.cli.screen import out
 from lab.markup import shown
 from lab.metrics import METRICS, Subject
@@ -59,6 +60,8 @@ def print_summary(
             console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
         for one in subject.seen.takeovers:
             console.print(f"{variant}: {one}", markup=False)
+        for words in lacks_words(subject.seen.rewired):
+            console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
     for item in result.assertions:
         if item.verdict == "fails":
             console.print(f"[red]fails[/] {escape(item.name)}: {item.value} against {item.limit}")

@@ -10,6 +10,7 @@ import pytest
 
 from emulation.traffic.agent import Agent, Output
 from emulation.traffic.data import Array, make_data
+from emulation.traffic.iterations import Iterated
 from emulation.traffic.schedule import Schedule, Sliced, slice_schedule
 from emulation.traffic.transport import TransportParameters
 
@@ -19,7 +20,7 @@ class MemoryWire:
 
     def __init__(
         self,
-        agents: Sequence[Agent],
+        agents: Sequence[Agent | Iterated],
         *,
         seed: int = 1,
         loss: float = 0.0,

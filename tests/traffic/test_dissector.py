@@ -235,12 +235,14 @@ class TestMeaning:
         assert shown[4]["ub.srh.route"] == "port 3, port 10, tables, port 5, [tables]"
 
     def test_lanes_have_their_class(self, dissected: Callable[..., list[Layers]]):
-        shown = dissected([carrier() / LPH(vl=vl) / NTH() / TPH() / CLH() for vl in range(4)])
+        shown = dissected([carrier() / LPH(vl=vl) / NTH() / TPH() / CLH() for vl in (0, 1, 2, 3, 4, 15)])
         assert [one["ub.lph"]["ub.lph.class"] for one in shown] == [
             "data",
             "data",
             "responses and management",
             "responses and management",
+            "data of service level 2",
+            "data of service level 7",
         ]
 
     def test_nodes_have_their_names(
@@ -305,7 +307,6 @@ class TestInfo:
                 "Collective header says 9 bytes, the packet carries 4",
             ),
             (carrier() / LPH(cfg=3) / b"abcd", "cfg", "cfg 3: no header is known to follow"),
-            (carrier() / LPH(vl=9) / NTH() / TPH() / CLH(), "vl", "VL 9: there are 0 to 3"),
             (carrier() / LPH() / NTH() / b"abcd", "cut", "TPH is cut short: 4 bytes of 12"),
         ],
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,12 @@ ENDS = {"scna": 1, "dcna": 2, "src_q": 2, "dst_q": 1}
 US = 1_000_000
 
 
-def sender(**values: int) -> Sender:
+def sender(**values: Any) -> Sender:
     parameters = TransportParameters(**values)
     return Sender(parameters, DataWriter(**ENDS, job=1, dtype=1, lb_mode=parameters.lb_mode), 0)
 
 
-def receiver(**values: int) -> Receiver:
+def receiver(**values: Any) -> Receiver:
     parameters = TransportParameters(**values)
     return Receiver(parameters, AckWriter(**ENDS, lb_mode=parameters.lb_mode), 0)
 
@@ -216,6 +217,6 @@ def test_a_duplicate_sends_the_acknowledgements_another_way() -> None:
         {"first_psn": 1 << 24},
     ],
 )
-def test_parameters_out_of_range_are_refused(values: dict[str, int]) -> None:
+def test_parameters_out_of_range_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(EmulationError, match=r"use a value from"):
         TransportParameters(**values)
