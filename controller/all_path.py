@@ -7,8 +7,6 @@ A source spreads its frames over 16 buckets; each bucket has one source route in
 from collections.abc import Mapping, Sequence
 from typing import final, get_args
 
-import networkx as nx
-
 from controller.by_hash import head, port_routes
 from controller.core import crossed
 from controller.deal import deal
@@ -125,6 +123,8 @@ class Router:
 
 def _meshes(fabric: Fabric) -> dict[str, int]:
     """A number for each set of endpoints that links between them join, by endpoint."""
+    import networkx as nx
+
     graph = nx.Graph()
     ends = {node.name for node in fabric.nodes if not node.tier}
     graph.add_nodes_from(ends)

@@ -4,8 +4,6 @@
 from collections.abc import Iterator
 from typing import final
 
-import networkx as nx
-
 from controller.paths import PathFinder
 from controller.plan import Path
 from controller.switch_paths import SwitchPaths
@@ -80,6 +78,8 @@ class Relays:
 
 def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
     """By endpoint, numbers of the networks of switches that it has a link to."""
+    import networkx as nx
+
     switches = {node.name for node in fabric.nodes if node.tier}
     graph = nx.Graph()
     graph.add_nodes_from(switches)

@@ -13,7 +13,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.circuits import CircuitPlan, light_spare, realise, realise_left
 from controller.diff import Update, diff
 from controller.plan import Entry, Plan
 from controller.planner import make_plan
@@ -111,6 +110,9 @@ def realised(fabric: Fabric, demand: Demand, dark: Set[OpticalPort] = frozenset(
     With dark ports some Pods may get fewer than they want, or none between two of them; PlanError still when
     there are more pairs of Pods than ports if all work.
     """
+    # Its solvers take as long to import as all else that a run needs.
+    from controller.circuits import CircuitPlan, light_spare, realise, realise_left
+
     core = core_of(fabric)
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
     spines, traffic = len(core.groups), pod_traffic(fabric, demand)

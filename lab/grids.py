@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-import networkx as nx
-
 from lab.errors import ScenarioError
 from topologies import Fabric
 
@@ -120,6 +118,8 @@ def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[s
             for d, (a, b) in enumerate(zip(home, fabric.node(name).coordinates, strict=True))
         )
     ]
+    import networkx as nx
+
     far = nx.single_source_shortest_path_length(fabric.graph(), line[-1])
     neighbours = [name for name in fabric.neighbours(source) if far.get(name, len(far)) < far.get(source, 0)]
     if not neighbours:

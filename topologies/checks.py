@@ -6,8 +6,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-import networkx as nx
-
 from topologies.address import CNA_BITS
 from topologies.errors import TopologyError
 from topologies.model import HOST_PORT, End, Fabric, Link, Node, OpticalSwitch, Port
@@ -245,6 +243,8 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
 
 
 def _unconnected(fabric: Fabric) -> Iterator[str]:
+    import networkx as nx
+
     joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
     # What an optical switch does not join now it may join later.
     joined |= {end for switch in fabric.optical for end in switch.ends}

@@ -18,15 +18,16 @@ spine, port P + j the odd one of Pod j's, for P Pods; only an even and an odd po
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from topologies import optical
 from topologies.errors import TopologyError
 from topologies.model import Fabric, OpticalSwitch
 from topologies.optical import crossconnect
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "DARK",
@@ -48,7 +49,7 @@ WIRINGS = ("cross", "uniform", "dual-link")
 # In a map: joined to nobody.
 DARK = -1
 
-Maps = Sequence[Sequence[Sequence[int]]] | NDArray[np.integer[Any]]
+Maps: TypeAlias = "Sequence[Sequence[Sequence[int]]] | NDArray[np.integer[Any]]"
 """`maps[h][k][i] = j`: joined to nobody is -1."""
 
 _NAMED = re.compile(r"ocs(\d+)([p.])(\d+)")

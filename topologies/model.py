@@ -5,12 +5,13 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Self, TypeVar, cast, final
-
-import networkx as nx
+from typing import TYPE_CHECKING, Self, TypeVar, cast, final
 
 from topologies.address import AddressPlan
 from topologies.errors import TopologyError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
 
@@ -284,8 +285,11 @@ class Fabric:
             self._kept[key] = make()
         return cast(T, self._kept[key])
 
-    def graph(self) -> nx.Graph:
+    def graph(self) -> "nx.Graph":
         """A new undirected graph: node names, and edges that carry `link`, the link's name."""
+        # Half of what it takes to import fabrics, which every process of a lab does.
+        import networkx as nx
+
         graph = nx.Graph()
         graph.add_nodes_from(node.name for node in self.nodes)
         graph.add_edges_from((link.a.node, link.b.node, {"link": link.name}) for link in self.links)

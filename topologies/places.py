@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards, racks, domains and planes, found in a fabric by where its nodes are and what joins them."""
 
-import networkx as nx
-
 from topologies.model import Fabric, Node, NodeKind
 
 __all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
@@ -46,6 +44,8 @@ def domains(fabric: Fabric) -> list[list[Node]]:
 
 def planes(fabric: Fabric) -> list[list[Node]]:
     """LRS that links inside of a rack join, so not those between racks; in the order of their first LRS."""
+    import networkx as nx
+
     rack = {node.name: node.coordinates[2:] for node in fabric.nodes if node.kind is NodeKind.LRS}
     graph = nx.Graph()
     graph.add_nodes_from(rack)
