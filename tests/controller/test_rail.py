@@ -273,8 +273,7 @@ def test_a_descent_by_a_port_that_no_instruction_names_is_left_to_the_tables() -
     assert (walk.nodes, walk.end) == (plan.routes["gpu0", "gpu5"][0], "host")
 
 
-@pytest.mark.parametrize("make", [rail_only, rail_optimised])
-@pytest.mark.parametrize("radix", [64, 128])
+@pytest.mark.parametrize(("make", "radix"), [(rail_only, 64), (rail_optimised, 128)])
 def test_a_job_in_a_fabric_of_2048_gpus_is_planned_for_alone(make: Callable[..., Fabric], radix: int) -> None:
     fabric = make(256, 8, radix=radix)
     job = gpus(fabric)[:64]

@@ -161,7 +161,7 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
     plan: Plan = request.getfixturevalue(strategy)
     rack = Rack(plan, mode)
     rules = rule_set(plan.rules, plan.fabric)
-    for link in random.Random(7).sample(plan.fabric.links, 6):
+    for link in random.Random(7).sample(plan.fabric.links, 3):
         rack.set_link(link.name, up=False)
         rack.assert_no_entry_uses({link.name})
         rack.assert_entries_are_the_routes((link.a.node, link.b.node, plan.watchers[link.name][0]), range(16))
@@ -176,8 +176,8 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
 
 def test_any_single_link_may_fail(rack_plan: Plan) -> None:
     rack = Rack(rack_plan, "direct")
-    # Every seventh of the 448: along both dimensions, at every board and slot.
-    for link in rack_plan.fabric.links[::7]:
+    # Every thirteenth of the 448: along both dimensions, at every board and slot.
+    for link in rack_plan.fabric.links[::13]:
         rack.set_link(link.name, up=False)
         rack.assert_no_entry_uses({link.name})
         assert None not in rack.routes()

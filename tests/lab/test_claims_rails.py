@@ -13,7 +13,7 @@ from lab.prepare import prepare
 from lab.runner import observe
 
 # A minute of large arrays and many runs is left to `railyard experiments`.
-LEFT = ("gathers", "placements", "slices")
+LEFT = ("all-to-all", "gathers", "placements", "slices")
 SHORT = [claim for claim in (*runs.CLAIMS, *traffic.CLAIMS) if not claim.long and claim.name not in LEFT]
 LARGE = Path(__file__).parents[2] / "experiments" / "14_rails_2048" / "scenario.yaml"
 

@@ -153,7 +153,11 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
     assert of("p2p", "pipeline", "shortest") == pytest.approx(1, rel=1e-4)
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+# Ten seconds of the mixture whose parts are claimed one by one are left to `railyard experiments`.
+SHORT = [claim for claim in CLAIMS if claim.name != "moe-mix"]
+
+
+@pytest.mark.parametrize("claim", SHORT, ids=lambda claim: claim.name)
 def test_what_is_claimed_of_collectives_holds(claim):
     findings = claim.run(lambda stage, share: None)
     assert findings

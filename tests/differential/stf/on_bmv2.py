@@ -36,7 +36,7 @@ __all__ = ["Bmv2Error", "run_on_bmv2"]
 _START_SECONDS = 30.0
 _EXPECTED_SECONDS = 5.0
 # Nothing tells that a packet has been dropped.
-_QUIET_SECONDS = 0.3
+_QUIET_SECONDS = 0.1
 _POLL_SECONDS = 0.01
 _PROMPT = b"RuntimeCmd: "
 _REFUSED = re.compile(r"^(Error|Invalid|Unknown|\*\*\* Unknown|Table .* has no|Wrong).*", re.MULTILINE)
