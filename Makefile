@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test check format fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test bmv2 check format fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
@@ -25,8 +25,11 @@ p4: base ## compile the P4 programs where p4c is installed
 demo: base ## 64 NPUs, an AllReduce, a link cut under it
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 
-test: setup ## all tests
+test: setup ## all tests but those that compare with BMv2
 	@$(BIN)/python -m pytest -n 2
+
+bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
+	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2
 
 check: base ## lint, formatting, types, and whether the compiled P4 is current
 	@$(BIN)/ruff check .

@@ -1,8 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test rests on."""
+"""What every test rests on. Those marked bmv2 compare with BMv2: they run if asked for, where it can."""
 
+import os
+import shutil
 import signal
+import subprocess
+from functools import cache
+
+import pytest
 
 # A script's background jobs ignore Ctrl-C, and so would each process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_GET_BMV2 = (
+    "install the P4 language project's Debian or Ubuntu package p4lang-bmv2, as the Vagrantfile does, "
+    "or build https://github.com/p4lang/behavioral-model with P4Runtime support"
+)
+
+
+def _why_not() -> str:
+    needed = ("simple_switch_grpc", "simple_switch", "simple_switch_CLI")
+    if missing := [name for name in needed if shutil.which(name) is None]:
+        return f"BMv2's {', '.join(missing)} not on the PATH; {_GET_BMV2}"
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "setpriv"))):
+        return "BMv2 needs a network namespace: run as root, with iproute2 and util-linux installed"
+    return _why_no_cli()
+
+
+@cache
+def _why_no_cli() -> str:
+    # A script: it starts only where the Python it finds has the Thrift that BMv2 was built with.
+    asked = subprocess.run(["simple_switch_CLI", "--help"], capture_output=True, text=True, check=False)
+    if asked.returncode:
+        why = (asked.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return f"BMv2's simple_switch_CLI does not start: {why}; give its Python the package thrift"
+    return ""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bmv2", action="store_true", help="run the tests that need BMv2, too: make bmv2")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("bmv2")]
+    if not marked:
+        return
+    reason = _why_not() if config.getoption("--bmv2") else "compares with BMv2, in minutes: make bmv2"
+    for item in marked:
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))

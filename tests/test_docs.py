@@ -56,7 +56,9 @@ def test_scenarios_of_the_reference_are_good(block: str, tmp_path: Path):
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
 def test_scenarios_of_the_experiments_are_good(path: Path):
-    assert prepare(*load(path))
+    loaded = load(path)
+    # To plan for a Pod of 1,024 takes a quarter of a minute, and its experiment does.
+    assert "10_pod" in path.parts or prepare(*loaded)
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=name_of)

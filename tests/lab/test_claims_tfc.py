@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims about deadlock freedom and the source-route header hold; long ones are for `railyard experiments`."""
+"""Claims about deadlock freedom and the source-route header; long ones are for `railyard experiments`."""
 
 import xml.etree.ElementTree as ET
 

@@ -18,7 +18,7 @@ Write = Callable[[str], Path]
 HEAD = """\
 name: small
 topology: {name: full-mesh, dims: [4, 4]}
-collective: {elements: 262144, payload_bytes: 4096}
+collective: {elements: 131072, payload_bytes: 4096}
 link: {detect_us: 0.5}
 control: {processing_us: 0.5}
 transport: {initial_rto_us: 20, min_rto_us: 5}

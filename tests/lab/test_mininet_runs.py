@@ -60,7 +60,7 @@ def frames_of(path: Path) -> list[bytes]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("dims", "npus"), [("2x4", 8), ("4x4", 16)])
 def test_the_first_experiment(tmp_path: Path, dims: str, npus: int, kind: str) -> None:
-    if kind == "bmv2" and dims == "4x4" and not WHOLE:
+    if dims == "4x4" and not WHOLE:
         pytest.skip("only with RAILYARD_WHOLE_DEMO")
     machine = Machine(tmp_path)
     file = first_experiment(tmp_path)

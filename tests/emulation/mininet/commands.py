@@ -3,7 +3,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,13 +21,7 @@ __all__ = ["KINDS", "ROOT", "Command", "Machine", "railyard"]
 
 KINDS = [
     "builtin",
-    pytest.param(
-        "bmv2",
-        marks=[
-            pytest.mark.bmv2,
-            pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="needs simple_switch_grpc"),
-        ],
-    ),
+    pytest.param("bmv2", marks=pytest.mark.bmv2),
 ]
 """Kinds of switches, for tests that are the same with either."""
 
