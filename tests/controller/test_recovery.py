@@ -153,8 +153,7 @@ def test_flooding_reaches_all_by_single_hops(rack_plan: Plan, link: str) -> None
     assert len(rack.walks) > 64
 
 
-@pytest.mark.parametrize("mode", ["direct", "flooding"])
-@pytest.mark.parametrize("strategy", ["rack_plan", "shortest_plan"])
+@pytest.mark.parametrize(("mode", "strategy"), [("direct", "rack_plan"), ("flooding", "shortest_plan")])
 def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_planned(
     mode: Mode, strategy: str, request: pytest.FixtureRequest
 ) -> None:

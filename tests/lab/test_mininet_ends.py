@@ -89,7 +89,6 @@ def test_a_run_killed_at_any_moment_is_cleaned_up_after(
     [
         ("starting", signal.SIGINT, 130),
         ("filling tables", signal.SIGINT, 130),
-        ("running", signal.SIGINT, 130),
         ("running", signal.SIGTERM, 143),
     ],
 )
