@@ -19,8 +19,7 @@ from tests.emulation.mininet.benches import Bench, frame, no_rights, until
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
-# A thousand take half a minute.
-RECONFIGURATIONS = int(os.environ.get("RAILYARD_RECONFIGURATIONS", "300"))
+RECONFIGURATIONS = int(os.environ.get("RAILYARD_RECONFIGURATIONS", "1000"))
 PORTS = 12
 UNTOUCHED = ((0, 1), (2, 3))
 """Circuits that stay all the time."""
