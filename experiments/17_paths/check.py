@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from lab.claims.hpn_paths import idle_downlinks, port_imbalance
-from lab.claims.rail_only_runs import observed
+from lab.claims.runs import observed
 
 HERE = Path(__file__).parent
 

@@ -4,7 +4,7 @@
 A claim is a check that computes or measures anew when it is asked, and reports findings. `claims` gathers
 those of a paper from the modules here that are named after it, as `ub_mesh_*` for ub-mesh; each exports
 `CLAIMS`. A module imports what its checks need when they run, so that listing claims builds nothing.
-`figures` makes findings of closed formulas.
+`figures` makes findings of closed formulas, `runs` runs the experiments' scenarios.
 """
 
 from __future__ import annotations

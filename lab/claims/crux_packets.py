@@ -5,15 +5,15 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean
 from typing import TYPE_CHECKING
 
 from lab.claims import Claim, Finding, Progress
+from lab.claims.runs import observed
 
 if TYPE_CHECKING:
     from lab.observation import JobSeen, Observation
-    from lab.prepare import Prepared
 
 __all__ = ["CLAIMS"]
 
@@ -25,12 +25,6 @@ _WITHIN = 0.02
 
 # A direct AllReduce sends twice, and each time over two links that the other job uses as well.
 _STARTS, _SHARED_LINKS = 2, 2
-
-
-def _observed(note: Progress, names: Collection[str]) -> Mapping[str, tuple[Prepared, Observation]]:
-    from lab.claims.rail_only_runs import observed
-
-    return observed(_SCENARIO, note, names)
 
 
 def _job(seen: Observation, name: str) -> JobSeen:
@@ -53,7 +47,7 @@ def _all_right(*seen: Observation) -> bool:
 
 def run_priorities(note: Progress) -> Sequence[Finding]:
     """A job alone, beside another in one class, before it, and after it."""
-    runs = _observed(note, {"alone", "second-alone", "one-class", "two-classes", "turned"})
+    runs = observed(_SCENARIO, note, {"alone", "second-alone", "one-class", "two-classes", "turned"})
     seen = {name: one for name, (_, one) in runs.items()}
     alone = {"first": _iteration_us(seen["alone"], "first")}
     alone["second"] = _iteration_us(seen["second-alone"], "second")
@@ -109,7 +103,7 @@ def run_priorities(note: Progress) -> Sequence[Finding]:
 
 def run_profiled(note: Progress) -> Sequence[Finding]:
     """Jobs that are run to be measured, and then served by their intensity."""
-    runs = _observed(note, {"one-class", "crux"})
+    runs = observed(_SCENARIO, note, {"one-class", "crux"})
     (_, without), (_, ordered) = runs["one-class"], runs["crux"]
     first, second = (_job(ordered, name) for name in ("first", "second"))
 

@@ -143,7 +143,7 @@ def run_share(note: Progress) -> Sequence[Finding]:
 
 def run_failures(note: Progress) -> Sequence[Finding]:
     """Cables cut and flapping and a ToR that dies, under an AllReduce, with each kind of ToRs."""
-    from lab.claims.rail_only_runs import observed
+    from lab.claims.runs import observed
 
     dual = observed("16_hpn/scenario.yaml", lambda what, share: note(f"dual-ToR: {what}", share / 2))
     single = observed("16_hpn/single.yaml", lambda what, share: note(f"single-ToR: {what}", 0.5 + share / 4))

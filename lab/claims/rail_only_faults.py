@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lab.claims import Claim, Finding, Progress
-from lab.claims.rail_only_runs import observed
+from lab.claims.runs import observed
 
 __all__ = ["CLAIMS"]
 

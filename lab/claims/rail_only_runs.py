@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.claims import Claim, Finding, Progress, Verdict
+from lab.claims.runs import Runs, observed
 
 if TYPE_CHECKING:
     from lab.models.rail.collectives import Grid, Rates
     from lab.observation import Observation
     from lab.prepare import Prepared
 
-    Runs = Mapping[str, tuple[Prepared, Observation]]
     Equation = Callable[[Grid, float, Rates], float]
 
-__all__ = ["CLAIMS", "alltoall", "observed"]
+__all__ = ["CLAIMS", "alltoall"]
 
 _EQUATIONS = "Rail-only, equations of collectives"
 _DERIVED = "derived here"
-_EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 # How far a run may be from its equation, which knows of no headers and no waiting.
 _ALLTOALL_WITHIN = 0.03
@@ -30,26 +28,6 @@ _GATHER_WITHIN = 0.05
 _SHARE_WITHIN = 0.005
 
 _GATHERS = {"all-gather": "AllGather", "reduce-scatter": "ReduceScatter", "allreduce": "AllReduce"}
-
-
-def observed(file: str, note: Progress, names: Collection[str] = (), domains: int | None = None) -> Runs:
-    """Variants of a scenario of the experiments, all when none is named; on so many domains, if given."""
-    from lab.loader import load
-    from lab.prepare import prepare
-    from lab.runner import observe
-
-    scenario, document = load(_EXPERIMENTS / file)
-    chosen = tuple(one for one in scenario.variants if not names or one.name in names)
-    topology = scenario.topology
-    if domains is not None:
-        topology = topology.model_copy(update={"domains": domains})
-    note("planning", 0.0)
-    ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
-    seen = {}
-    for place, one in enumerate(ready):
-        note(one.variant.label, place / len(ready))
-        seen[one.variant.name] = one, observe(one, scenario.seed)
-    return seen
 
 
 def _right(runs: Runs, *names: str) -> bool:

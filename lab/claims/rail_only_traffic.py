@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from lab.claims import Claim, Finding, Progress
-from lab.claims.rail_only_runs import observed
+from lab.claims.runs import observed
 
 if TYPE_CHECKING:
     from topologies import Fabric

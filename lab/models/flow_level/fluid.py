@@ -9,8 +9,9 @@ from typing import final
 
 import numpy as np
 
+from controller.crux.jobs import iteration
 from lab.models.flow_level.fabrics import Fabric, Loads
-from lab.models.flow_level.jobs import Job, iteration_seconds
+from lab.models.flow_level.jobs import Job
 from lab.models.flow_level.pace import ROUNDING, Counted, Order
 from lab.models.flow_level.rates import Floats, Ints
 
@@ -167,7 +168,7 @@ class Fluid:
             one.duty = stuck / stuck.sum()
             return
         sending = one.amounts / rates
-        whole = iteration_seconds(one.job.compute, float(sending.sum()), one.job.overlap)
+        whole = iteration(one.job.compute, float(sending.sum()), one.job.overlap)
         self._rate[key] = 1 / whole
         one.duty = sending / whole
 

@@ -13,9 +13,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.crux.jobs import iteration
 from lab.errors import ModelError
 
-__all__ = ["Job", "Pairs", "Phase", "SERVER", "experts", "gradients", "iteration_seconds", "pipeline"]
+__all__ = ["Job", "Pairs", "Phase", "SERVER", "experts", "gradients", "pipeline"]
 
 # Flows as rows of two ranks.
 Pairs = NDArray[np.int64]
@@ -70,12 +71,7 @@ class Job:
     def alone(self) -> float:
         """Seconds from start to end where every flow has the rate 1."""
         sending = sum(phase.amount for phase in self.phases)
-        return self.iterations * iteration_seconds(self.compute, sending, self.overlap)
-
-
-def iteration_seconds(compute: float, sending: float, overlap: float) -> float:
-    """Sending begins `overlap` of the arithmetic before its end; the later of both ends the iteration."""
-    return max(compute, (1 - overlap) * compute + sending)
+        return self.iterations * iteration(self.compute, sending, self.overlap)
 
 
 def _positions(servers: int, stages: int) -> Pairs:

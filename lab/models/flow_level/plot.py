@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.chart import DASHES, colour
+from lab.chart import DASHES, INK, colour, plain, svg_of
 from lab.models.flow_level.study import PAPER, Comparison
 
 if TYPE_CHECKING:
@@ -16,36 +15,30 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_svg"]
 
-INK = "#333333"
-
 # Per cent of a slowdown below which a job counts as not slowed.
 _LEAST = 0.01
 
 
 def plot_svg(found: Comparison) -> str:
     """The same comparison, of the ideal fabric and any others, gives the same bytes."""
-    import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     shown = [name for name in found.study.fabrics if name != "ideal"]
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "flow level", "font.size": 9}):
-        figure = Figure(figsize=(11.5, 4.2))
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-        _means(left, found, shown)
-        _slowed(right, found, shown)
-        mark = Line2D([], [], color=INK, marker="_", linestyle="none", markersize=14, markeredgewidth=2.4,
-                      label="released by the authors, on another trace")  # fmt: skip
-        left.legend(handles=[mark], loc="upper left", frameon=False)
-        right.legend(loc="upper right", frameon=False)
-        study = found.study
-        figure.suptitle(
-            f"{study.workload.jobs:,} jobs on {study.cluster.size:,} NPUs", x=0.06, ha="left", color=INK
-        )
-        figure.tight_layout()
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
-    return buffer.getvalue()
+    figure = Figure(figsize=(11.5, 4.2))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    _means(left, found, shown)
+    _slowed(right, found, shown)
+    mark = Line2D([], [], color=INK, marker="_", linestyle="none", markersize=14, markeredgewidth=2.4,
+                  label="released by the authors, on another trace")  # fmt: skip
+    left.legend(handles=[mark], loc="upper left", frameon=False, labelcolor=INK)
+    right.legend(loc="upper right", frameon=False, labelcolor=INK)
+    study = found.study
+    figure.suptitle(
+        f"{study.workload.jobs:,} jobs on {study.cluster.size:,} NPUs", x=0.06, ha="left", color=INK
+    )
+    figure.tight_layout()
+    return svg_of(figure, "flow-level")
 
 
 def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
@@ -55,7 +48,12 @@ def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
     axes.bar(places, ours, width=0.6, color=[colour(index) for index in places], alpha=0.85)
     for place, name in enumerate(shown):
         axes.annotate(
-            f"{ours[place]:+.2f} %", (place, ours[place]), (0, 3), textcoords="offset points", ha="center"
+            f"{ours[place]:+.2f} %",
+            (place, ours[place]),
+            (0, 3),
+            textcoords="offset points",
+            ha="center",
+            color=INK,
         )
         if name in PAPER:
             released.append(100 * (PAPER[name].completion / PAPER["ideal"].completion - 1))
@@ -63,7 +61,8 @@ def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
     axes.set_xticks(list(places), [name.replace(", ", ",\n") for name in shown])
     axes.set_ylim(0, 1.25 * max(*ours, *released, 0.1))
     axes.set_ylabel("mean completion time above ideal, %")
-    _plain(axes)
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)
 
 
 def _slowed(axes: Axes, found: Comparison, shown: list[str]) -> None:
@@ -85,11 +84,5 @@ def _slowed(axes: Axes, found: Comparison, shown: list[str]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("how much longer a job runs than alone, %")
     axes.set_ylabel("jobs slowed by at least that, %")
-    _plain(axes)
-
-
-def _plain(axes: Axes) -> None:
     axes.grid(axis="y", color=INK, alpha=0.12)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK)
+    plain(axes)

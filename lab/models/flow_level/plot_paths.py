@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.chart import DASHES, colour
+from lab.chart import DASHES, INK, colour, plain, svg_of
 from lab.models.flow_level.allreduces import Workload, imbalance, steps
 from topologies.hpn_shape import planned
 
@@ -16,24 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_svg"]
 
-INK = "#333333"
 _COUNTS = (2, 4, 8, 16)
 
 
 def plot_svg(seeds: Sequence[int]) -> str:
     """The same seeds give the same bytes."""
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "precise paths", "font.size": 9}):
-        figure = Figure(figsize=(11.5, 4.2))
-        left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-        _ports(left)
-        _kinds(right, seeds)
-        figure.tight_layout()
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
-    return buffer.getvalue()
+    figure = Figure(figsize=(11.5, 4.2))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    _ports(left)
+    _kinds(right, seeds)
+    figure.tight_layout()
+    return svg_of(figure, "precise-paths")
 
 
 def _ports(axes: Axes) -> None:
@@ -52,8 +46,9 @@ def _ports(axes: Axes) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("connections a pair")
     axes.set_ylabel("load of a NIC's heavier port over the lighter's")
-    axes.legend(loc="upper right", frameon=False)
-    _plain(axes)
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)
+    axes.legend(loc="upper right", frameon=False, labelcolor=INK)
 
 
 def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
@@ -63,16 +58,15 @@ def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
         axes.bar(place, times.mean(), width=0.6, color=colour(place), alpha=0.85)
         axes.plot([place] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
         axes.annotate(
-            f"{times.mean():.2f}", (place, times.max()), (0, 5), textcoords="offset points", ha="center"
+            f"{times.mean():.2f}",
+            (place, times.max()),
+            (0, 5),
+            textcoords="offset points",
+            ha="center",
+            color=INK,
         )
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xticks(range(len(found)), [name.replace(", ", ",\n") for name in found])
     axes.set_ylabel(f"time of {work.jobs} AllReduces on {work.gpus} GPUs over the least")
-    _plain(axes)
-
-
-def _plain(axes: Axes) -> None:
     axes.grid(axis="y", color=INK, alpha=0.12)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK)
+    plain(axes)
