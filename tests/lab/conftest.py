@@ -20,6 +20,8 @@ from lab.scenario import Scenario
 from topologies import Fabric
 from topologies.catalog import build
 
+pytest.register_assert_rewrite("tests.lab.claim_checks", "tests.lab.real_time")
+
 Railyard = Callable[..., tuple[int, str, str]]
 
 SCENARIO = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from lab.loader import load
 from lab.metrics import measure
@@ -18,19 +19,24 @@ SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", 
 Figures = dict[str, int | float]
 
 
-def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
-    """Figures by variant. Asserts that nothing is left behind, and what time cannot change is the same."""
+def result_on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Any]:
+    """What the run writes, whose assertions hold; nothing of it is left behind."""
     machine = Machine(folder)
     file = folder / "scenario.yaml"
     file.write_text(scenario)
     code, said, err = railyard(folder, "run", file, "--testbed", "mininet", "--switch", kind, "--out", "out")
     assert code == 0, said + err
-    figures = json.loads((folder / "out" / "result.json").read_text())["metrics"]
+    left = machine.left()
+    assert left == [], left
+    return json.loads((folder / "out" / "result.json").read_text())
+
+
+def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
+    """Figures by variant. Asserts that what time cannot change is the same on the embedded testbed."""
+    figures = result_on_mininet(folder, kind, scenario)["metrics"]
     found = {}
-    for variant, subject in run(prepare(*load(file)), 1).subjects.items():
+    for variant, subject in run(prepare(*load(folder / "scenario.yaml")), 1).subjects.items():
         embedded = measure(subject)
         there = found[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
         assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
-    left = machine.left()
-    assert left == [], left
     return found

@@ -16,6 +16,7 @@ from lab.models.circuits.load import Trace, full, least, refilled, states
 from lab.models.circuits.plot import growth_svg
 from lab.models.circuits.ratios import ratios, two_pairs
 from lab.models.circuits.speed import AUTHORS, PODS, Change, Cluster, Timed, growth, measure
+from tests.lab.claim_checks import as_expected
 
 FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
     "decomposition": lambda note: circuits.run_decomposition(note, draws=40),
@@ -29,14 +30,7 @@ FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
 
 @pytest.mark.parametrize("name", FEW)
 def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
-    told: list[float] = []
-    findings = FEW[name](lambda _, share: told.append(share))
-    assert findings
-    assert [finding for finding in findings if finding.fails] == []
-    assert all(0 <= share <= 1 for share in told)
-    for finding in findings:
-        assert finding.source
-        assert finding.reason or finding.verdict == "holds"
+    as_expected(FEW[name])
 
 
 def test_only_what_measures_time_is_long() -> None:

@@ -11,14 +11,12 @@ from lab.claims import rail_only_traffic as traffic
 from lab.loader import load
 from lab.prepare import prepare
 from lab.runner import observe
+from tests.lab.claim_checks import short
 
-# A minute of large arrays and many runs is left to `railyard experiments`.
-LEFT = ("all-to-all", "gathers", "placements", "slices")
-SHORT = [claim for claim in (*runs.CLAIMS, *traffic.CLAIMS) if not claim.long and claim.name not in LEFT]
 LARGE = Path(__file__).parents[2] / "experiments" / "14_rails_2048" / "scenario.yaml"
 
 
-@pytest.mark.parametrize("claim", SHORT, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", short((*runs.CLAIMS, *traffic.CLAIMS)), ids=lambda claim: claim.name)
 def test_what_is_measured_is_what_the_paper_says(claim: Claim) -> None:
     told: list[float] = []
     findings = claim.run(lambda _, share: told.append(share))

@@ -8,10 +8,7 @@ import pytest
 from lab.claims import Claim
 from lab.claims.ub_mesh_tfc import CLAIMS
 from lab.header_vectors import HOPS, INSTRUCTIONS, REFUSED, TABLES, Headers, put_every_header
-
-# Twenty seconds: every rule set's graph, of which tests/controller/test_deadlock.py has some.
-LEFT = ("dependency-graphs",)
-SHORT = [claim for claim in CLAIMS if not claim.long and claim.name not in LEFT]
+from tests.lab.claim_checks import short
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +16,7 @@ def headers() -> Headers:
     return put_every_header()
 
 
-@pytest.mark.parametrize("claim", SHORT, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
 def test_every_finding_holds(claim: Claim) -> None:
     told: list[tuple[str, float]] = []
     findings = claim.run(lambda what, share: told.append((what, share)))

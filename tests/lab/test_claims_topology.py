@@ -3,12 +3,10 @@ import pytest
 
 from lab.claims import Claim
 from lab.claims.ub_mesh_topology import CLAIMS
-
-# A SuperPod takes a quarter of a minute; tests/topologies/test_ub_mesh.py counts one, too.
-SHORT = [claim for claim in CLAIMS if claim.name != "superpod"]
+from tests.lab.claim_checks import short
 
 
-@pytest.mark.parametrize("claim", SHORT, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
 def test_what_is_counted_is_what_the_paper_says(claim: Claim) -> None:
     notes: list[float] = []
     findings = claim.run(lambda _, share: notes.append(share))

@@ -15,6 +15,7 @@ from lab.loader import load
 from lab.prepare import prepare
 from lab.runner import observe
 from lab.scenario import ALGORITHMS, Collective
+from tests.lab.claim_checks import short
 from topologies import full_mesh, ub_rack
 
 Write = Callable[[str], Path]
@@ -153,11 +154,7 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
     assert of("p2p", "pipeline", "shortest") == pytest.approx(1, rel=1e-4)
 
 
-# Ten seconds each are left to `railyard experiments`; their parts are claimed one by one.
-SHORT = [claim for claim in CLAIMS if claim.name not in ("moe-dispatch", "moe-mix")]
-
-
-@pytest.mark.parametrize("claim", SHORT, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
 def test_what_is_claimed_of_collectives_holds(claim):
     findings = claim.run(lambda stage, share: None)
     assert findings

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.emulation.mininet.benches import no_rights
-from tests.emulation.mininet.commands import KINDS, Machine, railyard
+from tests.emulation.mininet.commands import KINDS
+from tests.lab.real_time import result_on_mininet
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -28,14 +28,7 @@ faults: [{at_us: 20, link: gpu0-tor0.0.0}]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cable_is_cut_and_the_job_goes_on(tmp_path: Path, kind: str) -> None:
-    machine = Machine(tmp_path)
-    file = tmp_path / "scenario.yaml"
-    file.write_text(SCENARIO)
-    arguments = ("run", file, "--testbed", "mininet", "--switch", kind, "--out", "out")
-    code, said, err = railyard(tmp_path, *arguments)
-    assert code == 0, said + err
-    figures = json.loads((tmp_path / "out" / "result.json").read_text())["metrics"]
+    figures = result_on_mininet(tmp_path, kind, SCENARIO)["metrics"]
     assert figures["run.right_npus"] == 4
     assert figures["run.entries_rewritten"] > 0
     assert figures["run.cross_plane_frames"] == 0
-    assert machine.left() == []

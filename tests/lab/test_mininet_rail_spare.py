@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.emulation.mininet.benches import no_rights
-from tests.emulation.mininet.commands import Machine, railyard
+from tests.lab.real_time import result_on_mininet
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -33,13 +32,7 @@ variants:
 
 
 def test_what_is_idle_takes_over(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    file = tmp_path / "scenario.yaml"
-    file.write_text(SCENARIO)
-    arguments = ("run", file, "--testbed", "mininet", "--switch", "builtin", "--out", "out")
-    code, said, err = railyard(tmp_path, *arguments)
-    assert code == 0, said + err
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    result = result_on_mininet(tmp_path, "builtin", SCENARIO)
     figures = result["metrics"]
     took = {name: all_[0] for name, all_ in result["takeovers"].items()}
     assert (took["rail"]["npu"], took["rail"]["spare"]) == ("rail0", "sparerail0")
@@ -51,4 +44,3 @@ def test_what_is_idle_takes_over(tmp_path: Path) -> None:
         assert figures[f"{name}.result_crc32"] == figures["healthy.result_crc32"]
     assert figures["domain.takeovers"] == 2
     assert took["rail"]["without"] == ["gpu0", "gpu2"]
-    assert machine.left() == []
