@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guided.h"
-#include "switch.h"
+#include "switch/switch.h"
 
 namespace railyard::fuzz {
 

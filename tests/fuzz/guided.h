@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "program.h"
+#include "load/program.h"
 
 namespace railyard::fuzz {
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frames/pcap_file.h"
+
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+
+namespace railyard {
+
+namespace {
+constexpr std::uint32_t kNanoseconds = 0xa1b23c4d, kEthernet = 1, kSnapLength = 262144;
+constexpr std::int64_t kSecond = 1'000'000'000;
+}
+
+PcapFile::PcapFile(const std::string& path) : file_(std::fopen(path.c_str(), "wbe")) {
+    if (file_ == nullptr) throw std::system_error(errno, std::generic_category(), path);
+    const std::uint32_t header[] = {kNanoseconds, 2 | 4 << 16, 0, 0, kSnapLength, kEthernet};
+    std::fwrite(header, sizeof header, 1, file_);
+    flush();
+}
+
+PcapFile::~PcapFile() { std::fclose(file_); }
+
+void PcapFile::write(std::string_view frame) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    write(frame, now.tv_sec * kSecond + now.tv_nsec);
+}
+
+void PcapFile::write(std::string_view frame, std::int64_t nanoseconds) {
+    const auto length = static_cast<std::uint32_t>(frame.size());
+    const std::uint32_t header[] = {static_cast<std::uint32_t>(nanoseconds / kSecond), static_cast<std::uint32_t>(nanoseconds % kSecond), length, length};
+    std::fwrite(header, sizeof header, 1, file_);
+    std::fwrite(frame.data(), frame.size(), 1, file_);
+    dirty_ = true;
+}
+
+void PcapFile::flush() {
+    if (!dirty_) return;
+    std::fflush(file_);
+    dirty_ = false;
+}
+
+}  // namespace railyard

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names, slots, and what assigns to them.
+#include "load/compiler.h"
+
+#include <algorithm>
+
+namespace railyard {
+
+namespace {
+
+// Limbs for intermediate results; an expression that needs more is refused.
+constexpr unsigned kTemporaries = 512;
+
+template <typename Map>
+int find(const Map& map, const Json& name, const char* kind, const std::string& where) {
+    const auto at = name.is_string() ? map.find(name.get<std::string>()) : map.end();
+    if (at == map.end()) throw ProgramError(where + ": unknown " + kind + " " + name.dump());
+    return at->second;
+}
+
+}  // namespace
+
+Slot Compiler::new_slots(unsigned count, std::uint64_t initial) {
+    const std::size_t at = p_.image.size();
+    if (at + count >= kNoSlot) throw ProgramError("program: more fields and constants than the engine holds");
+    p_.image.resize(at + count, initial);
+    return static_cast<Slot>(at);
+}
+
+Slot Compiler::constant(std::uint64_t value) {
+    const auto found = constants_.find(value);
+    if (found != constants_.end()) return found->second;
+    return constants_[value] = new_slots(1, value);
+}
+
+Operand Compiler::wide_constant(const std::vector<std::uint64_t>& value, unsigned bits) {
+    if (value.size() == 1) return {constant(value[0]), bits, 1, false, false, true, value[0]};
+    const Slot at = new_slots(static_cast<unsigned>(value.size()));
+    std::copy(value.begin(), value.end(), p_.image.begin() + at);
+    return {at, bits, static_cast<unsigned>(value.size()), false, false, true, value[0]};
+}
+
+void Compiler::reserve(unsigned parameter_limbs) {
+    parameters_ = new_slots(parameter_limbs);
+    temporary_base_ = new_slots(kTemporaries);
+}
+
+Slot Compiler::temporary(unsigned n) {
+    if (temporaries_ + n > kTemporaries) throw ProgramError("program: an expression larger than the engine computes at once");
+    temporaries_ += n;
+    return static_cast<Slot>(temporary_base_ + temporaries_ - n);
+}
+
+void Compiler::index() {
+    for (std::size_t i = 0; i < p_.headers.size(); ++i) {
+        headers_[p_.headers[i].name] = static_cast<int>(i);
+        std::unordered_map<std::string, int> fields;
+        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f) fields[p_.headers[i].fields[f].name] = static_cast<int>(f);
+        fields_.push_back(std::move(fields));
+        written_.emplace_back(p_.headers[i].fields.size(), false);
+    }
+    for (std::size_t i = 0; i < p_.stacks.size(); ++i) stacks_[p_.stacks[i].name] = static_cast<int>(i);
+    for (std::size_t i = 0; i < p_.unions.size(); ++i) unions_[p_.unions[i].name] = static_cast<int>(i);
+}
+
+int Compiler::header(const Json& name, const std::string& where) const { return find(headers_, name, "header", where); }
+int Compiler::stack(const Json& name, const std::string& where) const { return find(stacks_, name, "header stack", where); }
+int Compiler::stack_of_headers(const Json& name, const std::string& where) const {
+    const int s = stack(name, where);
+    if (p_.stacks[static_cast<std::size_t>(s)].of_unions) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
+    return s;
+}
+
+int Compiler::header_union(const Json& name, const std::string& where) const { return find(unions_, name, "header union", where); }
+
+int Compiler::field(int header, const Json& name, const std::string& where) const {
+    return find(fields_[static_cast<std::size_t>(header)], name, "field", where + ", header " + p_.headers[static_cast<std::size_t>(header)].name);
+}
+
+const Field& Compiler::field(const Json& reference, const std::string& where) const {
+    if (!reference.is_array() || reference.size() != 2) throw ProgramError(where + ": " + reference.dump() + " names no field");
+    const Header& h = p_.headers[static_cast<std::size_t>(header(reference[0], where))];
+    static thread_local Field validity;
+    if (reference[1] == "$valid$") {
+        validity = Field{"$valid$", 1, h.valid};
+        return validity;
+    }
+    return h.fields[static_cast<std::size_t>(field(static_cast<int>(&h - p_.headers.data()), reference[1], where))];
+}
+
+Field Compiler::target_field(const Json& reference, const std::string& where) {
+    const Field f = field(reference, where);
+    if (f.name == "$valid$" || f.variable) throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
+    written(header(reference[0], where), f.name);
+    return f;
+}
+
+void Compiler::written(int header, const std::string& name) {
+    const auto& fields = fields_[static_cast<std::size_t>(header)];
+    const auto at = fields.find(name);
+    if (at != fields.end()) written_[static_cast<std::size_t>(header)][static_cast<std::size_t>(at->second)] = true;
+}
+
+void Compiler::written(int header) { written_[static_cast<std::size_t>(header)].assign(written_[static_cast<std::size_t>(header)].size(), true); }
+
+void Compiler::store(const Field& target, Operand value, Code& code) {
+    const unsigned n = limbs(target.bits);
+    if (n == 1) {
+        if (fresh(value, code)) {
+            code.back().dst = target.slot;
+            if (!target.is_signed) code.back().mask &= low_mask(target.bits);
+        } else {
+            code.push_back({Op::Move, 1, target.slot, value.slot, 0, target.is_signed ? ~0ULL : low_mask(target.bits)});
+        }
+        if (target.is_signed && target.bits < 64) code.push_back({Op::SignExtend, 1, target.slot, target.slot, 0, target.bits});
+        return;
+    }
+    const Slot from = widen(value, n, code);
+    code.push_back({Op::MoveWide, static_cast<std::uint8_t>(n), target.slot, from, static_cast<Slot>(n)});
+    if (target.bits % 64 != 0)
+        code.push_back({target.is_signed ? Op::SignWide : Op::MaskWide, static_cast<std::uint8_t>(n), target.slot, target.slot, 0, target.bits});
+}
+
+void Compiler::assign(const Json& target, const Json& source, const Action* action, Code& code, const std::string& where) {
+    const Json* node = &target;
+    while (node->is_object() && node->value("type", "") == "expression") node = &member(*node, "value", where);
+    if (node->contains("op")) {
+        if (text(*node, "op", where) != "access_field") throw ProgramError(where + ": assignment to something that is no field");
+        const HeaderRef to = header_ref(member(*node, "left", where), action, code, where);
+        const Json& index = member(*node, "right", where);
+        const Header& layout = p_.headers[static_cast<std::size_t>(to.layout)];
+        if (!index.is_number_unsigned() || index.get<std::size_t>() >= layout.fields.size()) throw ProgramError(where + ": no field " + index.dump());
+        const Field& f = layout.fields[index.get<std::size_t>()];
+        const Operand value = expression(source, action, code, where, f.bits);
+        if (!to.dynamic) return store(f, value, code);
+        const unsigned n = limbs(f.bits);
+        const Slot from = temporary(n);
+        store(Field{"", f.bits, from, f.is_signed, false}, value, code);
+        code.push_back({Op::StoreField, static_cast<std::uint8_t>(n), from, to.slot, static_cast<Slot>(index.get<unsigned>())});
+        return;
+    }
+    const std::string type = text(*node, "type", where);
+    if (type == "stack_field") {
+        const Json& value = member(*node, "value", where);
+        if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
+        const int s = stack_of_headers(value[0], where);
+        const Slot last = temporary();
+        const int layout = p_.stacks[static_cast<std::size_t>(s)].elements[0], index = field(layout, value[1], where);
+        const Field& f = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(index)];
+        const Slot from = temporary(limbs(f.bits));
+        store(Field{"", f.bits, from, f.is_signed, false}, expression(source, action, code, where, f.bits), code);
+        code.push_back({Op::Last, 0, last, static_cast<Slot>(s)});
+        code.push_back({Op::StoreField, static_cast<std::uint8_t>(limbs(f.bits)), from, last, static_cast<Slot>(index)});
+        return;
+    }
+    if (type != "field") throw ProgramError(where + ": assignment to something that is no field");
+    const Field f = target_field(member(*node, "value", where), where);
+    store(f, expression(source, action, code, where, f.bits), code);
+}
+
+Place Compiler::append(const Code& code, Op end) {
+    const auto base = static_cast<Place>(p_.code.size());
+    for (Instruction i : code) {
+        if (jumps(i.op)) i.mask += base;
+        p_.code.push_back(i);
+    }
+    if (end != Op::Jump) p_.code.push_back({end});  // Jump: whoever calls goes on after it
+    return base;
+}
+
+}  // namespace railyard

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the JSON's expressions and primitives into instructions over slots.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "load/json.h"
+#include "load/program.h"
+
+namespace railyard {
+
+// Where a value is. Values are integers without bound, held in n limbs: zero-extended, or, where they may be negative,
+// sign-extended. A raw one is right only modulo 2^(64 n): whoever asks for one masks it.
+struct Operand {
+    Slot slot = 0;
+    unsigned bits = 64;  // that suffice to hold it, the sign's included
+    unsigned n = 1;
+    bool negative = false, raw = false;
+    bool constant = false;
+    std::uint64_t value = 0;  // of a constant of one limb
+};
+
+// A header known now, or whose number is in a slot when the code runs. `layout`: a header of its type.
+struct HeaderRef {
+    bool dynamic = false;
+    Slot slot = 0;
+    int layout = kNone;
+};
+
+class Compiler {
+   public:
+    explicit Compiler(Program& program) : p_(program) {}
+
+    Slot new_slots(unsigned count, std::uint64_t initial = 0);
+    Slot constant(std::uint64_t value);
+    Operand wide_constant(const std::vector<std::uint64_t>& value, unsigned bits);
+    void reserve(unsigned parameter_limbs);  // parameters and temporaries, before any code
+    Slot parameters() const { return parameters_; }
+
+    void index();
+    int header(const Json& name, const std::string& where) const;
+    int stack(const Json& name, const std::string& where) const;
+    int stack_of_headers(const Json& name, const std::string& where) const;
+    int header_union(const Json& name, const std::string& where) const;
+    int field(int header, const Json& name, const std::string& where) const;
+    const Field& field(const Json& reference, const std::string& where) const;
+
+    Field target_field(const Json& reference, const std::string& where);  // something is to be put there
+
+    // `action` gives meaning to runtime data; null outside an action. demand: the low bits that will be looked at; 0: all.
+    Operand expression(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand = 0);
+    void assign(const Json& target, const Json& source, const Action* action, Code& code, const std::string& where);
+    void store(const Field& target, Operand value, Code& code);
+    void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken, const std::string& where);
+    void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
+    void written(int header, const std::string& field);
+    void written(int header);
+    bool is_written(int header, std::size_t field) const { return written_[static_cast<std::size_t>(header)][field]; }
+
+    Code sequence(const Json& calls, const Action& action, const std::string& where);  // jumps count from its start
+    Place append(const Code& code, Op end);  // to the program's code
+    void start_code() { temporaries_ = 0; }
+
+   private:
+    Slot temporary(unsigned n = 1);
+    bool fresh(const Operand& operand, const Code& code) const;
+    Slot widen(const Operand& operand, unsigned n, Code& code);
+    Operand constant_operand(const Json& value, const std::string& where);
+    Operand operation(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand);
+    Operand arithmetic(Op op, Operand left, Operand right, Code& code, unsigned demand);
+    Operand shift(bool left, Operand value, Operand by, Code& code, unsigned demand);
+    Operand compare(const std::string& op, Operand left, Operand right, Code& code);
+    Operand unary(const std::string& op, Operand value, Code& code, unsigned demand);
+    Operand cast(const std::string& op, const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand load(const HeaderRef& from, int field, Code& code);
+    Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
+    bool names_header(const Json& node) const;
+    HeaderRef header_ref(const Json& node, const Action* action, Code& code, const std::string& where);
+    HeaderRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand equal_headers(const Json& node, const Action* action, Code& code, const std::string& where);
+    void assign_variable(const Json& target, const Json& source, Code& code, const std::string& where);
+    bool header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
+    bool extern_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
+    void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
+    template <typename Array>
+    int array(const std::vector<Array>& arrays, const Json& node, const char* kind, const std::string& where) const;
+
+    Program& p_;
+    std::unordered_map<std::string, int> headers_, stacks_, unions_;
+    std::vector<std::unordered_map<std::string, int>> fields_;
+    std::vector<std::vector<bool>> written_;
+    std::map<std::uint64_t, Slot> constants_;
+    Slot parameters_ = 0, temporary_base_ = 0;
+    unsigned temporaries_ = 0;
+};
+
+}  // namespace railyard

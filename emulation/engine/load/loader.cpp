@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load/loader.h"
+
+namespace railyard {
+
+void Loader::load() {
+    p_.name = json_.value("program", std::string());
+    if (!list_or_none(json_, "extern_instances", "program").empty())
+        throw ProgramError("program: extern objects are for other architectures; compile for v1model");
+    // Instructions name them by numbers of 16 bits.
+    for (const char* many : {"counter_arrays", "register_arrays", "meter_arrays", "calculations", "header_unions"})
+        if (const std::size_t count = list_or_none(json_, many, "program").size(); count >= kNoSlot)
+            throw ProgramError("program: " + std::to_string(count) + " " + many + "; the engine takes " + std::to_string(kNoSlot - 1));
+    headers();
+    errors();
+    arrays();
+    calculations();
+    field_lists();
+    actions();
+    checksums();
+    parser();
+    for (const Json& node : list(json_, "pipelines", "program")) profiles(node);
+    p_.ingress = p_.egress = compile_.append({}, Op::End);
+    std::unordered_set<std::string> names;
+    for (const Json& node : list(json_, "pipelines", "program")) {
+        const std::string name = text(node, "name", "pipelines");
+        if (!names.insert(name).second) throw ProgramError("pipelines: two are named '" + name + "'");
+        if (name == "ingress") pipeline(node, p_.ingress);
+        else if (name == "egress") pipeline(node, p_.egress);
+        else throw ProgramError("pipelines: '" + name + "' is neither ingress nor egress");
+    }
+    bind_direct();
+    deparser();
+    lay_out();
+}
+
+std::shared_ptr<const Program> Program::load(const std::string& bmv2_json) {
+    auto program = std::make_shared<Program>();
+    try {
+        const Json json = parse_json(bmv2_json);
+        Loader(*program, json).load();
+    } catch (const Json::exception& e) {
+        throw ProgramError(std::string("program: not the JSON of a BMv2 program: ") + e.what());
+    }
+    return program;
+}
+
+}  // namespace railyard

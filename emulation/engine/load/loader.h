@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per frame.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "load/compiler.h"
+
+namespace railyard {
+
+class Loader {
+   public:
+    Loader(Program& program, const Json& json) : p_(program), json_(json), compile_(program) {}
+    void load();
+
+   private:
+    using ByName = std::unordered_map<std::string, int>;
+
+    // loader_headers.cpp: what there is to parse, and where it is kept
+    void headers();
+    void groups();
+    void note_use(const Json& node);
+    bool used(const std::string& header, const std::string& field) const;
+    void type(Header& header, const Json& node, const std::string& where);
+    void slots();
+    void standard();
+    void errors();
+    void lay_out();
+
+    // loader_externs.cpp
+    void arrays();
+    void bind_direct();
+    void calculations();
+    void checksums();
+    void field_lists();
+    Piece piece(const Json& node, const std::string& where);
+    Code condition(const Json& node, Slot& result, const std::string& where);
+
+    // loader_parser.cpp
+    void parser();
+    void parser_state(const Json& node, const ByName& states);
+    ParserOp parser_op(const Json& call, const std::string& where);
+    void parser_set(const Json& arguments, ParserState& state, const std::string& where);
+    TransitionKey transition_key(const Json& node, const std::string& where) const;
+    void transition(const Json& node, ParserState& state, const ByName& states, const std::string& where);
+    void deparser();
+
+    // loader_pipeline.cpp
+    void actions();
+    void profiles(const Json& pipeline);
+    void pipeline(const Json& node, Place& start);
+    TableSpec table(const Json& node, const std::string& where);
+    Key key(const Json& node, const std::string& where) const;
+    EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
+    int action(const Json& id, const std::string& where) const;
+    std::vector<std::uint64_t> action_data(int action, const Json& data, const std::string& where) const;
+
+    Program& p_;
+    const Json& json_;
+    Compiler compile_;
+    std::unordered_map<unsigned, int> action_by_id_, header_by_id_, union_by_id_;
+    std::vector<Code> action_code_;
+    std::unordered_map<std::string, std::unordered_set<std::string>> used_;
+    std::unordered_set<std::string> whole_;
+};
+
+}  // namespace railyard

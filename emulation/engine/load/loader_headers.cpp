@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers, stacks and unions, and the slots their fields live in.
+#include <algorithm>
+
+#include "load/loader.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr unsigned kMostFieldBits = 2048;
+constexpr unsigned kMostHeaderBytes = 2032;  // a field of variable length is moved by one instruction, which counts up to 255 limbs
+
+}  // namespace
+
+// Which fields the program names: the others need no slot. Some uses are of a whole header.
+void Loader::note_use(const Json& node) {
+    if (node.is_array()) {
+        for (const Json& n : node) note_use(n);
+        return;
+    }
+    if (!node.is_object()) return;
+    const std::string op = node.contains("op") && node["op"].is_string() ? node["op"].get<std::string>() : "";
+    static const std::unordered_set<std::string> kNamesOnly = {"add_header", "remove_header", "mark_to_drop", "valid", "extract"};
+    const auto whole = [&](const Json& n) {
+        const Json* at = &n;
+        while (at->is_object() && at->value("type", Json()) == "expression" && at->contains("value")) at = &(*at)["value"];
+        if (at->is_object() && at->value("type", Json()) == "header" && at->value("value", Json()).is_string()) whole_.insert((*at)["value"].get<std::string>());
+    };
+    for (const auto& [key, value] : node.items()) {
+        const bool pair = value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string();
+        if (pair && (key == "value" || key == "target" || key == "result_target")) used_[value[0]].insert(value[1].get<std::string>());
+        if ((!op.empty() && !kNamesOnly.contains(op)) || key == "input") {
+            if (value.is_array()) std::for_each(value.begin(), value.end(), whole);
+            else whole(value);
+        }
+        note_use(value);
+    }
+}
+
+bool Loader::used(const std::string& header, const std::string& field) const {
+    if (whole_.contains(header)) return true;
+    const auto at = used_.find(header);
+    return at != used_.end() && at->second.contains(field);
+}
+
+void Loader::type(Header& h, const Json& node, const std::string& where) {
+    unsigned bits = 0;
+    for (const Json& f : list(node, "fields", where)) {
+        if (!f.is_array() || f.size() < 2 || !f[0].is_string()) throw ProgramError(where + ": " + f.dump() + " is no field");
+        Field field;
+        field.name = f[0];
+        if (f[1] == "*") {
+            if (h.variable) throw ProgramError(where + ": two fields of variable length");
+            h.variable = field.variable = true;
+            h.max_bytes = number(node, "max_length", where, kMostHeaderBytes);
+        } else if (f[1].is_number_unsigned() && f[1] > 0 && f[1] <= kMostFieldBits) {
+            field.bits = f[1];
+            field.is_signed = f.size() > 2 && f[2].is_boolean() && f[2].get<bool>();
+        } else {
+            throw ProgramError(where + ": field " + f.dump() + " is not supported (a name and 1 to " + std::to_string(kMostFieldBits) + " bits)");
+        }
+        bits += field.bits;
+        h.fields.push_back(std::move(field));
+    }
+    if (!h.metadata && bits % 8 != 0) throw ProgramError(where + ": " + std::to_string(bits) + " bits are no whole bytes");
+    h.bytes = bits / 8;
+    if (!h.metadata && h.bytes > kMostHeaderBytes)
+        throw ProgramError(where + ": " + std::to_string(h.bytes) + " bytes; the engine's headers have up to " + std::to_string(kMostHeaderBytes));
+    if (!h.variable) {
+        h.max_bytes = h.bytes;
+        return;
+    }
+    if (h.max_bytes <= h.bytes) throw ProgramError(where + ": max_length leaves nothing for the field of variable length");
+    for (Field& f : h.fields)
+        if (f.variable) f.bits = 8 * (h.max_bytes - h.bytes);
+}
+
+void Loader::headers() {
+    std::unordered_map<std::string, const Json*> types;
+    for (const Json& node : list(json_, "header_types", "program")) types[text(node, "name", "header_types")] = &node;
+    std::unordered_set<std::string> names;
+    for (const Json& node : list(json_, "headers", "program")) {
+        Header h;
+        h.name = text(node, "name", "headers");
+        const std::string where = "header " + h.name;
+        if (!names.insert(h.name).second) throw ProgramError(where + ": a second one of that name");
+        const auto found = types.find(text(node, "header_type", where));
+        if (found == types.end()) throw ProgramError(where + ": unknown header_type");
+        h.metadata = flag(node, "metadata");
+        type(h, *found->second, where);
+        header_by_id_[number(node, "id", where)] = static_cast<int>(p_.headers.size());
+        p_.headers.push_back(std::move(h));
+    }
+    groups();
+    note_use(json_);
+    slots();
+}
+
+void Loader::groups() {
+    const auto members = [&](const Json& node, const char* key, const std::unordered_map<unsigned, int>& among, const std::string& where) {
+        std::vector<int> out;
+        for (const Json& id : list(node, key, where)) {
+            const auto at = id.is_number_unsigned() ? among.find(id.get<unsigned>()) : among.end();
+            if (at == among.end()) throw ProgramError(where + ": unknown id " + id.dump());
+            out.push_back(at->second);
+        }
+        if (out.empty()) throw ProgramError(where + ": no elements");
+        return out;
+    };
+    for (const Json& node : list_or_none(json_, "header_unions", "program")) {
+        HeaderUnion u{text(node, "name", "header_unions"), {}};
+        u.headers = members(node, "header_ids", header_by_id_, "union " + u.name);
+        for (const int h : u.headers) {
+            if (p_.headers[static_cast<std::size_t>(h)].metadata) throw ProgramError("union " + u.name + ": metadata as a member");
+            p_.headers[static_cast<std::size_t>(h)].header_union = static_cast<int>(p_.unions.size());
+            whole_.insert(p_.headers[static_cast<std::size_t>(h)].name);
+        }
+        union_by_id_[number(node, "id", "union " + u.name)] = static_cast<int>(p_.unions.size());
+        p_.unions.push_back(std::move(u));
+    }
+    for (const Json& node : list_or_none(json_, "header_stacks", "program")) {
+        Stack s{text(node, "name", "header_stacks"), {}, 0, false};
+        s.elements = members(node, "header_ids", header_by_id_, "stack " + s.name);
+        for (const int h : s.elements) {
+            const Header &element = p_.headers[static_cast<std::size_t>(h)], &first = p_.headers[static_cast<std::size_t>(s.elements[0])];
+            if (element.metadata) throw ProgramError("stack " + s.name + ": metadata as an element");
+            if (!same_type(element, first)) throw ProgramError("stack " + s.name + ": elements of different types");
+            whole_.insert(element.name);
+        }
+        p_.stacks.push_back(std::move(s));
+    }
+    for (const Json& node : list_or_none(json_, "header_union_stacks", "program")) {
+        Stack s{text(node, "name", "header_union_stacks"), {}, 0, true};
+        s.elements = members(node, "header_union_ids", union_by_id_, "stack " + s.name);
+        const auto members_of = [&](int u) -> const std::vector<int>& { return p_.unions[static_cast<std::size_t>(u)].headers; };
+        const auto same = [&](int a, int b) { return same_type(p_.headers[static_cast<std::size_t>(a)], p_.headers[static_cast<std::size_t>(b)]); };
+        for (const int u : s.elements)
+            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.elements[0]).begin(), members_of(s.elements[0]).end(), same))
+                throw ProgramError("stack " + s.name + ": elements of different types");
+        p_.stacks.push_back(std::move(s));
+    }
+}
+
+// Metadata first, so that it can be cleared alone; all that a frame leaves behind in one block.
+void Loader::slots() {
+    for (const bool metadata : {true, false}) {
+        for (Header& h : p_.headers) {
+            if (h.metadata != metadata) continue;
+            h.first = static_cast<Slot>(p_.image.size());
+            for (Field& f : h.fields) {
+                if (f.variable) {
+                    f.slot = static_cast<Slot>(compile_.new_slots(1 + limbs(f.bits)) + 1);
+                } else if (h.variable || h.name == "standard_metadata" || used(h.name, f.name)) {
+                    f.slot = compile_.new_slots(limbs(f.bits));
+                }
+                if (f.is_signed && f.slot != kNoSlot) h.signed_fields.push_back(static_cast<int>(&f - h.fields.data()));
+            }
+            h.slots = static_cast<unsigned>(p_.image.size()) - h.first;
+            h.valid = compile_.new_slots(2);
+        }
+        if (metadata) p_.metadata_slots = p_.image.size();
+    }
+    for (Stack& s : p_.stacks) s.next = compile_.new_slots(1);
+    standard();
+    p_.cleared_slots = p_.image.size();
+    compile_.index();
+    for (const Stack& s : p_.stacks)
+        for (const int e : s.elements) {
+            if (!s.of_unions) compile_.written(e);
+            else for (const int h : p_.unions[static_cast<std::size_t>(e)].headers) compile_.written(h);
+        }
+    for (const std::string& name : whole_)
+        for (std::size_t i = 0; i < p_.headers.size(); ++i)
+            if (p_.headers[i].name == name) compile_.written(static_cast<int>(i));
+}
+
+void Loader::standard() {
+    StandardSlots& s = p_.standard;
+    struct Wanted {
+        const char* name;
+        Slot* slot;
+        unsigned bits;  // of what the switch writes there
+    };
+    const Wanted wanted[] = {
+        {"ingress_port", &s.ingress_port, kPortBits}, {"egress_spec", &s.egress_spec, kPortBits}, {"egress_port", &s.egress_port, kPortBits},
+        {"packet_length", &s.packet_length, 32}, {"parser_error", &s.parser_error, 32}, {"priority", &s.priority, 3},
+        {"mcast_grp", &s.mcast_grp, 16}, {"egress_rid", &s.egress_rid, 16}, {"instance_type", &s.instance_type, 32},
+        {"checksum_error", &s.checksum_error, 1}, {"ingress_global_timestamp", &s.ingress_time, 48},
+        {"egress_global_timestamp", &s.egress_time, 48}, {"enq_timestamp", &s.enq_timestamp, 32}, {"enq_qdepth", &s.enq_qdepth, 19},
+        {"deq_timedelta", &s.deq_timedelta, 32}, {"deq_qdepth", &s.deq_qdepth, 19}, {"qid", &s.qid, 5}};
+    for (const Header& h : p_.headers)
+        if (h.name == "standard_metadata" && h.metadata)
+            for (const Field& f : h.fields)
+                for (const auto& [name, slot, bits] : wanted) {
+                    if (f.name != name) continue;
+                    if (f.bits < bits || f.bits > 64 || f.is_signed || f.variable)
+                        throw ProgramError("header standard_metadata: field " + f.name + " is not v1model's bit<" + std::to_string(bits) + ">");
+                    *slot = f.slot;
+                }
+    if (s.egress_spec == kNoSlot || s.egress_port == kNoSlot || s.ingress_port == kNoSlot)
+        throw ProgramError("program: no v1model standard_metadata");
+    // The switch writes them all; what the program lacks goes nowhere.
+    for (const auto& [name, slot, bits] : wanted)
+        if (*slot == kNoSlot) *slot = compile_.new_slots(1);
+    for (const char* name : {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"})
+        p_.reads_queue = p_.reads_queue || used("standard_metadata", name);
+}
+
+void Loader::errors() {
+    for (const Json& e : list_or_none(json_, "errors", "program")) {
+        if (!e.is_array() || e.size() != 2 || !e[1].is_number_unsigned()) throw ProgramError("errors: " + e.dump() + " is no error");
+        if (e[0] == "PacketTooShort") p_.error_too_short = e[1];
+        if (e[0] == "StackOutOfBounds") p_.error_stack = e[1];
+        if (e[0] == "HeaderTooShort") p_.error_header_short = e[1];
+        if (e[0] == "ParserInvalidArgument") p_.error_argument = e[1];
+    }
+}
+
+// Splits every field at the 64-bit words of the header's bytes and at its own limbs.
+void Loader::lay_out() {
+    for (std::size_t i = 0; i < p_.headers.size(); ++i) {
+        Header& h = p_.headers[i];
+        if (h.metadata || h.variable) continue;
+        unsigned at = 0;  // bits from the left of the header
+        for (std::size_t k = 0; k < h.fields.size(); ++k) {
+            const Field& f = h.fields[k];
+            for (unsigned left = f.bits; left > 0;) {
+                const unsigned limb = (left - 1) / 64, in_limb = left - 64 * limb;  // bits of this limb still to place
+                const unsigned word = at / 64, room = 64 - at % 64, n = std::min(in_limb, room);
+                const int shift = static_cast<int>(room - n) - static_cast<int>(in_limb - n);
+                const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word), static_cast<std::int16_t>(shift), low_mask(n) << (room - n)};
+                if (f.slot != kNoSlot) {
+                    h.read.push_back(part);
+                    if (compile_.is_written(static_cast<int>(i), k)) h.written.push_back(part);
+                }
+                at += n;
+                left -= n;
+            }
+        }
+    }
+}
+
+}  // namespace railyard

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// A v1model program, resolved at load: every field is a slot, all code one run of instructions.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "switch/hash.h"
+#include "load/instruction.h"
+
+namespace railyard {
+
+// A program that cannot be loaded; the message names the place in the JSON.
+class ProgramError : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+constexpr unsigned kPortBits = 9;  // v1model's
+constexpr std::uint32_t kDropPort = 511;
+constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
+
+// A field lives in limbs(bits) consecutive slots, least significant first; a signed one is sign-extended to whole
+// limbs. A field of variable length has its length in bits in the slot before. A field that the program never names
+// has no slot: its bits stay in the frame.
+struct Field {
+    std::string name;
+    unsigned bits = 0;
+    Slot slot = kNoSlot;
+    bool is_signed = false, variable = false;
+};
+
+inline bool same_type(const Field& a, const Field& b) { return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable; }
+
+// One move between a 64-bit word of a header's bytes and a slot. shift > 0: the field lies that far left in the word.
+struct FieldPart {
+    Slot slot;
+    std::uint16_t word;
+    std::int16_t shift;
+    std::uint64_t mask;  // of the part, in word position
+};
+
+struct Header {
+    std::string name;
+    bool metadata = false, variable = false;  // variable: one of its fields is
+    Slot valid = kNoSlot;   // and the slot after it: 1 + where in the frame it was found, 0 when it was not
+    Slot first = 0;         // of its fields' slots, which are neighbours
+    unsigned slots = 0;
+    unsigned bytes = 0;     // a field of variable length counts nothing
+    unsigned max_bytes = 0;
+    int header_union = kNone;
+    std::vector<Field> fields;
+    std::vector<FieldPart> read, written;  // in field order: what extraction and emission move
+    std::vector<int> signed_fields;
+    Slot base() const { return static_cast<Slot>(valid + 1); }
+};
+
+// Can one take the other's place?
+inline bool same_type(const Header& a, const Header& b) {
+    return a.metadata == b.metadata && a.max_bytes == b.max_bytes &&
+           std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), b.fields.end(), [](const Field& x, const Field& y) { return same_type(x, y); });
+}
+
+struct Stack {
+    std::string name;
+    std::vector<int> elements;  // headers, or unions
+    Slot next = 0;
+    bool of_unions = false;
+};
+
+struct HeaderUnion {
+    std::string name;
+    std::vector<int> headers;
+};
+
+struct Parameter {
+    std::string name;
+    unsigned bits;
+    Slot slot;  // where its value is when the action runs
+};
+
+struct Action {
+    std::string name;
+    std::vector<Parameter> parameters;
+    unsigned parameter_limbs = 0;
+    Place code = 0;
+};
+
+enum class MatchKind : std::uint8_t { Exact, Lpm, Ternary, Range, Optional };
+
+struct Key {
+    std::string name;
+    MatchKind kind;
+    unsigned bits;
+    Slot slot;
+    std::vector<std::uint64_t> mask;  // of the field, before it is matched; empty: all of it
+};
+
+// An entry as written in the JSON or asked for by a controller. extra: mask (ternary), high end (range).
+struct MatchValue {
+    std::vector<std::uint64_t> value, extra;
+    int prefix = 0;  // lpm: length; optional: 1 present, 0 wildcard
+};
+
+// `action` of an entry of a table with an action profile: `parameters` holds the member's or group's id.
+constexpr int kMember = -2, kGroup = -3;
+
+struct EntrySpec {
+    std::vector<MatchValue> match;
+    int priority = 0;
+    int action = kNone;
+    std::vector<std::uint64_t> parameters;
+};
+
+struct TableSpec {
+    std::string name;
+    std::vector<Key> keys;
+    std::vector<int> actions;
+    std::vector<Place> next_by_action;  // parallel to actions
+    Place next_hit = 0, next_miss = 0, next_default = 0;
+    bool by_hit = false;
+    std::size_t size = 0;
+    bool const_default = false, const_entries = false, counted = false, ageing = false;
+    int profile = kNone, meter = kNone;
+    int default_action = kNone;
+    std::vector<std::uint64_t> default_parameters;
+    std::vector<EntrySpec> entries;
+    unsigned parameter_limbs = 0;
+    Slot parameters = 0;  // where an action finds its parameters
+};
+
+struct ProfileSpec {
+    std::string name;
+    std::size_t size = 0;
+    int selector = kNone;  // a calculation
+    std::vector<int> actions;
+    unsigned parameter_limbs = 0;
+};
+
+struct ParserOp {
+    enum class Kind : std::uint8_t { Extract, ExtractStack, ExtractUnionStack, Lookahead, Run, Verify, Advance } kind;
+    int header = kNone;       // or stack
+    int member = kNone;       // of a union
+    Place code = kNowhere;    // Run, Verify: condition; Advance: bits; Extract*: length of the variable field, in bits
+    Slot value = 0;           // of the code's result; Lookahead: where the bits go
+    Slot error = 0;           // Verify
+    unsigned offset = 0, bits = 0;  // Lookahead
+};
+
+// A key may look ahead into the frame, or at the last element of a stack, instead of reading a slot.
+struct TransitionKey {
+    enum class Kind : std::uint8_t { Slot, Lookahead, Last, UnionLast } kind = Kind::Slot;
+    Slot slot = 0;
+    unsigned bits = 0;
+    unsigned offset = 0;  // Lookahead: bits from the current position
+    int stack = kNone, member = kNone, field = kNone;
+};
+
+// Values and masks are as wide as the key, every field padded to whole bytes. A key of up to 8 bytes is compared as a number.
+struct Transition {
+    std::uint64_t value = 0, mask = 0;
+    int next = kNone;
+    int value_set = kNone;
+    std::vector<std::uint8_t> wide_value, wide_mask;
+};
+
+struct ParserState {
+    std::string name;
+    std::vector<ParserOp> ops;
+    std::vector<TransitionKey> key;
+    unsigned key_bytes = 0;
+    bool simple = true;  // the key is made of slots alone and is a number of up to 8 bytes; no value set
+    std::vector<Transition> transitions;
+};
+
+struct ValueSet {
+    std::string name;
+    unsigned bits = 0;
+    std::vector<unsigned> fields;  // widths of the key's fields; empty until a transition uses it
+};
+
+struct ArraySpec {
+    std::string name;
+    std::size_t size = 0;
+    unsigned bits = 64;
+    int table = kNone;  // a direct counter's or meter's table
+};
+
+struct MeterSpec : ArraySpec {
+    bool bytes = false;
+    Slot target = kNoSlot;  // where a direct meter puts its colour
+    unsigned target_bits = 0;
+};
+
+// What a hash is computed over.
+struct Piece {
+    enum class Kind : std::uint8_t { Field, Constant, Header } kind;
+    Slot valid = kNoSlot;  // the header's; not counted in when it is not valid
+    Slot slot = 0;
+    unsigned bits = 0;
+    int header = kNone;
+    bool variable = false;
+};
+
+struct Calculation {
+    std::string name;
+    HashAlgorithm algorithm;
+    std::vector<Piece> input;
+    bool payload = false;
+};
+
+struct Checksum {
+    bool verify = false, update = false;
+    int calculation = kNone;
+    Slot header_valid = 0, target = 0;
+    unsigned bits = 0;
+    Place condition = kNowhere;
+    Slot result = 0;
+};
+
+// Fields that a digest carries, or that a copy of a frame keeps.
+struct FieldList {
+    int id = 0;
+    std::string name;
+    std::vector<Piece> fields;
+};
+
+struct LogMessage {
+    std::string format;
+    struct Value { Slot slot; unsigned limbs; bool negative; };
+    std::vector<Value> values;
+};
+
+// Slots of standard_metadata that the switch itself reads or writes. kNoSlot until the program is loaded; what it lacks has slots of its own then.
+struct StandardSlots {
+    Slot ingress_port = kNoSlot, egress_spec = kNoSlot, egress_port = kNoSlot, packet_length = kNoSlot,
+         parser_error = kNoSlot, priority = kNoSlot, mcast_grp = kNoSlot, egress_rid = kNoSlot,
+         instance_type = kNoSlot, checksum_error = kNoSlot, ingress_time = kNoSlot, egress_time = kNoSlot,
+         enq_timestamp = kNoSlot, enq_qdepth = kNoSlot, deq_timedelta = kNoSlot, deq_qdepth = kNoSlot, qid = kNoSlot;
+};
+
+// Immutable once loaded; switches that run the same program share one.
+class Program {
+   public:
+    static std::shared_ptr<const Program> load(const std::string& bmv2_json);
+
+    const FieldList* field_list(const std::vector<FieldList>& lists, int id) const {
+        for (const FieldList& l : lists)
+            if (l.id == id) return &l;
+        return nullptr;
+    }
+
+    std::string name;
+    std::vector<Header> headers;
+    std::vector<Stack> stacks;
+    std::vector<HeaderUnion> unions;
+    std::vector<Action> actions;
+    std::vector<TableSpec> tables;
+    std::vector<ProfileSpec> profiles;
+    std::vector<ArraySpec> counters, registers;
+    std::vector<MeterSpec> meters;
+    std::vector<ParserState> states;
+    std::vector<ValueSet> value_sets;
+    std::vector<Calculation> calculations;
+    std::vector<Checksum> checksums;
+    std::vector<FieldList> digests, field_lists;
+    std::vector<LogMessage> messages;
+    std::vector<std::string> assertions;  // what failed, for the message
+    int first_state = kNone;
+    Place ingress = 0, egress = 0, deparser_code = kNowhere;
+    std::vector<int> deparser;
+    StandardSlots standard;
+    std::uint64_t error_too_short = 1, error_stack = 3, error_header_short = 4, error_argument = 6;
+    bool reads_queue = false, verifies = false;
+
+    Code code;
+    std::size_t metadata_slots = 0;    // slots of metadata come first
+    std::size_t cleared_slots = 0;     // zeroed for every frame: metadata, validity, stacks, fields
+    std::vector<std::uint64_t> image;  // initial value of every slot: those, then temporaries, then constants
+};
+
+}  // namespace railyard

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/channel.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace railyard {
+
+Channel::Channel(const LinkConfig& given, std::string called) : config(given), rate_bps(given.rate_bps), name(std::move(called)) {
+    if (config.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) + " bit/s; it must be positive");
+    if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
+    if (config.credit_bytes < 0 || config.queue_bytes < 0) throw std::invalid_argument("link " + name + ": a negative buffer");
+    if (config.scheduler == Scheduler::Deficit)
+        for (int vl = 0; vl < kVls; ++vl)
+            if (const auto quantum = config.quanta[static_cast<std::size_t>(vl)]; quantum <= 0)
+                throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) + " bytes for VL " + std::to_string(vl) + "; it must be positive");
+    credits.fill(config.credit_bytes);
+}
+
+Time Channel::serialisation(std::uint32_t bytes) const {
+    constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // of a byte, times picoseconds of a second
+    const auto rate = static_cast<std::uint64_t>(rate_bps);
+    if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62) return static_cast<Time>((bytes * kBits + rate - 1) / rate);
+    return static_cast<Time>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate);
+}
+
+void Channel::check_fits(const Frame& frame) const {
+    if (frame.length > config.credit_bytes)
+        throw std::runtime_error("link " + name + ": a frame of " + std::to_string(frame.length) + " bytes never fits its receive buffer of " +
+                                 std::to_string(config.credit_bytes) + " bytes; raise credit_bytes or lower the payload");
+}
+
+bool Channel::put(Frame* frame) {
+    const std::size_t vl = frame->vl;
+    if (!up) {
+        ++stats.refused_down;
+        return false;
+    }
+    if (lossless()) {
+        check_fits(*frame);
+    } else if (queued[vl] + frame->length > config.queue_bytes) {
+        ++stats.refused_full;
+        return false;
+    }
+    queues[vl].push_back(frame);
+    queued[vl] += frame->length;
+    stats.max_queued_bytes = std::max(stats.max_queued_bytes, static_cast<std::uint64_t>(queued[vl]));
+    ready |= 1u << vl;
+    ++waiting;
+    return true;
+}
+
+Frame* Channel::take(int vl) {
+    const auto v = static_cast<std::size_t>(vl);
+    Frame* frame = queues[v].front();
+    queues[v].pop_front();
+    queued[v] -= frame->length;
+    if (queues[v].empty()) ready &= ~(1u << vl);
+    --waiting;
+    return frame;
+}
+
+void Channel::put_back(Frame* frame) {
+    const std::size_t vl = frame->vl;
+    queues[vl].push_front(frame);
+    queued[vl] += frame->length;
+    ready |= 1u << vl;
+    ++waiting;
+}
+
+int Channel::next() {
+    if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
+    if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
+    // The highest first: standard_metadata.priority as BMv2's strict priority queues read it, then the lane.
+    for (unsigned left = ready; left != 0;) {
+        const int vl = std::bit_width(left) - 1;
+        if (able(vl)) return vl;
+        left &= ~(1u << vl);
+    }
+    return -1;
+}
+
+int Channel::next_in_turn() {
+    for (int i = 0; i < kVls; ++i) {
+        const int vl = (turn_ + i) % kVls;
+        if (has(vl) && able(vl)) return vl;
+    }
+    return -1;
+}
+
+int Channel::next_by_deficit() {
+    unsigned left = 0;
+    for (int vl = 0; vl < kVls; ++vl)
+        if (has(vl) && able(vl)) left |= 1u << vl;
+    if (left == 0) return -1;
+    for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
+        const auto v = static_cast<std::size_t>(turn_);
+        if ((left >> turn_ & 1u) == 0) continue;
+        if (!std::exchange(started_, true)) deficits_[v] += config.quanta[v];
+        if (deficits_[v] >= queues[v].front()->length) return turn_;
+    }
+}
+
+Time Channel::send(Frame* frame, int vl, Time now) {
+    const auto v = static_cast<std::size_t>(vl);
+    if (config.scheduler != Scheduler::Strict) {
+        if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
+        // A queue saves nothing up while it has nothing to send.
+        deficits_[v] = has(vl) ? deficits_[v] - frame->length : 0;
+    }
+    busy_until = now + serialisation(frame->length);
+    stats.busy += busy_until - now;
+    stats.frames += 1;
+    stats.bytes += frame->length;
+    stats.frames_by_vl[v] += 1;
+    if (lossless()) credits[v] -= frame->length;
+    Flying one{busy_until + config.delay, frame};
+    if (attended) [[unlikely]] attend(one, now);
+    flying.push_back(one);
+    return busy_until;
+}
+
+void Channel::attend(Flying& one, Time now) {
+    for (const auto& file : recorders_) file->write(one.frame->view(), now / 1000);
+    one.arrival += wrong_.extra_delay;
+    // Nor does a frame overtake one that was sent while the delay was longer.
+    if (!flying.empty()) one.arrival = std::max(one.arrival, flying[flying.size() - 1].arrival);
+    one.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
+    stats.impaired += one.lost;
+}
+
+// Uniform in [0, 1): splitmix64 (Steele, Lea and Flood), a generator of one word, so that every channel has its own.
+double Channel::draw() {
+    std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return static_cast<double>((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+void Channel::impair(const Impairment& how) {
+    if (!(how.loss >= 0 && how.loss <= 1)) throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) + "; it must be between 0 and 1");
+    if (how.rate_bps && *how.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) + " bit/s; it must be positive");
+    if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
+    wrong_ = how;
+    rate_bps = how.rate_bps.value_or(config.rate_bps);
+    attended = true;
+}
+
+void Channel::record(std::shared_ptr<PcapFile> file) {
+    recorders_.push_back(std::move(file));
+    attended = true;
+}
+
+void Channel::collect(Time now) {
+    while (!returning.empty() && returning.front().time <= now) {
+        credits[static_cast<std::size_t>(returning.front().vl)] += returning.front().bytes;
+        std::pop_heap(returning.begin(), returning.end());
+        returning.pop_back();
+    }
+}
+
+void Channel::give_back(const Held& freed, Time when) {
+    held[freed.vl] -= freed.bytes;
+    returning.push_back({when + config.delay, freed.bytes, freed.vl});
+    std::push_heap(returning.begin(), returning.end());
+}
+
+void Channel::bring_up(Time now) {
+    up = true;
+    // What will be free only later comes back then, as it would have.
+    std::erase_if(returning, [&](const Returning& one) { return one.time <= now + config.delay; });
+    std::make_heap(returning.begin(), returning.end());
+    for (std::size_t v = 0; v < kVls; ++v) credits[v] = config.credit_bytes - held[v];
+    for (const Returning& one : returning) credits[static_cast<std::size_t>(one.vl)] -= one.bytes;
+}
+
+}  // namespace railyard

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves a switch other than one frame for one frame: several copies, and programs whose egress looks at the queue.
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "network/network.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::uint16_t kMostGenerations = 10'000;
+
+}  // namespace
+
+// The buffer that a frame held passes to what became of it.
+void Network::hold(const Held& held, const Outputs& copies) {
+    if (held.channel < 0) return;
+    Held each = held;
+    if (copies.size() > 1) {
+        if (each.share < 0) {
+            if (free_shares_.empty()) {
+                free_shares_.push_back(static_cast<std::int32_t>(shares_.size()));
+                shares_.emplace_back();
+            }
+            each.share = free_shares_.back();
+            free_shares_.pop_back();
+            shares_[static_cast<std::size_t>(each.share)] = {1, 0};
+        }
+        shares_[static_cast<std::size_t>(each.share)].copies += static_cast<std::uint32_t>(copies.size()) - 1;
+    }
+    for (const Output& o : copies) o.frame->held = each;
+}
+
+// Runs the egress of the frame that is next on `vl`. False when it cannot be sent now: dropped, or grown beyond its
+// credits, for which it then waits with its egress behind it.
+bool Network::dequeue(int index, int vl) {
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    const auto v = static_cast<std::size_t>(vl);
+    Frame* frame = c.take(vl);
+    --waiting_frames_;
+    const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, static_cast<std::uint32_t>(c.queues[v].size())};
+    if (lane_bit_ >= 0) frame->vl /= 2;  // the program knows priorities only
+    if (!egress(frame, c.from_switch, static_cast<std::uint32_t>(c.from_port), record)) return false;
+    frame->vl = static_cast<std::uint8_t>(vl);
+    if (c.lossless()) c.check_fits(*frame);
+    c.put_back(frame);
+    ++waiting_frames_;
+    return !c.lossless() || c.credits[v] >= frame->length;
+}
+
+// True when the frame itself leaves. Whatever else comes out goes its own way: clones to the queues of their ports.
+bool Network::egress(Frame* frame, int switch_index, std::uint32_t port, const QueueRecord& record) {
+    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+    if (frame->generation == kMostGenerations)
+        throw std::runtime_error("switch " + sw.name() + ": a frame came out of egress to go through egress again " + std::to_string(kMostGenerations) +
+                                 " times; let the program clone or recirculate only what is no clone and not recirculated itself");
+    const auto generation = static_cast<std::uint16_t>(frame->generation + 1);
+    const Held held = std::exchange(frame->held, Held{});
+    Outputs out;
+    out.swap(egress_out_);  // for its memory; an egress within this one makes do without
+    sw.egress(frame, port, record, now_, out);
+    after_pass(sw, switch_index);
+    if (out.empty()) release(held, now_);
+    else hold(held, out);
+    bool leaves = false;
+    for (const Output& o : out) {
+        if (!o.frame->pending) {
+            leaves = true;
+            continue;
+        }
+        o.frame->generation = generation;
+        forward(o.frame, switch_index, o.port, false);
+    }
+    out.clear();
+    egress_out_.swap(out);
+    return leaves;
+}
+
+}  // namespace railyard

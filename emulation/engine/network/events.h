@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pending events by (time, sequence): of one time, the one asked for first goes first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+enum class EventKind : std::uint32_t { Wake, Arrive, Timer, Alarm, Age };
+
+struct Event {
+    Time time;
+    EventKind kind;
+    int index;
+};
+
+// A heap of four children a node: half as deep as one of two. What follows an event is mostly one event more: the
+// place of the one taken stays open for it.
+class EventQueue {
+   public:
+    std::size_t size() const { return cells_.size() - open_; }
+
+    Time next_time() {
+        if (open_) close();
+        return time_of(cells_.front());
+    }
+    Event pop() {
+        if (open_) close();
+        open_ = true;
+        const auto low = static_cast<std::uint64_t>(cells_.front());
+        return {time_of(cells_.front()), static_cast<EventKind>(low & 7), static_cast<int>(low >> 3 & (kIndices - 1))};
+    }
+    void push(Time time, EventKind kind, int index) {
+        if (index >= kIndices) throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
+        if (sequence_ == kSequences) renumber();
+        const Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift | static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
+        if (open_) {
+            open_ = false;
+            return sink(cell);
+        }
+        std::size_t at = cells_.size();
+        cells_.push_back(cell);
+        for (; at > 0 && cell < cells_[(at - 1) / 4]; at = (at - 1) / 4) cells_[at] = cells_[(at - 1) / 4];
+        cells_[at] = cell;
+    }
+
+   private:
+    // From the top: 64 bits of time, 40 of sequence, 21 of index, 3 of kind. One comparison then orders two events.
+    using Cell = unsigned __int128;
+    static constexpr int kIndices = 1 << 21, kSequenceShift = 24;
+    static constexpr std::uint64_t kSequences = std::uint64_t{1} << (64 - kSequenceShift);
+
+    static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
+
+    void close() {
+        open_ = false;
+        const Cell last = cells_.back();
+        cells_.pop_back();
+        if (!cells_.empty()) sink(last);
+    }
+    // Puts the cell in the root's place and lets it down to its own.
+    void sink(Cell cell) {
+        Cell* const cells = cells_.data();
+        const std::size_t size = cells_.size();
+        const auto lesser = [cells](std::size_t a, std::size_t b) { return cells[b] < cells[a] ? b : a; };
+        std::size_t at = 0;
+        for (std::size_t child = 1; child < size; child = 4 * at + 1) {
+            std::size_t least = child;
+            if (child + 4 <= size) least = lesser(lesser(child, child + 1), lesser(child + 2, child + 3));
+            else while (++child < size) least = lesser(least, child);
+            if (!(cells[least] < cell)) break;
+            cells[at] = cells[least];
+            at = least;
+        }
+        cells[at] = cell;
+    }
+    // After 10^12 events: the same order, numbered from the start.
+    void renumber() {
+        if (open_) close();
+        std::sort(cells_.begin(), cells_.end());  // and so a heap still
+        sequence_ = 0;
+        constexpr auto kField = static_cast<Cell>(kSequences - 1) << kSequenceShift;
+        for (Cell& cell : cells_) cell = (cell & ~kField) | static_cast<Cell>(sequence_++) << kSequenceShift;
+    }
+
+    std::vector<Cell> cells_;
+    std::uint64_t sequence_ = 0;
+    bool open_ = false;
+};
+
+}  // namespace railyard

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network/network.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace railyard {
+
+int Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
+    out_channel_.emplace_back();
+    age_at_.push_back(-1);
+    return SwitchSet::add_switch(name, cpu_port);
+}
+
+void Network::push(Time time, EventKind kind, int index) {
+    events_.push(time, kind, index);
+    if (kind == EventKind::Wake || kind == EventKind::Arrive) ++network_events_;
+}
+
+void Network::wake(Channel& c, int index, Time time) {
+    if (c.wake_at != -1 && c.wake_at <= time) return;
+    c.wake_at = time;
+    push(time, EventKind::Wake, index);
+}
+
+// With `at_once` the frame may leave before this returns; else an event of its own lets it.
+void Network::enqueue(int index, Frame* frame, bool at_once) {
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    if (frame->pending) {
+        frame->enqueued = now_;
+        frame->enqueue_depth = static_cast<std::uint32_t>(c.queues[frame->vl].size());
+    }
+    if (!c.put(frame)) return discard(frame);
+    ++waiting_frames_;
+    if (at_once && now_ >= c.busy_until) try_send(index);
+    else wake(c, index, std::max(now_, c.busy_until));
+}
+
+void Network::try_send(int index) {
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    if (!c.up || c.waiting == 0) return;
+    if (now_ < c.busy_until) return wake(c, index, c.busy_until);
+    c.collect(now_);
+    for (int vl; (vl = c.next()) >= 0;) {
+        if (c.queues[static_cast<std::size_t>(vl)].front()->pending && !dequeue(index, vl)) continue;
+        transmit(index, vl);
+        if (c.waiting > 0) wake(c, index, c.busy_until);
+        return;
+    }
+    if (c.waiting > 0 && !c.returning.empty()) wake(c, index, c.returning.front().time);
+}
+
+void Network::transmit(int index, int vl) {
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    Frame* frame = c.take(vl);
+    --waiting_frames_;
+    const Time end = c.send(frame, vl, now_);
+    release(std::exchange(frame->held, Held{}), end);
+    if (c.flying.size() == 1) push(c.flying.front().arrival, EventKind::Arrive, index);
+}
+
+// The buffer that the frame held at this switch is free from `when` on, unless copies of it are still to leave.
+void Network::release(const Held& held, Time when) {
+    if (held.channel < 0) return;
+    if (held.share >= 0) {
+        Share& share = shares_[static_cast<std::size_t>(held.share)];
+        share.until = when = std::max(share.until, when);
+        if (--share.copies > 0) return;
+        free_shares_.push_back(held.share);
+    }
+    const int index = buffer_of(held);
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    c.give_back(held, when);
+    if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
+}
+
+void Network::discard(Frame* frame) {
+    release(std::exchange(frame->held, Held{}), now_);
+    pool_.give(frame);
+}
+
+void Network::arrive(int index) {
+    Channel& c = channels_[static_cast<std::size_t>(index)];
+    if (c.flying.empty() || c.flying.front().arrival != now_) return;  // lost with the link
+    Frame* frame = c.flying.front().frame;
+    const bool lost = c.flying.front().lost;
+    c.flying.pop_front();
+    if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
+    if (c.lossless()) {
+        frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
+        c.held[frame->vl] += frame->length;
+    }
+    if (lost) [[unlikely]] return discard(frame);  // and its credits come back as if it were there
+    if (c.to_host >= 0) deliver(frame, c.to_host);
+    else receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
+}
+
+void Network::deliver(Frame* frame, int host) {
+    release(std::exchange(frame->held, Held{}), now_);
+    if (bin_ > 0 && frame->vl < bin_vls_) {
+        const auto bin = static_cast<std::size_t>(now_ / bin_);
+        if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
+        bins_[bin] += frame->length;
+    }
+    // The frame goes back first: the handler may send, and may throw.
+    const std::string_view view = frame->view();
+    pool_.give(frame);
+    if (on_frame) on_frame(host, view);
+}
+
+void Network::receive(Frame* frame, int switch_index, std::uint32_t port) {
+    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+    ++hops_;
+    // A frame that ends here gives its buffer back; the switch knows nothing of buffers.
+    const Held held = std::exchange(frame->held, Held{});
+    out_.clear();
+    if (sw.reads_queue()) sw.ingress(frame, port, now_, out_);
+    else sw.process(frame, port, now_, out_);
+    after_pass(sw, switch_index);
+    if (out_.empty()) return release(held, now_);
+    hold(held, out_);
+    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+}
+
+void Network::set_lanes(std::uint32_t bit, const std::vector<int>& vls) {
+    std::vector<int> sorted = vls;
+    std::sort(sorted.begin(), sorted.end());
+    for (int vl = 0; vl < kVls; ++vl)
+        if (sorted.size() != kVls || sorted[static_cast<std::size_t>(vl)] != vl)
+            throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) + ", each from 0 to " + std::to_string(kVls - 1) + " once");
+    lane_bit_ = static_cast<int>(bit);
+    vls_ = vls;
+}
+
+// From what the switch has made of the frame's priority, which its pass has left in `vl`.
+std::uint8_t Network::lane_of(const Frame& frame) const {
+    if (lane_bit_ < 0) return frame.vl;
+    const auto at = static_cast<std::uint32_t>(lane_bit_) / 8;
+    const bool second = !frame.pending && at < frame.length && (frame.data()[at] >> (7 - lane_bit_ % 8) & 1) != 0;
+    return static_cast<std::uint8_t>(2 * frame.vl + second);
+}
+
+void Network::forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once) {
+    const bool to_cpu = port == switches_[static_cast<std::size_t>(switch_index)]->cpu_port();
+    const auto& ports = out_channel_[static_cast<std::size_t>(switch_index)];
+    if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kPriorities) {
+        frame->vl = lane_of(*frame);
+        return enqueue(ports[port], frame, at_once);
+    }
+    // No queue to wait in.
+    if (frame->pending && !egress(frame, switch_index, port, {now_, now_, 0, 0})) return;
+    if (to_cpu) control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+    else ++without_link_;
+    discard(frame);
+}
+
+// What a frame may have left behind for the control plane.
+void Network::after_pass(Switch& sw, int index) {
+    if (auto& digests = sw.digests(); !digests.empty()) {
+        for (Digest& d : digests) control_.push_back({ControlItem::Kind::Digest, now_, index, d.list, false, std::move(d.fields)});
+        digests.clear();
+    }
+    if (sw.take_revived()) watch_ageing(index);
+}
+
+void Network::send(int host, std::string_view bytes, int vl) {
+    const auto lane = std::find(vls_.begin(), vls_.end(), vl);
+    if (lane == vls_.end())
+        throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and " + std::to_string(vls_.size() - 1));
+    Frame* frame = pool_.take(bytes.data(), bytes.size());
+    frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
+    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, frame, true);
+}
+
+void Network::packet_out(int switch_index, std::string_view bytes) {
+    receive(pool_.take(bytes.data(), bytes.size()), switch_index, switch_at(switch_index).cpu_port());
+}
+
+void Network::set_timer(int host, Time deadline) {
+    Host& h = hosts_.at(static_cast<std::size_t>(host));
+    deadline = std::max(deadline, now_);
+    if (h.deadline == deadline) return;
+    h.deadline = deadline;
+    push(deadline, EventKind::Timer, host);
+}
+
+void Network::clear_timer(int host) { hosts_.at(static_cast<std::size_t>(host)).deadline = -1; }
+
+void Network::alarm(Time time, std::int64_t token) {
+    if (free_alarms_.empty()) {
+        free_alarms_.push_back(static_cast<int>(alarms_.size()));
+        alarms_.push_back(0);
+    }
+    const int index = free_alarms_.back();
+    free_alarms_.pop_back();
+    alarms_[static_cast<std::size_t>(index)] = token;
+    push(std::max(time, now_), EventKind::Alarm, index);
+}
+
+RunEnd Network::run(Time until) {
+    const RunEnd end = go_on(until);
+    if (end != RunEnd::Control)
+        for (const auto& file : recordings_) file->flush();
+    return end;
+}
+
+RunEnd Network::go_on(Time until) {
+    look_again();
+    for (;;) {
+        if (!control_.empty()) return RunEnd::Control;
+        // Nothing moves and frames wait for credits: only a frame that moves could return one.
+        if (network_events_ == 0 && waiting_frames_ > 0) return RunEnd::Deadlock;
+        if (events_.size() == ageing_events_ && (ageing_events_ == 0 || until >= kForever || events_.next_time() > until))
+            return RunEnd::Idle;
+        if (events_.next_time() > until) {
+            now_ = std::max(now_, until);
+            return RunEnd::Until;
+        }
+        const Event event = events_.pop();
+        now_ = event.time;
+        happen(event);
+    }
+}
+
+void Network::happen(const Event& event) {
+    switch (event.kind) {
+        case EventKind::Wake: {
+            --network_events_;
+            Channel& c = channels_[static_cast<std::size_t>(event.index)];
+            if (c.wake_at != event.time) return;  // an earlier one took its place
+            c.wake_at = -1;
+            return try_send(event.index);
+        }
+        case EventKind::Arrive:
+            --network_events_;
+            return arrive(event.index);
+        case EventKind::Timer: {
+            Host& h = hosts_[static_cast<std::size_t>(event.index)];
+            if (h.deadline != event.time) return;  // set anew or cleared
+            h.deadline = -1;
+            if (on_timer) on_timer(event.index);
+            return;
+        }
+        case EventKind::Alarm:
+            free_alarms_.push_back(event.index);
+            control_.push_back({ControlItem::Kind::Alarm, now_, -1, alarms_[static_cast<std::size_t>(event.index)], false, {}});
+            return;
+        case EventKind::Age:
+            --ageing_events_;
+            return age(event.index);
+    }
+}
+
+void Network::watch_ageing(int switch_index) {
+    const auto at = static_cast<std::size_t>(switch_index);
+    const Time due = switch_at(switch_index).next_ageing();
+    if (due < 0) return;
+    const Time time = std::max(due, now_);
+    if (age_at_[at] != -1 && age_at_[at] <= time) return;
+    age_at_[at] = time;
+    ++ageing_events_;
+    push(time, EventKind::Age, switch_index);
+}
+
+void Network::age(int switch_index) {
+    const auto at = static_cast<std::size_t>(switch_index);
+    if (age_at_[at] != now_) return;  // an earlier one took its place
+    age_at_[at] = -1;
+    Switch& sw = *switches_[at];
+    for (std::size_t table = 0; table < sw.table_count(); ++table)
+        if (sw.table_due(table, now_))
+            control_.push_back({ControlItem::Kind::Idle, now_, switch_index, static_cast<std::int64_t>(table), false, {}});
+    // What is due stays due until the control plane has asked for it: looking again at once would never end.
+    if (sw.next_ageing() > now_) watch_ageing(switch_index);
+    else unread_.push_back(switch_index);
+}
+
+// Whether the control plane has read what was due.
+void Network::look_again() {
+    std::erase_if(unread_, [this](int index) {
+        const Time due = switch_at(index).next_ageing();
+        if (due >= 0 && due <= now_) return false;
+        watch_ageing(index);
+        return true;
+    });
+}
+
+std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {
+    Switch& sw = switch_at(switch_index);
+    Frame* frame = pool_.take(bytes.data(), bytes.size());
+    Outputs out;
+    sw.process(frame, port, now_, out);
+    std::vector<std::pair<std::uint32_t, std::string>> result;
+    for (const Output& o : out) {
+        result.emplace_back(o.port, std::string(o.frame->view()));
+        pool_.give(o.frame);
+    }
+    return result;
+}
+
+// Processor seconds of `count` passes of the same frame; copy_only leaves out the pipeline, the floor to compare with.
+double Network::bench(int switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count, bool copy_only) {
+    Switch& sw = switch_at(switch_index);
+    const auto seconds = [] {
+        timespec t{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+    };
+    const double start = seconds();
+    for (std::uint64_t i = 0; i < count; ++i) {
+        Frame* frame = pool_.take(bytes.data(), bytes.size());
+        out_.clear();
+        if (copy_only) out_.push_back({0, frame});
+        else sw.process(frame, port, now_, out_);
+        for (const Output& o : out_) pool_.give(o.frame);
+    }
+    return seconds() - start;
+}
+
+}  // namespace railyard

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python bindings: glue only. Values travel as big-endian bytes of any length up to their field's.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <string_view>
+
+#include "switch/switch_set.h"
+
+namespace railyard {
+
+namespace nb = nanobind;
+
+// A set's mutex, waited for without the interpreter: whoever holds the mutex may need the interpreter to let go of it.
+class SetLock {
+   public:
+    explicit SetLock(SwitchSet& set) : mutex_(set.mutex()) {
+        if (mutex_.try_lock()) return;
+        const nb::gil_scoped_release free;
+        mutex_.lock();
+    }
+    ~SetLock() { mutex_.unlock(); }
+    SetLock(const SetLock&) = delete;
+
+   private:
+    std::recursive_mutex& mutex_;
+};
+
+// A switch, with its set's lock held.
+class LockedSwitch {
+   public:
+    LockedSwitch(SwitchSet& set, int at) : lock_(set), switch_(set.switch_at(at)) {}
+    Switch* operator->() const { return &switch_; }
+    Switch& operator*() const { return switch_; }
+    const Program& program() const {
+        if (switch_.program() == nullptr) throw std::invalid_argument("switch " + switch_.name() + " has no program");
+        return *switch_.program();
+    }
+
+   private:
+    SetLock lock_;
+    Switch& switch_;
+};
+
+bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out);  // false: wider than `bits`
+nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
+bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
+bool to_parameters(const Program& program, int action, const nb::list& values, std::vector<std::uint64_t>& out);
+nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
+
+inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
+inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
+
+void bind_program(nb::module_& m);
+void bind_switches(nb::module_& m);
+void bind_tables(nb::class_<SwitchSet>& c);
+void bind_state(nb::class_<SwitchSet>& c);
+void bind_network(nb::module_& m);
+void bind_wire(nb::module_& m);
+
+}  // namespace railyard

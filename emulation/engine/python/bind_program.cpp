@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program says of itself.
+#include "python/bind.h"
+#include "load/program.h"
+
+namespace railyard {
+
+namespace {
+
+const char* kind_name(MatchKind kind) {
+    switch (kind) {
+        case MatchKind::Exact: return "exact";
+        case MatchKind::Lpm: return "lpm";
+        case MatchKind::Ternary: return "ternary";
+        case MatchKind::Range: return "range";
+        default: return "optional";
+    }
+}
+
+nb::object handle_or_none(int handle) { return handle < 0 ? nb::object(nb::none()) : nb::object(nb::int_(handle)); }
+
+// A dictionary for each of a program's things: its name, the handle that the switch knows it by, and what `fill` says.
+template <typename Things, typename Fill>
+nb::list described(const Things& things, const Fill& fill) {
+    nb::list out;
+    for (std::size_t i = 0; i < things.size(); ++i) {
+        nb::dict d;
+        d["name"] = things[i].name;
+        d["handle"] = i;
+        fill(d, things[i]);
+        out.append(d);
+    }
+    return out;
+}
+
+nb::list describe_tables(const Program& p) {
+    return described(p.tables, [](nb::dict& d, const TableSpec& t) {
+        nb::list keys;
+        for (const Key& k : t.keys) {
+            nb::dict key;
+            key["name"] = k.name;
+            key["match"] = kind_name(k.kind);
+            key["bits"] = k.bits;
+            keys.append(key);
+        }
+        d["keys"] = keys;
+        d["actions"] = t.actions;
+        d["size"] = t.size;
+        d["const_default"] = t.const_default;
+        d["const_entries"] = t.const_entries;
+        d["counted"] = t.counted;
+        d["ageing"] = t.ageing;
+        d["profile"] = handle_or_none(t.profile);
+        d["meter"] = handle_or_none(t.meter);
+        d["default_action"] = handle_or_none(t.default_action);
+    });
+}
+
+nb::list describe_actions(const Program& p) {
+    return described(p.actions, [](nb::dict& d, const Action& a) {
+        nb::list params;
+        for (const Parameter& x : a.parameters) params.append(nb::make_tuple(x.name, x.bits));
+        d["params"] = params;
+    });
+}
+
+nb::list describe_arrays(const std::vector<ArraySpec>& arrays) {
+    return described(arrays, [](nb::dict& d, const ArraySpec& a) {
+        d["size"] = a.size;
+        d["bits"] = a.bits;
+        d["table"] = handle_or_none(a.table);
+    });
+}
+
+nb::list describe_meters(const Program& p) {
+    return described(p.meters, [](nb::dict& d, const MeterSpec& m) {
+        d["size"] = m.size;
+        d["unit"] = m.bytes ? "bytes" : "packets";
+        d["table"] = handle_or_none(m.table);
+    });
+}
+
+nb::list describe_profiles(const Program& p) {
+    return described(p.profiles, [](nb::dict& d, const ProfileSpec& s) {
+        d["size"] = s.size;
+        d["selector"] = s.selector != kNone;
+        d["actions"] = s.actions;
+    });
+}
+
+nb::list describe_digests(const Program& p) {
+    return described(p.digests, [](nb::dict& d, const FieldList& l) {
+        nb::list bits;
+        for (const Piece& f : l.fields) bits.append(f.bits);
+        d["bits"] = bits;
+    });
+}
+
+nb::list describe_value_sets(const Program& p) {
+    return described(p.value_sets, [](nb::dict& d, const ValueSet& s) {
+        d["bits"] = s.bits;
+        d["fields"] = s.fields;
+    });
+}
+
+nb::list describe_headers(const Program& p) {
+    nb::list out;
+    for (const Header& h : p.headers) {
+        nb::list fields;
+        for (const Field& f : h.fields) fields.append(nb::make_tuple(f.name, f.bits));
+        nb::dict d;
+        d["name"] = h.name;
+        d["metadata"] = h.metadata;
+        d["fields"] = fields;
+        out.append(d);
+    }
+    return out;
+}
+
+}  // namespace
+
+void bind_program(nb::module_& m) {
+    nb::exception<ProgramError>(m, "ProgramError", PyExc_ValueError);
+    nb::class_<Program>(m, "Program", "A v1model program, from the JSON that p4c writes for BMv2; immutable.")
+        .def(nb::new_([](const nb::bytes& json) {
+            return std::const_pointer_cast<Program>(Program::load(std::string(view(json))));
+        }))
+        .def_ro("name", &Program::name)
+        .def_prop_ro("tables", &describe_tables)
+        .def_prop_ro("actions", &describe_actions)
+        .def_prop_ro("counters", [](const Program& p) { return describe_arrays(p.counters); })
+        .def_prop_ro("registers", [](const Program& p) { return describe_arrays(p.registers); })
+        .def_prop_ro("meters", &describe_meters)
+        .def_prop_ro("profiles", &describe_profiles)
+        .def_prop_ro("digests", &describe_digests)
+        .def_prop_ro("value_sets", &describe_value_sets)
+        .def_prop_ro("headers", &describe_headers);
+}
+
+}  // namespace railyard

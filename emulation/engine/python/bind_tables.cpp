@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables and action profiles, as a control plane reads and writes them.
+#include "python/bind.h"
+
+namespace railyard {
+
+bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out) {
+    out.assign(limbs(bits), 0);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        const auto byte = static_cast<std::uint64_t>(static_cast<unsigned char>(value[value.size() - 1 - i]));
+        if (i / 8 < out.size()) out[i / 8] |= byte << (8 * (i % 8));
+        else if (byte != 0) return false;
+    }
+    return (out.back() & ~low_mask(bits - 64 * (limbs(bits) - 1))) == 0;
+}
+
+nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
+    std::string out((bits + 7) / 8, '\0');
+    for (std::size_t i = 0; i < out.size(); ++i) out[out.size() - 1 - i] = static_cast<char>(value[i / 8] >> (8 * (i % 8)));
+    return to_bytes(out);
+}
+
+bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out) {
+    if (keys.size() != spec.keys.size()) return false;
+    out.resize(spec.keys.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const nb::tuple key = nb::cast<nb::tuple>(keys[i]);
+        if (key.size() != 3 || !to_limbs(view(nb::cast<nb::bytes>(key[0])), spec.keys[i].bits, out[i].value) ||
+            !to_limbs(view(nb::cast<nb::bytes>(key[1])), spec.keys[i].bits, out[i].extra))
+            return false;
+        out[i].prefix = nb::cast<int>(key[2]);
+    }
+    return true;
+}
+
+bool to_parameters(const Program& program, int action, const nb::list& values, std::vector<std::uint64_t>& out) {
+    if (action < 0 || static_cast<std::size_t>(action) >= program.actions.size()) return false;
+    const Action& a = program.actions[static_cast<std::size_t>(action)];
+    if (values.size() != a.parameters.size()) return false;
+    std::vector<std::uint64_t> one;
+    for (std::size_t i = 0; i < a.parameters.size(); ++i) {
+        if (!to_limbs(view(nb::cast<nb::bytes>(values[i])), a.parameters[i].bits, one)) return false;
+        out.insert(out.end(), one.begin(), one.end());
+    }
+    return true;
+}
+
+nb::list match_of(const TableSpec& spec, const EntrySpec& entry) {
+    nb::list keys;
+    for (std::size_t i = 0; i < entry.match.size(); ++i) {
+        const MatchValue& m = entry.match[i];
+        const Key& k = spec.keys[i];
+        const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
+        keys.append(nb::make_tuple(from_limbs(m.value.data(), k.bits), own_extra ? from_limbs(m.extra.data(), k.bits) : nb::bytes("", 0), m.prefix));
+    }
+    return keys;
+}
+
+namespace {
+
+// Keys as Python gives them; apply(table, match) answers for a key that fits.
+template <typename Do>
+int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
+    Table& t = s->table(table);
+    std::vector<MatchValue> match;
+    if (!to_match(t.spec(), keys, match)) return static_cast<int>(Status::Invalid);
+    return static_cast<int>(apply(t, match));
+}
+
+int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int priority, int action, const nb::list& params, bool insert) {
+    if (s->table(table).constant()) return static_cast<int>(Status::Constant);
+    EntrySpec entry;
+    entry.priority = priority;
+    entry.action = action;
+    if (!to_parameters(s.program(), action, params, entry.parameters)) return static_cast<int>(Status::Invalid);
+    return with_match(s, table, keys, [&](Table& t, std::vector<MatchValue>& match) {
+        entry.match = std::move(match);
+        return insert ? t.insert(entry) : t.modify(entry);
+    });
+}
+
+// An action's parameters, or the one member or group that the entry points to.
+nb::list parameters_of(const Program& program, const EntrySpec& entry) {
+    nb::list out;
+    if (entry.action == kMember || entry.action == kGroup) out.append(from_limbs(entry.parameters.data(), 64));
+    if (entry.action < 0) return out;
+    std::size_t at = 0;
+    for (const Parameter& p : program.actions[static_cast<std::size_t>(entry.action)].parameters) {
+        out.append(from_limbs(&entry.parameters[at], p.bits));
+        at += limbs(p.bits);
+    }
+    return out;
+}
+
+nb::tuple entry_of(const Program& program, const Table& table, const EntrySpec& entry) {
+    const auto [packets, bytes] = table.counters(entry.match, entry.priority);
+    const int action = entry.action == kMember ? -1 : entry.action == kGroup ? -2 : entry.action;
+    return nb::make_tuple(match_of(table.spec(), entry), entry.priority, action, parameters_of(program, entry), packets, bytes);
+}
+
+int set_default(const LockedSwitch& s, std::size_t table, int action, const nb::list& params) {
+    std::vector<std::uint64_t> values;
+    if (!to_parameters(s.program(), action, params, values)) return static_cast<int>(Status::Invalid);
+    return static_cast<int>(s->table(table).set_default(action, values));
+}
+
+std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const nb::list& params, bool& fits) {
+    std::vector<std::uint64_t> values;
+    fits = to_parameters(s.program(), action, params, values);
+    return values;
+}
+
+void bind_profiles(nb::class_<SwitchSet>& c) {
+    c.def("table_point", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, bool group, std::int64_t id, bool insert) {
+         const LockedSwitch s(n, sw);
+         if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+         return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+             EntrySpec entry{std::move(match), priority, group ? kGroup : kMember, {static_cast<std::uint64_t>(id)}};
+             return insert ? table.insert(entry) : table.modify(entry);
+         });
+     })
+        .def("member_insert", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+            const LockedSwitch s(n, sw);
+            bool fits = false;
+            auto values = parameters(s, action, params, fits);
+            return static_cast<int>(fits ? s->profile(p).insert(id, action, std::move(values)) : Status::Invalid);
+        })
+        .def("member_modify", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+            const LockedSwitch s(n, sw);
+            bool fits = false;
+            auto values = parameters(s, action, params, fits);
+            return static_cast<int>(fits ? s->profile(p).modify(id, action, std::move(values)) : Status::Invalid);
+        })
+        .def("member_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) { return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id)); })
+        .def("group_set", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, const Profile::GroupMembers& members) {
+            return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
+        })
+        .def("group_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) { return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id)); });
+}
+
+void bind_ageing(nb::class_<SwitchSet>& c) {
+    c.def("table_set_ttl", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
+         const LockedSwitch s(n, sw);
+         const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) { return table.set_ttl(match, priority, ttl, n.now()); });
+         if (status == 0) n.watch_ageing(sw);
+         return status;
+     })
+        .def("table_idle", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+            const LockedSwitch s(n, sw);
+            Time idle = 0;
+            with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                idle = table.idle(match, priority, n.now());
+                return Status::Ok;
+            });
+            return idle;
+        })
+        .def("table_aged", [](SwitchSet& n, int sw, std::size_t t) {
+            const LockedSwitch s(n, sw);
+            nb::list out;
+            for (const EntrySpec& e : s->table(t).aged(n.now())) out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
+            return out;
+        });
+}
+
+}  // namespace
+
+void bind_tables(nb::class_<SwitchSet>& c) {
+    c.def("table_insert", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action, const nb::list& params) {
+         return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
+     })
+        .def("table_modify", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action, const nb::list& params) {
+            return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
+        })
+        .def("table_delete", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+            const LockedSwitch s(n, sw);
+            if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+            return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) { return table.erase(match, priority); });
+        })
+        .def("table_set_default", [](SwitchSet& n, int sw, std::size_t t, int action, const nb::list& params) { return set_default(LockedSwitch(n, sw), t, action, params); })
+        .def("table_reset_default", [](SwitchSet& n, int sw, std::size_t t) {
+            LockedSwitch(n, sw)->table(t).reset_default();
+            return static_cast<int>(Status::Ok);
+        })
+        .def("table_default", [](SwitchSet& n, int sw, std::size_t t) {
+            const LockedSwitch s(n, sw);
+            const EntrySpec e = s->table(t).default_entry();
+            return nb::make_tuple(e.action < 0 ? nb::object(nb::none()) : nb::object(nb::int_(e.action)), parameters_of(s.program(), e));
+        })
+        .def("table_read", [](SwitchSet& n, int sw, std::size_t t) {
+            const LockedSwitch s(n, sw);
+            nb::list out;
+            for (const EntrySpec& e : s->table(t).entries()) out.append(entry_of(s.program(), s->table(t), e));
+            return out;
+        })
+        .def("table_get", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) -> nb::object {
+            const LockedSwitch s(n, sw);
+            std::vector<MatchValue> match;
+            if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
+            const auto entry = s->table(t).get(match, priority);
+            return entry ? nb::object(entry_of(s.program(), s->table(t), *entry)) : nb::object(nb::none());
+        })
+        .def("table_set_constant", [](SwitchSet& n, int sw, std::size_t t, bool constant) { LockedSwitch(n, sw)->table(t).set_constant(constant); })
+        .def("table_len", [](SwitchSet& n, int sw, std::size_t t) { return LockedSwitch(n, sw)->table(t).size(); });
+    bind_profiles(c);
+    bind_ageing(c);
+}
+
+}  // namespace railyard

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deparser: slots to frames; and what is computed over fields as bytes.
+#include <algorithm>
+#include <bit>
+
+#include "switch/switch.h"
+
+namespace railyard {
+
+namespace {
+
+// Bits one after another, most significant first, to whole bytes.
+class BitWriter {
+   public:
+    explicit BitWriter(std::vector<std::uint8_t>& out) : out_(out) { out_.clear(); }
+
+    void put(const std::uint64_t* value, unsigned bits) {
+        if (used_ == 0 && bits % 8 == 0) {
+            for (unsigned byte = bits / 8; byte-- > 0;) out_.push_back(static_cast<std::uint8_t>(value[byte / 8] >> (8 * (byte % 8))));
+            return;
+        }
+        for (unsigned left = bits; left > 0;) {
+            if (used_ == 0) out_.push_back(0);
+            const unsigned n = std::min({8 - used_, left, (left - 1) % 64 + 1});
+            const unsigned low = left - n;  // of the value's bits, the lowest of these n
+            const std::uint64_t part = (value[low / 64] >> (low % 64)) | (low % 64 == 0 || low / 64 + 1 >= limbs(bits) ? 0 : value[low / 64 + 1] << (64 - low % 64));
+            out_.back() = static_cast<std::uint8_t>(out_.back() | (part & low_mask(n)) << (8 - used_ - n));
+            used_ = (used_ + n) % 8;
+            left -= n;
+        }
+    }
+    void put_field(const std::uint64_t* v, Slot slot, unsigned bits, bool variable) { put(v + slot, variable ? static_cast<unsigned>(v[slot - 1]) : bits); }
+
+   private:
+    std::vector<std::uint8_t>& out_;
+    unsigned used_ = 0;  // bits of the last byte
+};
+
+}  // namespace
+
+unsigned Switch::emitted_bytes(const Header& header) const {
+    unsigned bytes = header.bytes;
+    if (header.variable)
+        for (const Field& f : header.fields)
+            if (f.variable) bytes += static_cast<unsigned>(slots_[f.slot - 1] / 8);
+    return bytes;
+}
+
+// Fields that the program writes, over what is there.
+void Switch::overlay(const Header& header, std::uint8_t* bytes) const {
+    const std::uint64_t* v = slots_.data();
+    const FieldPart* part = header.written.data();
+    const FieldPart* const end = part + header.written.size();
+    while (part != end) {
+        const unsigned at = part->word, n = std::min(8u, header.bytes - 8 * at);
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes + 8 * at, n);
+        word = __builtin_bswap64(word);
+        for (; part != end && part->word == at; ++part)
+            word = (word & ~part->mask) | ((part->shift >= 0 ? v[part->slot] << part->shift : v[part->slot] >> -part->shift) & part->mask);
+        word = __builtin_bswap64(word);
+        std::memcpy(bytes + 8 * at, &word, n);
+    }
+}
+
+// from: the bytes that the parser saw.
+void Switch::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) const {
+    if (header.variable) {
+        std::vector<std::uint8_t> bytes;
+        BitWriter out(bytes);
+        for (const Field& f : header.fields) out.put_field(slots_.data(), f.slot, f.bits, f.variable);
+        std::copy(bytes.begin(), bytes.end(), to);
+        return;
+    }
+    const std::uint64_t base = slots_[header.base()];
+    if (base != 0) std::memcpy(to, from + base - 1, header.bytes);
+    else std::memset(to, 0, header.bytes);
+    overlay(header, to);
+}
+
+void Switch::deparse(Frame& frame) {
+    const Program& p = *program_;
+    if (!p.checksums.empty()) update_checksums();
+    if (p.deparser_code != kNowhere) execute(p.deparser_code);
+    // Mostly every header leaves where it came from; then only what was written changes.
+    std::uint64_t at = 1;
+    bool in_place = true;
+    unsigned bytes = 0;
+    for (const int number : p.deparser) {
+        const Header& h = p.headers[static_cast<std::size_t>(number)];
+        if (slots_[h.valid] == 0) continue;
+        in_place = in_place && !h.variable && slots_[h.base()] == at;
+        const unsigned n = emitted_bytes(h);
+        at += n;
+        bytes += n;
+    }
+    if (in_place && bytes == parsed_) {
+        std::uint8_t* to = frame.data();
+        for (const int number : p.deparser) {
+            const Header& h = p.headers[static_cast<std::size_t>(number)];
+            if (slots_[h.valid] == 0) continue;
+            overlay(h, to);
+            to += h.bytes;
+        }
+        return;
+    }
+    scratch_.assign(frame.data(), frame.data() + parsed_);
+    const std::uint32_t payload = frame.start + parsed_, rest = frame.length - parsed_;
+    if (bytes > payload) {
+        // More headers than there is room in front: move to a buffer of its own size.
+        std::vector<std::uint8_t> whole(bytes + rest);
+        std::memcpy(whole.data() + bytes, frame.data() + parsed_, rest);
+        Frame* larger = pool_.take(whole.data(), whole.size());
+        std::swap(frame.buffer, larger->buffer);
+        std::swap(frame.size_class, larger->size_class);
+        frame.start = Frame::kHeadroom;
+        pool_.give(larger);
+    } else {
+        frame.start = payload - bytes;
+    }
+    frame.length = rest + bytes;
+    std::uint8_t* to = frame.data();
+    for (const int number : p.deparser) {
+        const Header& h = p.headers[static_cast<std::size_t>(number)];
+        if (slots_[h.valid] == 0) continue;
+        emit(h, scratch_.data(), to);
+        to += emitted_bytes(h);
+    }
+}
+
+std::uint64_t Switch::calculate(const Calculation& c) {
+    BitWriter out(scratch_);
+    const std::uint64_t* v = slots_.data();
+    for (const Piece& piece : c.input) {
+        if (piece.valid != kNoSlot && v[piece.valid] == 0) continue;
+        if (piece.kind != Piece::Kind::Header) {
+            out.put_field(v, piece.slot, piece.bits, piece.variable);
+            continue;
+        }
+        for (const Field& f : program_->headers[static_cast<std::size_t>(piece.header)].fields) out.put_field(v, f.slot, f.bits, f.variable);
+    }
+    if (c.payload) scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
+    return hash(c.algorithm, scratch_.data(), scratch_.size());
+}
+
+bool Switch::wanted(const Checksum& checksum) {
+    if (checksum.condition == kNowhere) return true;
+    execute(checksum.condition);
+    return slots_[checksum.result] != 0;
+}
+
+void Switch::verify_checksums() {
+    std::uint64_t wrong = 0;
+    for (const Checksum& c : program_->checksums) {
+        if (!c.verify || (c.header_valid != kNoSlot && slots_[c.header_valid] == 0) || !wanted(c)) continue;
+        wrong |= calculate(program_->calculations[static_cast<std::size_t>(c.calculation)]) != slots_[c.target];
+    }
+    slots_[program_->standard.checksum_error] = wrong;
+}
+
+void Switch::update_checksums() {
+    for (const Checksum& c : program_->checksums)
+        if (c.update && wanted(c)) slots_[c.target] = calculate(program_->calculations[static_cast<std::size_t>(c.calculation)]) & low_mask(c.bits);
+}
+
+}  // namespace railyard

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parser: frames to slots.
+#include <algorithm>
+#include <array>
+
+#include "switch/switch.h"
+
+namespace railyard {
+
+namespace {
+
+std::uint64_t load_word(const std::uint8_t* bytes, unsigned left) {
+    std::uint64_t word = 0;
+    if (left >= 8) std::memcpy(&word, bytes, 8);
+    else std::memcpy(&word, bytes, left);
+    return __builtin_bswap64(word);
+}
+
+// Bits from anywhere into limbs.
+void peek(const std::uint8_t* bytes, std::uint64_t bit, unsigned bits, std::uint64_t* to) {
+    for (unsigned limb = 0; limb < limbs(bits); ++limb) to[limb] = 0;
+    for (unsigned i = 0; i < bits; ++i) {
+        const std::uint64_t at = bit + bits - 1 - i;
+        to[i / 64] |= static_cast<std::uint64_t>((bytes[at / 8] >> (7 - at % 8)) & 1u) << (i % 64);
+    }
+}
+
+void sign_extend(std::uint64_t* limb, unsigned bits) {
+    const unsigned top = (bits - 1) / 64, in_top = bits - 64 * top;
+    if (in_top < 64) limb[top] = static_cast<std::uint64_t>(static_cast<std::int64_t>(limb[top] << (64 - in_top)) >> (64 - in_top));
+}
+
+}  // namespace
+
+void Switch::extract_fixed(const Header& header, const std::uint8_t* bytes) {
+    std::uint64_t* v = slots_.data();
+    // Fields are or-ed in, part by part: they start from zero, also when something was there before.
+    std::fill_n(v + header.first, header.slots, 0);
+    unsigned at = ~0u;
+    std::uint64_t word = 0;
+    for (const FieldPart& part : header.read) {
+        if (part.word != at) {
+            at = part.word;
+            word = load_word(bytes + 8 * at, header.bytes - 8 * at);
+        }
+        const std::uint64_t bits = word & part.mask;
+        v[part.slot] |= part.shift >= 0 ? bits >> part.shift : bits << -part.shift;
+    }
+    for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
+}
+
+void Switch::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
+    std::uint64_t* v = slots_.data();
+    std::uint64_t at = 0;
+    for (const Field& f : header.fields) {
+        const unsigned width = f.variable ? static_cast<unsigned>(bits) : f.bits;
+        if (f.variable) {
+            std::fill_n(v + f.slot, limbs(f.bits), 0);
+            v[f.slot - 1] = bits;
+        }
+        peek(bytes, at, width, v + f.slot);
+        at += width;
+    }
+    for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
+}
+
+std::uint64_t Switch::extract(int number, const ParserOp& op, const Frame& frame) {
+    const Program& p = *program_;
+    const Header& header = p.headers[static_cast<std::size_t>(number)];
+    std::uint64_t bytes = header.bytes, bits = 0;
+    if (header.variable) {
+        execute(op.code);
+        bits = slots_[op.value];
+        // What no signed number of 32 bits holds, such as a length below zero, BMv2 takes for an odd one.
+        if (bits % 8 != 0 || bits > 0x7FFFFFFF) return p.error_argument;
+        if (bits / 8 > frame.length) return p.error_too_short;
+        bytes += bits / 8;
+    }
+    if (frame.length - parsed_ < bytes) return p.error_too_short;
+    if (bytes > header.max_bytes) return p.error_header_short;
+    if (header.variable) extract_variable(header, frame.data() + parsed_, bits);
+    else extract_fixed(header, frame.data() + parsed_);
+    if (header.header_union != kNone)
+        for (const int other : p.unions[static_cast<std::size_t>(header.header_union)].headers) slots_[p.headers[static_cast<std::size_t>(other)].valid] = 0;
+    slots_[header.valid] = 1;
+    slots_[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
+    parsed_ += static_cast<std::uint32_t>(bytes);
+    return 0;
+}
+
+std::uint64_t Switch::parse_op(const ParserOp& op, const Frame& frame) {
+    const Program& p = *program_;
+    switch (op.kind) {
+        case ParserOp::Kind::Extract: return extract(op.header, op, frame);
+        case ParserOp::Kind::ExtractStack:
+        case ParserOp::Kind::ExtractUnionStack: {
+            const Stack& stack = p.stacks[static_cast<std::size_t>(op.header)];
+            std::uint64_t& next = slots_[stack.next];
+            if (next >= stack.elements.size()) return p.error_stack;
+            const int element = stack.elements[next];
+            const int header = stack.of_unions ? p.unions[static_cast<std::size_t>(element)].headers[static_cast<std::size_t>(op.member)] : element;
+            const std::uint64_t error = extract(header, op, frame);
+            if (error == 0) ++next;
+            return error;
+        }
+        case ParserOp::Kind::Lookahead:
+            if (8ULL * (frame.length - parsed_) < op.offset + op.bits) return p.error_too_short;
+            peek(frame.data() + parsed_, op.offset, op.bits, &slots_[op.value]);
+            return 0;
+        case ParserOp::Kind::Run: execute(op.code); return 0;
+        case ParserOp::Kind::Verify: execute(op.code); return slots_[op.value] != 0 ? 0 : slots_[op.error];
+        case ParserOp::Kind::Advance: {
+            execute(op.code);
+            const std::uint64_t bits = slots_[op.value];
+            if (bits % 8 != 0) return p.error_argument;
+            if (bits / 8 > frame.length - parsed_) return p.error_too_short;
+            parsed_ += static_cast<std::uint32_t>(bits / 8);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+// The value that a key reads; null where a stack is empty.
+const std::uint64_t* Switch::key_value(const TransitionKey& key) const {
+    if (key.kind == TransitionKey::Kind::Slot) return &slots_[key.slot];
+    const Stack& stack = program_->stacks[static_cast<std::size_t>(key.stack)];
+    if (slots_[stack.next] == 0) return nullptr;
+    int header = stack.elements[slots_[stack.next] - 1];
+    if (key.kind == TransitionKey::Kind::UnionLast) header = program_->unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
+    return &slots_[program_->headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot];
+}
+
+bool Switch::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
+    for (const auto& [value, mask] : value_sets_[static_cast<std::size_t>(t.value_set)]) {
+        bool equal = value.size() == bytes && mask.size() == bytes;
+        for (unsigned i = 0; i < bytes && equal; ++i) equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
+        if (equal) return true;
+    }
+    return false;
+}
+
+int Switch::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+    std::array<std::uint8_t, 8 * kMaxKeyLimbs> key;
+    std::array<std::uint64_t, 32> ahead;
+    unsigned at = 0;
+    for (const TransitionKey& k : state.key) {
+        const std::uint64_t* value = ahead.data();
+        if (k.kind == TransitionKey::Kind::Lookahead) {
+            if (8ULL * (frame.length - parsed_) < k.offset + k.bits) {
+                error = program_->error_too_short;
+                return kNone;
+            }
+            peek(frame.data() + parsed_, k.offset, k.bits, ahead.data());
+        } else if ((value = key_value(k)) == nullptr) {
+            error = program_->error_stack;
+            return kNone;
+        }
+        for (unsigned byte = (k.bits + 7) / 8; byte-- > 0;) {
+            const unsigned kept = std::min(8u, k.bits - 8 * byte);
+            key[at++] = static_cast<std::uint8_t>((value[byte / 8] >> (8 * (byte % 8))) & low_mask(kept));
+        }
+    }
+    for (const Transition& t : state.transitions) {
+        bool equal = true;
+        if (t.value_set != kNone) equal = in_value_set(t, key.data(), at);
+        else
+            for (unsigned i = 0; i < at && equal; ++i) equal = (key[i] & t.wide_mask[i]) == t.wide_value[i];
+        if (equal) return t.next;
+    }
+    return kNone;
+}
+
+int Switch::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+    if (state.simple) {
+        std::uint64_t key = 0;
+        for (const TransitionKey& k : state.key) key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
+        for (const Transition& t : state.transitions)
+            if ((key & t.mask) == t.value) return t.next;
+        return kNone;
+    }
+    return wide_transition(state, frame, error);
+}
+
+void Switch::parse(const Frame& frame) {
+    parsed_ = 0;
+    std::uint64_t error = 0;
+    // A state that consumes nothing and returns to itself must not hang the switch.
+    std::size_t steps = 4 * program_->states.size() + frame.length + 16;
+    for (int at = program_->first_state; at != kNone && steps > 0 && error == 0; --steps) {
+        const ParserState& state = program_->states[static_cast<std::size_t>(at)];
+        for (const ParserOp& op : state.ops)
+            if ((error = parse_op(op, frame)) != 0) break;
+        if (error == 0) at = transition(state, frame, error);
+    }
+    slots_[program_->standard.parser_error] = error & low_mask(32);
+}
+
+}  // namespace railyard

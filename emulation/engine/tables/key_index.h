@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash over keys of 64-bit words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "load/program.h"
+
+namespace railyard {
+
+// Open addressing over keys that the owner stores; holds entry numbers only.
+class KeyIndex {
+   public:
+    explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
+    int find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const;
+    void insert(int entry, const std::vector<std::uint64_t>& keys);
+    void erase(int entry, const std::vector<std::uint64_t>& keys);
+    std::size_t size() const { return used_; }
+
+   private:
+    std::size_t hash(const std::uint64_t* key) const;
+    void grow(const std::vector<std::uint64_t>& keys);
+    std::size_t limbs_, used_ = 0;
+    std::vector<std::int32_t> cells_;  // -1: free
+};
+
+}  // namespace railyard

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace railyard {
+
+namespace {
+
+// Keys of up to this many bits index an array instead of a hash.
+constexpr unsigned kDirectBits = 12;
+
+std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
+    std::vector<std::uint64_t> mask(limbs(bits), 0);
+    for (unsigned bit = bits - static_cast<unsigned>(prefix); bit < bits; ++bit) mask[bit / 64] |= 1ULL << (bit % 64);
+    return mask;
+}
+
+}  // namespace
+
+Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
+    : program_(program), spec_(spec), profile_(profile), exact_(0) {
+    unsigned bits = 0;
+    bool tcam = false;
+    for (std::size_t i = 0; i < spec.keys.size(); ++i) {
+        const Key& key = spec.keys[i];
+        if (key.kind == MatchKind::Lpm) {
+            lpm_key_ = static_cast<int>(i);
+            lpm_limb_ = key_limbs_;
+        } else if (key.kind != MatchKind::Exact) {
+            tcam = true;
+        }
+        masked_ = masked_ || !key.mask.empty();
+        bits += key.bits;
+        key_limbs_ += limbs(key.bits);
+    }
+    single_ = key_limbs_ == 1 && !masked_;
+    attended_ = profile != nullptr || spec.counted || spec.ageing || spec.meter != kNone;
+    exact_ = KeyIndex(key_limbs_);
+    if (spec.keys.empty()) {
+        shape_ = Shape::Keyless;
+    } else if (tcam) {
+        shape_ = Shape::Tcam;
+    } else if (lpm_key_ != kNone) {
+        shape_ = Shape::Lpm;
+    } else if (bits <= kDirectBits) {
+        shape_ = Shape::Direct;
+        direct_.assign(1ULL << bits, -1);
+    } else {
+        shape_ = Shape::Exact;
+    }
+    reset_default();
+    for (const EntrySpec& entry : spec.entries) insert(entry);
+}
+
+void Table::gather(const std::uint64_t* slots, std::uint64_t* key) const {
+    std::size_t at = 0;
+    for (const Key& k : spec_.keys)
+        for (unsigned i = 0; i < limbs(k.bits); ++i) key[at++] = slots[k.slot + i] & (k.mask.empty() ? ~0ULL : k.mask[i]);
+}
+
+std::size_t Table::direct_index(const std::uint64_t* key) const {
+    std::uint64_t index = 0;
+    for (std::size_t i = 0; i < spec_.keys.size(); ++i) index = (index << spec_.keys[i].bits) | key[i];
+    return static_cast<std::size_t>(index);
+}
+
+int Table::match_tcam(const std::uint64_t* key) const {
+    for (const std::int32_t entry : tcam_) {
+        const std::uint64_t* value = &keys_[static_cast<std::size_t>(entry) * key_limbs_];
+        const std::uint64_t* extra = &extras_[static_cast<std::size_t>(entry) * key_limbs_];
+        std::size_t at = 0;
+        bool hit = true;
+        for (const Key& k : spec_.keys) {
+            const unsigned n = limbs(k.bits);
+            if (k.kind == MatchKind::Range) {
+                // From the most significant limb down, the first that differs decides.
+                int low = 0, high = 0;
+                for (unsigned i = n; i-- > 0;) {
+                    if (low == 0) low = key[at + i] < value[at + i] ? -1 : key[at + i] > value[at + i];
+                    if (high == 0) high = key[at + i] < extra[at + i] ? -1 : key[at + i] > extra[at + i];
+                }
+                hit = low >= 0 && high <= 0;
+            } else {
+                for (unsigned i = 0; i < n && hit; ++i) hit = ((key[at + i] ^ value[at + i]) & extra[at + i]) == 0;
+            }
+            if (!hit) break;
+            at += n;
+        }
+        if (hit) return entry;
+    }
+    return kNone;
+}
+
+LookupResult Table::lookup(const std::uint64_t* slots) const {
+    int entry = kNone;
+    if (live_ > 0) {
+        std::array<std::uint64_t, kMaxKeyLimbs> gathered;
+        const std::uint64_t* key = gathered.data();
+        if (single_) key = slots + spec_.keys[0].slot;
+        else gather(slots, gathered.data());
+        switch (shape_) {
+            case Shape::Direct: entry = direct_[direct_index(key)]; break;
+            case Shape::Exact: entry = exact_.find(key, keys_); break;
+            case Shape::Tcam: entry = match_tcam(key); break;
+            case Shape::Lpm: {
+                std::array<std::uint64_t, kMaxKeyLimbs> prefix;
+                std::copy_n(key, key_limbs_, prefix.begin());
+                for (const PrefixLevel& level : levels_) {
+                    for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
+                    entry = level.index.find(prefix.data(), keys_);
+                    if (entry != kNone) break;
+                }
+                break;
+            }
+            case Shape::Keyless: break;
+        }
+    }
+    if (entry == kNone) return {default_goes_.first, default_goes_.second, default_params_.data(), static_cast<unsigned>(default_params_.size()), kNone};
+    const auto at = static_cast<std::size_t>(entry);
+    return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs, spec_.parameter_limbs, entry};
+}
+
+Place Table::next(int action, bool hit) const {
+    if (spec_.by_hit) return hit ? spec_.next_hit : spec_.next_miss;
+    for (std::size_t i = 0; i < spec_.actions.size(); ++i)
+        if (spec_.actions[i] == action) return spec_.next_by_action[i];
+    return spec_.next_default;
+}
+
+void Table::point(int entry, int by) {
+    if (profile_ != nullptr) profile_->use(actions_[static_cast<std::size_t>(entry)], static_cast<std::int64_t>(params_[static_cast<std::size_t>(entry)]), by);
+}
+
+bool Table::valid(const EntrySpec& entry) const {
+    if (profile_ != nullptr)
+        return (entry.action == kMember || (entry.action == kGroup && profile_->spec().selector != kNone)) && entry.parameters.size() == 1 &&
+               profile_->exists(entry.action, static_cast<std::int64_t>(entry.parameters[0]));
+    if (std::find(spec_.actions.begin(), spec_.actions.end(), entry.action) == spec_.actions.end()) return false;
+    return entry.parameters.size() == program_.actions[static_cast<std::size_t>(entry.action)].parameter_limbs;
+}
+
+// Canonical key limbs; false where a value does not fit its field.
+bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const {
+    if (match.size() != spec_.keys.size()) return false;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < match.size(); ++i) {
+        const Key& k = spec_.keys[i];
+        const MatchValue& m = match[i];
+        const unsigned n = limbs(k.bits);
+        if (m.prefix < 0 || m.prefix > static_cast<int>(k.bits)) return false;
+        std::vector<std::uint64_t> mask(n, ~0ULL);
+        if (k.kind == MatchKind::Lpm) mask = prefix_mask(k.bits, m.prefix);
+        if (k.kind == MatchKind::Optional && m.prefix == 0) mask.assign(n, 0);
+        for (unsigned limb = 0; limb < n; ++limb) {
+            const std::uint64_t top = limb + 1 == n ? low_mask(k.bits - 64 * limb) : ~0ULL;
+            const std::uint64_t v = limb < m.value.size() ? m.value[limb] : 0;
+            const std::uint64_t e = limb < m.extra.size() ? m.extra[limb] : 0;
+            if ((v & ~top) != 0 || (e & ~top) != 0) return false;
+            const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
+            extra[at] = own_extra ? e : mask[limb] & top;
+            key[at] = k.kind == MatchKind::Range ? v : v & extra[at];
+            ++at;
+        }
+    }
+    return true;
+}
+
+int Table::find(const std::vector<MatchValue>& match, int priority) const {
+    std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
+    if (shape_ == Shape::Keyless || !pack(match, key.data(), extra.data())) return kNone;
+    switch (shape_) {
+        case Shape::Direct: return direct_[direct_index(key.data())];
+        case Shape::Exact: return exact_.find(key.data(), keys_);
+        case Shape::Lpm:
+            for (const PrefixLevel& l : levels_)
+                if (l.prefix == match[static_cast<std::size_t>(lpm_key_)].prefix) return l.index.find(key.data(), keys_);
+            return kNone;
+        default: break;
+    }
+    for (const std::int32_t entry : tcam_) {
+        const auto at = static_cast<std::size_t>(entry) * key_limbs_;
+        if (priorities_[static_cast<std::size_t>(entry)] == priority && std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_), keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+            std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_), extras_.begin() + static_cast<std::ptrdiff_t>(at)))
+            return entry;
+    }
+    return kNone;
+}
+
+Table::PrefixLevel& Table::level(int prefix) {
+    auto at = std::find_if(levels_.begin(), levels_.end(), [&](const PrefixLevel& l) { return l.prefix <= prefix; });
+    if (at == levels_.end() || at->prefix != prefix) {
+        const unsigned bits = spec_.keys[static_cast<std::size_t>(lpm_key_)].bits;
+        at = levels_.insert(at, PrefixLevel{prefix, prefix_mask(bits, prefix), KeyIndex(key_limbs_)});
+    }
+    return *at;
+}
+
+void Table::link(int entry) {
+    const auto e = static_cast<std::size_t>(entry);
+    switch (shape_) {
+        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = entry; break;
+        case Shape::Exact: exact_.insert(entry, keys_); break;
+        case Shape::Lpm: level(prefixes_[e]).index.insert(entry, keys_); break;
+        case Shape::Tcam: {
+            auto at = std::find_if(tcam_.begin(), tcam_.end(), [&](std::int32_t other) {
+                return priorities_[static_cast<std::size_t>(other)] < priorities_[e];
+            });
+            tcam_.insert(at, entry);
+            break;
+        }
+        case Shape::Keyless: break;
+    }
+}
+
+void Table::unlink(int entry) {
+    const auto e = static_cast<std::size_t>(entry);
+    switch (shape_) {
+        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = -1; break;
+        case Shape::Exact: exact_.erase(entry, keys_); break;
+        case Shape::Lpm: {
+            PrefixLevel& l = level(prefixes_[e]);
+            l.index.erase(entry, keys_);
+            if (l.index.size() == 0) levels_.erase(levels_.begin() + (&l - levels_.data()));
+            break;
+        }
+        case Shape::Tcam: tcam_.erase(std::find(tcam_.begin(), tcam_.end(), entry)); break;
+        case Shape::Keyless: break;
+    }
+}
+
+void Table::store(int entry, const EntrySpec& spec) {
+    const auto e = static_cast<std::size_t>(entry);
+    actions_[e] = spec.action;
+    goes_[e] = profile_ != nullptr ? std::pair{kNowhere, next(kNone, true)}
+                                   : std::pair{program_.actions[static_cast<std::size_t>(spec.action)].code, next(spec.action, true)};
+    std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
+    std::fill(params, params + spec_.parameter_limbs, 0);
+    std::copy(spec.parameters.begin(), spec.parameters.end(), params);
+}
+
+Status Table::insert(const EntrySpec& entry) {
+    std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
+    if (shape_ == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data())) return Status::Invalid;
+    if (find(entry.match, entry.priority) != kNone) return Status::AlreadyExists;
+    if (live_ >= spec_.size) return Status::Exhausted;
+    int at;
+    if (!free_.empty()) {
+        at = free_.back();
+        free_.pop_back();
+    } else {
+        at = static_cast<int>(actions_.size());
+        keys_.resize(keys_.size() + key_limbs_);
+        if (shape_ == Shape::Tcam) extras_.resize(keys_.size());
+        params_.resize(params_.size() + spec_.parameter_limbs);
+        prefixes_.push_back(0);
+        priorities_.push_back(0);
+        actions_.push_back(0);
+        goes_.emplace_back();
+        if (spec_.meter != kNone) meters_.emplace_back();
+        if (spec_.ageing) ages_.emplace_back();
+        packets_.push_back(0);
+        bytes_.push_back(0);
+    }
+    const auto e = static_cast<std::size_t>(at);
+    std::copy_n(key.begin(), key_limbs_, keys_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
+    if (shape_ == Shape::Tcam)
+        std::copy_n(extra.begin(), key_limbs_, extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
+    prefixes_[e] = lpm_key_ == kNone ? 0 : entry.match[static_cast<std::size_t>(lpm_key_)].prefix;
+    priorities_[e] = entry.priority;
+    packets_[e] = bytes_[e] = 0;
+    if (!meters_.empty()) meters_[e] = {};
+    if (!ages_.empty()) ages_[e] = {};
+    store(at, entry);
+    point(at, 1);
+    link(at);
+    ++live_;
+    return Status::Ok;
+}
+
+Status Table::modify(const EntrySpec& entry) {
+    if (!valid(entry)) return Status::Invalid;
+    const int at = find(entry.match, entry.priority);
+    if (at == kNone) return Status::NotFound;
+    point(at, -1);
+    store(at, entry);
+    point(at, 1);
+    return Status::Ok;
+}
+
+Status Table::erase(const std::vector<MatchValue>& match, int priority) {
+    const int at = find(match, priority);
+    if (at == kNone) return Status::NotFound;
+    unlink(at);
+    point(at, -1);
+    actions_[static_cast<std::size_t>(at)] = kNone;
+    free_.push_back(at);
+    --live_;
+    return Status::Ok;
+}
+
+Status Table::set_default(int action, const std::vector<std::uint64_t>& parameters) {
+    EntrySpec entry;
+    entry.action = action;
+    entry.parameters = parameters;
+    if (profile_ != nullptr || !valid(entry)) return Status::Invalid;
+    if (spec_.const_default) return Status::Constant;
+    default_action_ = action;
+    default_params_ = parameters;
+    default_goes_ = {program_.actions[static_cast<std::size_t>(action)].code, next(action, false)};
+    return Status::Ok;
+}
+
+void Table::reset_default() {
+    default_action_ = spec_.default_action;
+    default_params_ = spec_.default_parameters;
+    default_goes_ = {default_action_ == kNone ? kNowhere : program_.actions[static_cast<std::size_t>(default_action_)].code, next(default_action_, false)};
+}
+
+}  // namespace railyard

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a table says of itself, and what is kept beside its entries: counters, meters, ages.
+#include <algorithm>
+#include <limits>
+
+#include "tables/table.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr Time kLongest = std::numeric_limits<Time>::max() / 2;  // so that it can be added to the time of any hit
+
+}  // namespace
+
+EntrySpec Table::default_entry() const {
+    EntrySpec entry;
+    entry.action = default_action_;
+    entry.parameters = default_params_;
+    return entry;
+}
+
+EntrySpec Table::read(int entry) const {
+    const auto e = static_cast<std::size_t>(entry);
+    EntrySpec spec;
+    spec.priority = priorities_[e];
+    spec.action = actions_[e];
+    const std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
+    spec.parameters.assign(params, params + (profile_ != nullptr ? 1 : program_.actions[static_cast<std::size_t>(spec.action)].parameter_limbs));
+    std::size_t at = e * key_limbs_;
+    for (const Key& k : spec_.keys) {
+        MatchValue m;
+        const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
+        m.value.assign(keys_.begin() + static_cast<std::ptrdiff_t>(at), keys_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+        if (shape_ == Shape::Tcam)
+            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(at), extras_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+        if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
+        if (k.kind == MatchKind::Optional) m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
+        at += static_cast<std::size_t>(n);
+        spec.match.push_back(std::move(m));
+    }
+    return spec;
+}
+
+std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, int priority) const {
+    const int at = find(match, priority);
+    return at == kNone ? std::nullopt : std::optional(read(at));
+}
+
+std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match, int priority) const {
+    const int at = find(match, priority);
+    if (at == kNone) return {0, 0};
+    return {packets_[static_cast<std::size_t>(at)], bytes_[static_cast<std::size_t>(at)]};
+}
+
+Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes) {
+    const int at = find(match, priority);
+    if (at == kNone) return Status::NotFound;
+    if (!spec_.counted) return Status::Invalid;
+    packets_[static_cast<std::size_t>(at)] = packets;
+    bytes_[static_cast<std::size_t>(at)] = bytes;
+    return Status::Ok;
+}
+
+Status Table::set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now) {
+    const int at = find(match, priority);
+    if (at == kNone) return Status::NotFound;
+    if (meters_.empty()) return Status::Invalid;
+    meters_[static_cast<std::size_t>(at)].configure(config, now);
+    return Status::Ok;
+}
+
+std::optional<MeterConfig> Table::meter_config(const std::vector<MatchValue>& match, int priority) const {
+    const int at = find(match, priority);
+    return at == kNone || meters_.empty() ? std::nullopt : meters_[static_cast<std::size_t>(at)].config();
+}
+
+Status Table::set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now) {
+    const int at = find(match, priority);
+    if (at == kNone) return Status::NotFound;
+    if (!spec_.ageing || ttl < 0) return Status::Invalid;
+    ages_[static_cast<std::size_t>(at)] = {ttl > kLongest ? 0 : ttl, now, false};
+    return Status::Ok;
+}
+
+Time Table::idle(const std::vector<MatchValue>& match, int priority, Time now) const {
+    const int at = find(match, priority);
+    return at == kNone || !spec_.ageing ? 0 : now - ages_[static_cast<std::size_t>(at)].hit;
+}
+
+Time Table::next_ageing() const {
+    Time soonest = -1;
+    for (std::size_t e = 0; e < ages_.size(); ++e)
+        if (actions_[e] != kNone && ages_[e].ttl > 0 && !ages_[e].reported && (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
+            soonest = ages_[e].hit + ages_[e].ttl;
+    return soonest;
+}
+
+bool Table::due(Time now) const {
+    const Time soonest = next_ageing();
+    return soonest >= 0 && soonest <= now;
+}
+
+std::vector<EntrySpec> Table::aged(Time now) {
+    std::vector<EntrySpec> out;
+    for (std::size_t e = 0; e < ages_.size(); ++e) {
+        if (actions_[e] == kNone || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now) continue;
+        ages_[e].reported = true;
+        out.push_back(read(static_cast<int>(e)));
+    }
+    return out;
+}
+
+std::vector<EntrySpec> Table::entries() const {
+    std::vector<EntrySpec> all;
+    all.reserve(live_);
+    for (std::size_t e = 0; e < actions_.size(); ++e)
+        if (actions_[e] != kNone) all.push_back(read(static_cast<int>(e)));
+    return all;
+}
+
+}  // namespace railyard

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/wire.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+
+namespace railyard {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;                // frames received, or sent, before anything else gets its turn
+constexpr std::size_t kRingBytes = 2 << 20;       // of a port, unless there are many:
+constexpr std::size_t kAllRingBytes = 256 << 20;  // kernel memory that cannot be swapped
+constexpr std::size_t kLeastRingBytes = 256 << 10;
+constexpr std::size_t kMostControl = 10'000;      // packet-ins beyond these are dropped: nobody reads them
+constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
+constexpr Time kNever = std::numeric_limits<Time>::max();
+
+std::int64_t clock_nanoseconds() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+void require(bool done, const std::string& what) {
+    if (!done) throw std::system_error(errno, std::generic_category(), what);
+}
+
+void signal_event(int fd) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);  // full means signalled already
+}
+
+void clear_event(int fd) {
+    std::uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
+}
+
+}  // namespace
+
+Wire::Wire() : zero_(clock_nanoseconds()) {
+    events_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
+}
+
+Wire::~Wire() {
+    stop();
+    for (const int fd : {events_, wake_, epoll_}) close(fd);
+}
+
+Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
+
+int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
+    port_of_.emplace_back();
+    const int index = SwitchSet::add_switch(name, cpu_port);
+    if (log_programs_) switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
+    return index;
+}
+
+void Wire::start() {
+    if (thread_.joinable()) throw std::logic_error("the wire runs already");
+    const std::size_t share = kAllRingBytes / std::max<std::size_t>(1, ports_.size());
+    ring_bytes_ = std::clamp(share, kLeastRingBytes, kRingBytes);
+    for (const auto& port : ports_) {
+        if (!pcap_directory_.empty()) {
+            port->in = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_in.pcap");
+            port->out = std::make_unique<PcapFile>(pcap_directory_ + "/" + port->interface + "_out.pcap");
+        }
+    }
+    attach_all();
+    links_.open();
+    on_links();
+    control_.clear();  // that a port is up at the start is no news, that it is down is:
+    for (const auto& port : ports_)
+        if (!port->up) control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
+    if (!control_.empty()) signal_event(events_);
+    for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken)}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = token;
+        require(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0, "epoll");
+    }
+    stopping_ = false;
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "frames");
+}
+
+void Wire::stop() {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    signal_event(wake_);
+    thread_.join();
+    close_all();
+    for (const auto& port : ports_) {
+        port->in.reset();
+        port->out.reset();
+    }
+}
+
+// -- frames
+
+void Wire::run() {
+    epoll_event ready[64];
+    int timeout = -1;
+    while (!stopping_) {
+        const int count = epoll_wait(epoll_, ready, static_cast<int>(std::size(ready)), timeout);
+        const std::lock_guard hold(mutex_);
+        now_ = now();
+        for (int i = 0; i < count; ++i) {
+            const std::uint64_t token = ready[i].data.u64;
+            if (token >= kFirstPortToken) on_port(token - kFirstPortToken, ready[i].events);
+            else if (token == kLinksToken) on_links();
+            else clear_event(wake_);
+        }
+        if (now_ >= next_ageing_) look_for_aged();
+        end_burst();
+        constexpr Time kMillisecond = 1'000'000'000;
+        timeout = next_ageing_ == kNever ? -1 : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
+    }
+}
+
+void Wire::on_port(std::size_t at, std::uint32_t events) {
+    Port& port = *ports_[at];
+    if (!port.socket.is_open()) return;
+    if ((events & EPOLLERR) != 0) port.socket.take_error();  // the interface went down; netlink tells the rest
+    if ((events & EPOLLOUT) != 0) {
+        block(port, false);
+        if (!port.dirty) dirty_.push_back(&port);
+        port.dirty = true;
+    }
+    if ((events & EPOLLIN) != 0) receive(port);
+}
+
+void Wire::receive(Port& port) {
+    PacketSocket::Received received{};
+    for (std::size_t i = 0; i < kBatch && port.socket.peek(received); ++i) {
+        if (received.length > received.frame.size()) {
+            too_long(port, received.length);
+            port.socket.release();
+            continue;
+        }
+        port.stats.received += 1;
+        port.stats.received_bytes += received.length;
+        if (port.in) port.in->write(received.frame);
+        if (dump_bytes_ > 0) dump_frame("in", port, received.frame);
+        Frame* frame = pool_.take(received.frame.data(), received.frame.size());
+        port.socket.release();
+        run_frame(frame, port.switch_index, port.number);
+    }
+}
+
+void Wire::run_frame(Frame* frame, int switch_index, std::uint32_t port) {
+    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+    const bool queued = sw.reads_queue();
+    out_.clear();
+    try {
+        if (queued) sw.ingress(frame, port, now_, out_);
+        else sw.process(frame, port, now_, out_);
+    } catch (const std::exception& error) {  // a failed assert of the program; the switch goes on
+        say("error", sw.name() + ": " + error.what());
+    }
+    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+    if (!sw.digests().empty()) collect(switch_index);
+    if (queued) flush_all();  // or the queue would look as long as the burst
+}
+
+void Wire::collect(int switch_index) {
+    std::vector<Digest>& digests = switches_[static_cast<std::size_t>(switch_index)]->digests();
+    for (Digest& digest : digests)
+        if (control_.size() < kMostControl)
+            control_.push_back({ControlItem::Kind::Digest, now_, switch_index, digest.list, false, std::move(digest.fields)});
+    digests.clear();
+}
+
+void Wire::forward(Frame* frame, int switch_index, std::uint32_t number) {
+    if (number == switches_[static_cast<std::size_t>(switch_index)]->cpu_port()) {
+        if (control_.size() < kMostControl)
+            control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+        return pool_.give(frame);
+    }
+    const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
+    if (number >= numbers.size() || numbers[number] < 0) return pool_.give(frame);
+    Port& port = *ports_[static_cast<std::size_t>(numbers[number])];
+    if (!port.up) {
+        port.stats.refused_down += 1;
+        return pool_.give(frame);
+    }
+    enqueue(port, frame);
+}
+
+void Wire::enqueue(Port& port, Frame* frame) {
+    if (frame->vl >= queues_) {
+        port.stats.refused_odd += 1;
+        return pool_.give(frame);
+    }
+    auto& queue = port.queues[frame->vl];
+    if (queue.size() >= kQueueFrames && !flushing_) flush_all();
+    if (queue.size() >= kQueueFrames) {
+        port.stats.refused_full += 1;
+        return pool_.give(frame);
+    }
+    frame->enqueued = now_;
+    frame->enqueue_depth = static_cast<std::uint32_t>(queue.size());
+    queue.push_back(frame);
+    if (!port.dirty) dirty_.push_back(&port);
+    port.dirty = true;
+}
+
+// Makes up to `most` frames ready, the highest priority first. One whose egress is still to run goes alone: what its
+// program reads of the queue is then true when it is sent.
+void Wire::dequeue(Port& port, std::size_t most) {
+    for (std::size_t q = kQueues; q-- > 0;) {
+        auto& queue = port.queues[q];
+        while (!queue.empty() && port.ready.size() < most) {
+            Frame* frame = queue.front();
+            if (frame->pending && !port.ready.empty()) return;
+            queue.pop_front();
+            if (frame->pending) egress(port, frame, static_cast<std::uint32_t>(queue.size()));
+            else port.ready.push_back(frame);
+        }
+    }
+}
+
+void Wire::egress(Port& port, Frame* frame, std::uint32_t depth) {
+    Switch& sw = *switches_[static_cast<std::size_t>(port.switch_index)];
+    egress_out_.clear();
+    try {
+        sw.egress(frame, port.number, {frame->enqueued, now_, frame->enqueue_depth, depth}, now_, egress_out_);
+    } catch (const std::exception& error) {
+        say("error", sw.name() + ": " + error.what());
+    }
+    for (const Output& o : egress_out_) {
+        if (o.port == port.number && !o.frame->pending) port.ready.push_back(o.frame);
+        else forward(o.frame, port.switch_index, o.port);
+    }
+    if (!sw.digests().empty()) collect(port.switch_index);
+}
+
+void Wire::flush_all() {
+    flushing_ = true;
+    while (!dirty_.empty()) {
+        Port& port = *dirty_.back();
+        dirty_.pop_back();
+        port.dirty = false;
+        flush(port);
+    }
+    flushing_ = false;
+}
+
+void Wire::flush(Port& port) {
+    mmsghdr messages[kBatch];
+    iovec pieces[kBatch];
+    while (!port.blocked) {
+        if (port.ready.empty()) dequeue(port, kBatch);
+        const std::size_t count = std::min(port.ready.size(), kBatch);
+        if (count == 0) return;
+        for (std::size_t i = 0; i < count; ++i) {
+            Frame* frame = port.ready[i];
+            pieces[i] = {frame->data(), frame->length};
+            messages[i] = {};
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+        const int done = sendmmsg(port.socket.fd(), messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (done > 0) {
+            sent(port, static_cast<std::size_t>(done));
+            continue;
+        }
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN) return block(port, true);
+        // The error is the first frame's.
+        Frame* frame = port.ready.front();
+        port.ready.pop_front();
+        if (errno == EMSGSIZE) too_long(port, frame->length);
+        else if (errno == ENOBUFS) port.stats.refused_full += 1;
+        else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
+        else port.stats.refused_odd += 1;
+        pool_.give(frame);
+    }
+}
+
+void Wire::sent(Port& port, std::size_t count) {
+    port.stats.sent += count;
+    for (std::size_t i = 0; i < count; ++i) {
+        Frame* frame = port.ready.front();
+        port.ready.pop_front();
+        port.stats.sent_bytes += frame->length;
+        if (port.out) port.out->write(frame->view());
+        if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
+        pool_.give(frame);
+    }
+}
+
+void Wire::block(Port& port, bool blocked) {
+    if (port.blocked == blocked) return;
+    port.blocked = blocked;
+    watch(port, EPOLL_CTL_MOD);
+}
+
+void Wire::clear(Port& port) {
+    const auto drop = [&](Ring<Frame*>& frames) {
+        port.stats.refused_down += frames.size();
+        for (; !frames.empty(); frames.pop_front()) pool_.give(frames.front());
+    };
+    drop(port.ready);
+    for (auto& queue : port.queues) drop(queue);
+}
+
+void Wire::end_burst() {
+    flush_all();
+    if (!pcap_directory_.empty())
+        for (const auto& port : ports_) {
+            if (port->in) port->in->flush();
+            if (port->out) port->out->flush();
+        }
+    if (!control_.empty() || !messages_.empty()) signal_event(events_);
+}
+
+void Wire::packet_out(int switch_index, std::string_view bytes) {
+    const std::lock_guard hold(mutex_);
+    const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
+    if (cpu_port == kNoPort) return say("warning", switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
+    now_ = now();
+    run_frame(pool_.take(bytes.data(), bytes.size()), switch_index, cpu_port);
+    end_burst();
+}
+
+// -- ageing
+
+void Wire::watch_ageing(int switch_index) {
+    const std::lock_guard hold(mutex_);
+    if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end()) ageing_.push_back(switch_index);
+    next_ageing_ = 0;
+    signal_event(wake_);
+}
+
+// Tells of tables with an entry that is due, and finds out when to look again. Entries stay due until the control plane
+// has read them, so it is told at most once a period.
+void Wire::look_for_aged() {
+    next_ageing_ = kNever;
+    for (const int index : ageing_) {
+        Switch& sw = switch_at(index);
+        for (std::size_t t = 0; t < sw.table_count(); ++t)
+            if (sw.table_due(t, now_)) control_.push_back({ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
+        const Time soonest = sw.next_ageing();
+        if (soonest >= 0) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
+    }
+}
+
+}  // namespace railyard

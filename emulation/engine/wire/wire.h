@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches on Linux interfaces, in real time. One thread carries the frames of all of them; what the control plane must
+// see waits in control(), announced on an eventfd. Time is picoseconds of CLOCK_MONOTONIC since the wire was made, which
+// fills 63 bits after 106 days.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "wire/link_watch.h"
+#include "wire/packet_socket.h"
+#include "frames/pcap_file.h"
+#include "frames/ring.h"
+#include "switch/switch_set.h"
+
+namespace railyard {
+
+struct WireStats {
+    std::uint64_t received = 0, received_bytes = 0;
+    std::uint64_t sent = 0, sent_bytes = 0;
+    std::uint64_t missed = 0;        // came in while the receive ring was full
+    std::uint64_t too_long = 0;      // did not fit the MTU, in or out
+    std::uint64_t refused_down = 0;  // for a port that is down
+    std::uint64_t refused_full = 0;  // for a queue that is full, here or in the kernel
+    std::uint64_t refused_odd = 0;   // shorter than an Ethernet header, or of a priority without a queue
+};
+
+class Wire : public SwitchSet {
+   public:
+    // As many frames as BMv2's egress queues hold by default, so that programs that read depths see like numbers.
+    static constexpr std::size_t kQueueFrames = 64;
+    static constexpr int kQueues = 8;
+    static constexpr std::uint32_t kNoPort = 0xffffffff;  // the CPU port of a switch that has none
+
+    Wire();
+    ~Wire() override;
+
+    int add_switch(const std::string& name, std::uint32_t cpu_port) override;
+    Time now() const override;
+    void packet_out(int switch_index, std::string_view frame) override;
+    void watch_ageing(int switch_index) override;
+
+    // Before start(), and log_programs() before add_switch().
+    // std::invalid_argument: no such interface, or the port or the interface is taken.
+    void add_port(int switch_index, std::uint32_t port, const std::string& interface);
+    // Frames of every port go to INTERFACE_in.pcap and INTERFACE_out.pcap.
+    void record(const std::string& directory) { pcap_directory_ = directory; }
+    // What a program logs becomes a line of messages(), and so do the first `bytes` of every frame.
+    void log_programs() { log_programs_ = true; }
+    void dump(std::size_t bytes) { dump_bytes_ = bytes; }
+    // Frames whose priority is not below `queues` are dropped; the highest leave first.
+    void set_queues(int queues) { queues_ = queues; }
+    // std::system_error when an interface cannot be opened; then nothing runs.
+    void start();
+    void stop();
+
+    int event_fd() const { return events_; }
+    bool up(int switch_index, std::uint32_t port);
+    WireStats stats(int switch_index, std::uint32_t port);
+    // What a person should know, in order: level and text.
+    std::vector<std::pair<std::string, std::string>> take_messages();
+
+   private:
+    // What epoll names a descriptor by.
+    static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
+
+    struct Port {
+        int switch_index;
+        std::uint32_t number;
+        std::string interface;
+        int ifindex = -1;
+        unsigned mtu = 0;
+        bool up = false;
+        bool blocked = false;  // the kernel takes no more until the socket says so
+        bool dirty = false;    // stands in dirty_: has frames to send
+        bool told_too_long = false;
+        PacketSocket socket;
+        std::array<Ring<Frame*>, kQueues> queues;
+        Ring<Frame*> ready;  // have left their queue, and their egress is behind them
+        std::unique_ptr<PcapFile> in, out;
+        WireStats stats;
+    };
+
+    void run();
+    void on_port(std::size_t at, std::uint32_t events);
+    void on_links();
+    void open(Port& port, int ifindex, unsigned mtu);
+    void attach_all();
+    void close_all();
+    void for_every_port(const std::function<void(Port&)>& act);  // in many threads
+    void attach(Port& port, int ifindex, unsigned mtu);
+    void watch(Port& port, int operation);  // EPOLL_CTL_ADD or EPOLL_CTL_MOD
+    void detach(Port& port);
+    void set_up(Port& port, bool up);
+    void receive(Port& port);
+    void run_frame(Frame* frame, int switch_index, std::uint32_t port);
+    void forward(Frame* frame, int switch_index, std::uint32_t port);
+    void enqueue(Port& port, Frame* frame);
+    void dequeue(Port& port, std::size_t most);
+    void egress(Port& port, Frame* frame, std::uint32_t depth);
+    void flush(Port& port);
+    void flush_all();
+    void sent(Port& port, std::size_t count);
+    void block(Port& port, bool blocked);
+    void clear(Port& port);
+    void too_long(Port& port, std::size_t bytes);
+    void collect(int switch_index);
+    void end_burst();
+    void look_for_aged();
+    void say(const char* level, std::string text);
+    void dump_frame(const char* what, const Port& port, std::string_view frame);
+    std::string name_of(const Port& port) const;
+    Port& port_at(int switch_index, std::uint32_t port);
+
+    std::int64_t zero_;
+    Time now_ = 0;
+    std::vector<std::unique_ptr<Port>> ports_;
+    std::vector<std::vector<int>> port_of_;  // by switch and port number; -1: none
+    std::vector<Port*> dirty_;
+    std::vector<int> ageing_;
+    Time next_ageing_ = std::numeric_limits<Time>::max();
+    bool flushing_ = false;
+    Outputs out_, egress_out_;
+    std::vector<std::pair<std::string, std::string>> messages_;
+    std::string pcap_directory_;
+    std::size_t dump_bytes_ = 0;
+    std::size_t ring_bytes_ = 0;
+    bool log_programs_ = false;
+    int queues_ = kQueues;
+    LinkWatch links_;
+    int events_ = -1, wake_ = -1, epoll_ = -1;
+    std::atomic<bool> stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interfaces of a wire, and what people and programs ask about them.
+#include <net/if.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+
+#include "wire/wire.h"
+
+namespace railyard {
+
+namespace {
+
+constexpr std::uint32_t kMostPort = 65535;
+constexpr std::size_t kOpeners = 64;
+constexpr std::size_t kMostMessages = 10'000;  // beyond these nobody reads them
+
+unsigned mtu_of(const std::string& interface) {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ifreq request{};
+    interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    const int result = fd < 0 ? -1 : ioctl(fd, SIOCGIFMTU, &request);
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (result != 0) throw std::system_error(error, std::generic_category(), "the MTU of interface " + interface);
+    return static_cast<unsigned>(request.ifr_mtu);
+}
+
+}  // namespace
+
+void Wire::add_port(int switch_index, std::uint32_t port, const std::string& interface) {
+    const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
+    auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
+    if (port > kMostPort) throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
+    if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
+    if (port < numbers.size() && numbers[port] >= 0) throw std::invalid_argument(what + ": the port is taken");
+    for (const auto& other : ports_)
+        if (other->interface == interface) throw std::invalid_argument(what + ": the interface is a port already");
+    if (if_nametoindex(interface.c_str()) == 0) throw std::invalid_argument(what + ": there is no such interface");
+    if (port >= numbers.size()) numbers.resize(port + 1, -1);
+    numbers[port] = static_cast<int>(ports_.size());
+    auto made = std::make_unique<Port>();
+    made->switch_index = switch_index;
+    made->number = port;
+    made->interface = interface;
+    ports_.push_back(std::move(made));
+}
+
+void Wire::open(Port& port, int ifindex, unsigned mtu) {
+    try {
+        port.socket.open(ifindex, mtu, ring_bytes_);
+    } catch (const std::system_error& error) {
+        throw std::system_error(error.code(), name_of(port));
+    }
+    port.ifindex = ifindex;
+    port.mtu = mtu;
+}
+
+void Wire::attach(Port& port, int ifindex, unsigned mtu) {
+    open(port, ifindex, mtu);
+    watch(port, EPOLL_CTL_ADD);
+}
+
+void Wire::attach_all() {
+    std::mutex once;
+    std::exception_ptr failed;
+    for_every_port([&](Port& port) {
+        try {
+            open(port, static_cast<int>(if_nametoindex(port.interface.c_str())), mtu_of(port.interface));
+        } catch (...) {
+            const std::lock_guard hold(once);
+            if (!failed) failed = std::current_exception();
+        }
+    });
+    if (failed) {
+        close_all();
+        std::rethrow_exception(failed);
+    }
+    for (const auto& port : ports_) watch(*port, EPOLL_CTL_ADD);
+}
+
+void Wire::close_all() {
+    for_every_port([](Port& port) {
+        port.stats.missed += port.socket.take_missed();
+        port.socket.close();
+    });
+    for (const auto& port : ports_) detach(*port);
+}
+
+// The kernel makes who opens or closes a packet socket wait for every processor to have passed a quiet moment (RCU), some
+// ten milliseconds; those who wait at once wait together.
+void Wire::for_every_port(const std::function<void(Port&)>& act) {
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t at = next++; at < ports_.size(); at = next++) act(*ports_[at]);
+    };
+    std::vector<std::thread> helpers;
+    for (std::size_t i = 1; i < std::min(ports_.size(), kOpeners); ++i) helpers.emplace_back(work);
+    work();
+    for (auto& helper : helpers) helper.join();
+}
+
+void Wire::watch(Port& port, int operation) {
+    epoll_event event{};
+    event.events = port.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
+    if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0) throw std::system_error(errno, std::generic_category(), "epoll");
+}
+
+void Wire::detach(Port& port) {
+    if (port.socket.is_open()) port.stats.missed += port.socket.take_missed();
+    port.socket.close();  // epoll forgets it
+    port.ifindex = -1;
+    port.blocked = false;
+    clear(port);
+}
+
+void Wire::set_up(Port& port, bool up) {
+    if (port.up == up) return;
+    port.up = up;
+    if (!up) clear(port);
+    control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number, up, {}});
+}
+
+void Wire::on_links() {
+    for (const LinkChange& change : links_.read())
+        for (const auto& port : ports_) {
+            const bool same = port->ifindex == change.ifindex;
+            if (same && change.gone) {
+                set_up(*port, false);
+                detach(*port);
+            } else if (same || (port->ifindex < 0 && !change.gone && port->interface == change.name)) {
+                try {
+                    if (same && change.mtu != port->mtu) {
+                        say("info", name_of(*port) + ": its MTU is " + std::to_string(change.mtu));
+                        if (change.mtu > port->mtu) detach(*port);  // its ring has no room for the longer frames
+                        port->mtu = change.mtu;
+                        port->told_too_long = false;
+                    }
+                    if (port->ifindex < 0) attach(*port, change.ifindex, change.mtu);
+                    set_up(*port, change.up);
+                } catch (const std::system_error& error) {  // gone again, for one
+                    say("warning", error.what());
+                    detach(*port);
+                    set_up(*port, false);
+                }
+            }
+        }
+}
+
+std::string Wire::name_of(const Port& port) const {
+    return switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": port " + std::to_string(port.number) + " (" + port.interface + ")";
+}
+
+Wire::Port& Wire::port_at(int switch_index, std::uint32_t port) {
+    const auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
+    if (port >= numbers.size() || numbers[port] < 0) throw std::invalid_argument("there is no port " + std::to_string(port));
+    return *ports_[static_cast<std::size_t>(numbers[port])];
+}
+
+bool Wire::up(int switch_index, std::uint32_t port) {
+    const std::lock_guard hold(mutex_);
+    return port_at(switch_index, port).up;
+}
+
+WireStats Wire::stats(int switch_index, std::uint32_t number) {
+    const std::lock_guard hold(mutex_);
+    Port& port = port_at(switch_index, number);
+    port.stats.missed += port.socket.take_missed();
+    return port.stats;
+}
+
+std::vector<std::pair<std::string, std::string>> Wire::take_messages() {
+    const std::lock_guard hold(mutex_);
+    return std::exchange(messages_, {});
+}
+
+void Wire::say(const char* level, std::string text) {
+    if (messages_.size() < kMostMessages) messages_.emplace_back(level, std::move(text));
+}
+
+void Wire::too_long(Port& port, std::size_t bytes) {
+    port.stats.too_long += 1;
+    if (std::exchange(port.told_too_long, true)) return;
+    say("warning", name_of(port) + ": a frame of " + std::to_string(bytes) +
+                       " bytes does not fit the MTU of " + std::to_string(port.mtu) +
+                       " and is dropped, as all like it will be; raise the MTU, or turn off segmentation offload where it"
+                       " comes from (ethtool -K INTERFACE tso off gso off)");
+}
+
+void Wire::dump_frame(const char* what, const Port& port, std::string_view frame) {
+    static const char* const kDigits = "0123456789abcdef";
+    std::string text = name_of(port) + ": " + what + ", " + std::to_string(frame.size()) + " bytes:";
+    for (const char c : frame.substr(0, dump_bytes_)) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    say("info", std::move(text));
+}
+
+}  // namespace railyard
