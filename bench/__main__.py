@@ -21,8 +21,8 @@ from bench.figures import Comparison, Series
 from bench.lab_report import LabResult, lab_text
 from bench.report import GUIDE, Result, write_guide, write_json, write_lab_guide, write_lab_json
 from bench.subject import rack_plan, transit
-from emulation.embedded import EmbeddedTestbed
-from lab.boot import booted
+from emulation.embedded.testbed import EmbeddedTestbed
+from lab.run.boot import booted
 
 HOP_PAYLOAD_BYTES = 1024
 SMALL_FRAME_BYTES = 100

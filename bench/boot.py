@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from bench.memory import proportional_mib
 from bench.subject import TRANSIT, rack_plan
 from controller import Entry, InstallError
-from controller.p4runtime import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from emulation.namespace import enter_new_namespace
-from lab.boot import programs_of
+from lab.run.boot import programs_of
 
 __all__ = ["SWITCHES", "boot_figures"]
 

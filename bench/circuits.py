@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Circuits of optical switches: how long a change of demand takes to plan, and how many circuits it moves.
 
-`python -m bench.circuits` prints JSON. What is planned, and beside which figures, lab.models.circuits says;
+`python -m bench.circuits` prints JSON. What is planned, and beside which figures, papers.lumoscore says;
 `railyard experiments --paper lumoscore` judges the same. One core; times are processor time.
 """
 
@@ -15,8 +15,8 @@ from itertools import chain
 import numpy as np
 
 from bench.figures import Series, machine
-from lab.models.circuits.ratios import METHODS, SMALL, ratios
-from lab.models.circuits.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster, clusters
+from papers.lumoscore.ratios import METHODS, SMALL, ratios
+from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster, clusters
 
 __all__ = ["rewiring_figures", "time_figures"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.subject import TRANSIT, Transit
 from emulation._engine import Network, Program
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 
 __all__ = ["hop_parts_ns", "only_copies_ns", "packet_hops_per_core_second"]
 

@@ -21,22 +21,22 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from bench.memory import available_mib, family, proportional_mib
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
-from emulation.mininet.machine import need_machine
+from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
-from emulation.traffic.agent import Agent
-from emulation.traffic.data import make_data
-from lab.boot import booted
-from lab.document import Document
-from lab.loader import load
-from lab.metrics import Subject
-from lab.prepare import Prepared, prepare
-from lab.report import picture_svg
-from lab.runner import run
-from lab.scenario import Scenario
-from lab.testbeds import Embedded, RealTime, TestbedChoice
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.schedule.data import make_data
+from lab.report.metrics import Subject
+from lab.report.page import picture_svg
+from lab.run.boot import booted
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import run
+from lab.run.testbeds import Embedded, RealTime, TestbedChoice
+from lab.scenario.document import Document
+from lab.scenario.loader import load
+from lab.scenario.schema import Scenario
 
 __all__ = ["RACK", "SCENARIO", "missing", "run_figures", "start_figures"]
 

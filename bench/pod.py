@@ -18,11 +18,11 @@ from scapy.packet import Raw
 from bench.memory import proportional_mib
 from controller.plan import BUCKETS, Plan
 from controller.planner import make_plan
-from emulation.embedded import EmbeddedTestbed
-from emulation.traffic.frames import LPH, NTH, Ether, mac
-from lab.boot import booted
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
+from lab.run.boot import booted
 from topologies import NodeKind
-from topologies.ub_mesh import ub_pod
+from topologies.families.ub_mesh import ub_pod
 
 __all__ = ["pod_figures", "pod_plan"]
 

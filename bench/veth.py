@@ -17,16 +17,16 @@ from tempfile import TemporaryDirectory
 
 from bench.subject import TRANSIT, rack_plan, transit
 from controller import InstallError
-from controller.p4runtime import P4RuntimeClient
-from emulation.embedded import EmbeddedTestbed
+from controller.p4runtime.client import P4RuntimeClient
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.namespace import enter_new_namespace
-from lab.boot import booted, programs_of
+from lab.run.boot import booted, programs_of
 
 __all__ = ["FRAME_BYTES", "SWITCHES", "veth_rate"]
 
 FRAME_BYTES = (64, 100, 1400)
 SWITCHES = {
-    "switchd": [sys.executable, "-m", "emulation.switchd"],
+    "switchd": [sys.executable, "-m", "emulation.switchd.command"],
     "bmv2": ["simple_switch_grpc"],
 }
 # Frames under way at once: BMv2's capture ring of a veth holds 32, and what comes beyond is lost; ours holds

@@ -56,7 +56,7 @@ from controller.plan import (
     Ternary,
 )
 from controller.planner import make_plan
-from controller.recovery import Mode, NodeController, Notice, Outgoing, Reaction, Watch
+from controller.recovery.node_controller import Mode, NodeController, Notice, Outgoing, Reaction, Watch
 
 __all__ = [
     "BUCKETS",

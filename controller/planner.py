@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from itertools import permutations
 from typing import final
 
-from controller import deadlock
-from controller.all_path import Router, all_path_entries, deal
-from controller.by_hash import port_routes
-from controller.core import crossed
+from controller.deadlock import dependency_graph as deadlock
+from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
 from controller.errors import PlanError
-from controller.linear import linear_entries, table_path
-from controller.paths import PathFinder, hops_of
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
-from controller.turn_rules import RuleSet, rule_set, turn_entries
-from controller.weights import Demand, Pair, by_rate, checked, least_utilisation
+from controller.routing.all_path import Router, all_path_entries, deal
+from controller.routing.circuit_paths import crossed
+from controller.routing.ecmp_source import port_routes
+from controller.routing.paths import PathFinder, hops_of
+from controller.routing.weights import Demand, Pair, by_rate, checked, least_utilisation
+from controller.tables.linear import linear_entries, table_path
 from topologies import Fabric
-from topologies.spare import dark
+from topologies.transform.spares import dark
 
 __all__ = ["check_routes", "make_plan"]
 
@@ -58,7 +58,8 @@ def make_plan(
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
     busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
     goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a
-    core of circuits shares follow from these, whatever the demand (controller.core). `hashed` is `shortest`,
+    core of circuits shares follow from these, whatever the demand (controller.routing.circuit_paths).
+    `hashed` is `shortest`,
     but where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError
     when the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """

@@ -18,7 +18,7 @@ from emulation.errors import TestbedError
 from emulation.targets import Target, Way
 from emulation.testbed import Impairment
 from topologies import Fabric
-from topologies.optical import circuit_link, circuit_of
+from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["Event", "Fault", "FaultFloor", "Faults", "ends_nothing"]
 

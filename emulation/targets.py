@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import Literal, final
 
 from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
-from topologies.optical import circuit_of
-from topologies.places import boards, domains, planes
+from topologies.model.places import boards, domains, planes
+from topologies.transform.circuits import circuit_of
 
 __all__ = ["Target", "TargetKind", "Way", "find_target"]
 

@@ -8,9 +8,9 @@ from typing import Protocol, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
-from emulation.traffic.agent import Agent
-from emulation.traffic.iterations import Iterated
-from emulation.traffic.stats import Outcome
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
 
 __all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "SwitchSeen", "Testbed"]

@@ -9,6 +9,8 @@ from functools import cache
 
 import pytest
 
+pytest_plugins = ["tests.scenario_fixtures"]
+
 # A script's background jobs ignore Ctrl-C, and so would each process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

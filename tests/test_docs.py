@@ -8,12 +8,12 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from controller.turn_rules import rule_names
-from lab.loader import load
-from lab.metrics import METRICS
-from lab.models.training.study import load as load_study
-from lab.prepare import prepare
-from lab.scenario import Collective, Control, Fault, LinkSettings, Routing, Topology, Transport
+from controller.deadlock.turn_rules import rule_names
+from lab.report.metrics import METRICS
+from lab.run.prepare import prepare
+from lab.scenario.loader import load
+from lab.scenario.schema import Collective, Control, Fault, LinkSettings, Routing, Topology, Transport
+from papers.training.study import load as load_study
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of nodes: only fabrics name them; all else asks what a kind is like, which NodeKind alone tells.
 
-What is about one paper names its kinds: `lab/claims` and `lab/models`.
+The floor `papers` may name the kinds of its papers, so it is left out.
 """
 
 import ast
@@ -16,12 +16,10 @@ from topologies import Fabric, NodeKind
 from topologies.catalog import build, names
 
 ROOT = Path(__file__).resolve().parent.parent
-OF_PAPERS = (Path("lab/claims"), Path("lab/models"))
 MODULES = [
     path
-    for room in ("controller", "emulation", "lab")
+    for room in ("controller", "emulation", "lab", "railyard")
     for path in (found.relative_to(ROOT) for found in sorted((ROOT / room).rglob("*.py")))
-    if not any(path.is_relative_to(folder) for folder in OF_PAPERS)
 ]
 VALUES = frozenset(kind.value for kind in NodeKind)
 

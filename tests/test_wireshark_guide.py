@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli import main
+from railyard.cli import main
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "wireshark.md"
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

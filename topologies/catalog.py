@@ -5,16 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from topologies.checks import check
 from topologies.errors import TopologyError
-from topologies.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
-from topologies.hpn import HPN_HB_RATE_BPS, dcn_plus, hpn
-from topologies.hpn_shape import SWITCH_LANES, TORS
-from topologies.lumos import CORE_DELAY_PS, lumos
-from topologies.lumos_core import WIRINGS
-from topologies.model import RECONFIGURATION_PS, Fabric
-from topologies.rail import any_to_any, rail_only, rail_optimised
-from topologies.rail_parts import (
+from topologies.families.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, full_mesh
+from topologies.families.hpn import HPN_HB_RATE_BPS, dcn_plus, hpn
+from topologies.families.hpn_shape import SWITCH_LANES, TORS
+from topologies.families.lumos import CORE_DELAY_PS, lumos
+from topologies.families.lumos_core import WIRINGS
+from topologies.families.rail_parts import (
     HB_RATE_BPS,
     INSIDES,
     NIC_DELAY_PS,
@@ -22,7 +19,8 @@ from topologies.rail_parts import (
     RADIX,
     SPINE_DELAY_PS,
 )
-from topologies.ub_mesh import (
+from topologies.families.rails import any_to_any, rail_only, rail_optimised
+from topologies.families.ub_mesh import (
     PLANES,
     UB_POD_DIMS,
     UB_RACK_DIMS,
@@ -34,8 +32,8 @@ from topologies.ub_mesh import (
     ub_rack_lrs,
     ub_superpod,
 )
-from topologies.ub_mesh_parts import HRS_DELAY_PS, PEER_LANES, RACK_DELAY_PS
-from topologies.ub_mesh_racks import (
+from topologies.families.ub_mesh_parts import HRS_DELAY_PS, PEER_LANES, RACK_DELAY_PS
+from topologies.families.ub_mesh_racks import (
     BOARD_LANES,
     CLOS_LRS,
     HRS_UPLINK_LANES,
@@ -43,6 +41,8 @@ from topologies.ub_mesh_racks import (
     ub_rack_1dfm_b,
     ub_rack_clos,
 )
+from topologies.model.checks import check
+from topologies.model.fabric import RECONFIGURATION_PS, Fabric
 
 __all__ = ["Generator", "Parameter", "build", "describe", "names"]
 

@@ -21,10 +21,11 @@ optical switches in pairs: a circuit of pair k joins the even port of one Pod wi
     physical    what the switches are set to; does every port hear whom it talks to?
 """
 
+from controller.circuits.allocation import Method, realise, realise_counts
 from controller.circuits.demand import check_demand, fill_spare, pod_demand
+from controller.circuits.even_split import balanced_parts
 from controller.circuits.exact import assign_exact
 from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
-from controller.circuits.left import realise_left
 from controller.circuits.pairs import (
     DARK,
     Moved,
@@ -34,13 +35,12 @@ from controller.circuits.pairs import (
     check_maps,
     moved,
 )
-from controller.circuits.parts import balanced_parts
 from controller.circuits.physical import check_crossconnects, check_l2, crossconnects
 from controller.circuits.plan import CircuitPlan
-from controller.circuits.realise import Method, realise, realise_counts
-from controller.circuits.spare import light_spare
+from controller.circuits.port_availability import realise_left
 from controller.circuits.split import symmetric_split
 from controller.circuits.uniform import dual_link, realise_uniform
+from controller.circuits.unused_ports import light_spare
 
 __all__ = [
     "DARK",

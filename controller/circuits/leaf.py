@@ -10,11 +10,11 @@ proof; for odd tau, the bound is tau + 1.
 
 import numpy as np
 
+from controller.circuits.allocation import realise
 from controller.circuits.demand import check_leaves
+from controller.circuits.even_split import balanced_parts
 from controller.circuits.flow import Ints
-from controller.circuits.parts import balanced_parts
 from controller.circuits.plan import CircuitPlan
-from controller.circuits.realise import realise
 from controller.circuits.split import symmetric_split
 from controller.errors import PlanError
 

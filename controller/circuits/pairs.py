@@ -11,9 +11,9 @@ from typing import final
 
 import numpy as np
 
+from controller.circuits.bisection import divide
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
-from controller.circuits.halving import divide
 from controller.circuits.places import with_places
 from controller.errors import PlanError
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints, Items, Nodes, settle
-from controller.circuits.price import shared_price
+from controller.circuits.reconfiguration_cost import shared_price
 
 __all__ = ["orient", "symmetric_split"]
 

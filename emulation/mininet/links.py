@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, final
 
 from emulation.errors import TestbedError
-from emulation.mininet import kernel
 from emulation.mininet.cabling import Cabling, host_jack, jack_at
 from emulation.mininet.counters import JackCounters
+from emulation.mininet.linux import kernel
+from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.patch import PatchPanel
-from emulation.mininet.record import RunRecord
 from emulation.testbed import Impairment
 from topologies import HOST_PORT, End, Fabric, Link
-from topologies.optical import circuit_link, circuit_of
+from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["Links"]
 

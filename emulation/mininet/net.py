@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-from emulation.mininet.debian import load
+from emulation.mininet.linux.debian import load
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["command_line", "in_namespace", "make_net"]

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import final
 
 from emulation.errors import TestbedError
-from emulation.mininet import counters, kernel, netns, requests
-from emulation.mininet.backlog import Backlogs
-from emulation.mininet.capture import start_capture
+from emulation.mininet import counters
+from emulation.mininet.agents.backlog import Backlogs
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.netlink import Request, RouteSocket
-from emulation.mininet.record import RunRecord
+from emulation.mininet.linux import kernel, netns, requests
+from emulation.mininet.linux.capture import start_capture
+from emulation.mininet.linux.netlink import Request, RouteSocket
+from emulation.mininet.linux.record import RunRecord
 
 __all__ = ["QUEUE_BYTES", "Jack", "JackCounters", "PatchPanel"]
 

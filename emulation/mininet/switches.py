@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, final
 
 from emulation.errors import TestbedError
-from emulation.mininet.record import RunRecord
+from emulation.mininet.linux.record import RunRecord
 from topologies import Fabric, Node
 
 __all__ = ["SwitchKind", "SwitchProcesses", "choose", "spawn"]
@@ -124,7 +124,7 @@ class SwitchProcesses:
         ]  # fmt: skip
 
     def _builtin(self, name: str, nodes: Sequence[Node]) -> list[str]:
-        command = [sys.executable, "-m", "emulation.switchd", "--no-p4"]
+        command = [sys.executable, "-m", "emulation.switchd.command", "--no-p4"]
         for node in nodes:
             ports = ",".join(f"{port}@{interface}" for port, interface in self._ports[node.name])
             command += ["--switch", f"{node.device_id}:{ports}"]

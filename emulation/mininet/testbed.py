@@ -18,23 +18,23 @@ from typing import Any, Self, final
 from emulation.circuits import circuit_switches, shine
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
-from emulation.mininet.alarms import Alarms
+from emulation.mininet.agents.alarms import Alarms
+from emulation.mininet.agents.measure import Between, Ending
+from emulation.mininet.agents.messages import Idle, Place
+from emulation.mininet.agents.population import Population
 from emulation.mininet.cabling import cable
 from emulation.mininet.links import Links
-from emulation.mininet.machine import need_machine
-from emulation.mininet.measure import Between, Ending
-from emulation.mininet.messages import Idle, Place
-from emulation.mininet.meter import CpuMeter
+from emulation.mininet.linux.machine import need_machine
+from emulation.mininet.linux.meter import CpuMeter
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.patch import PatchPanel
-from emulation.mininet.population import Population
-from emulation.mininet.record import RunRecord
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
-from emulation.mininet.watch import CarrierWatch
 from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
-from emulation.traffic.agent import Agent
-from emulation.traffic.iterations import Iterated
-from emulation.traffic.stats import Ended
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.stats import Ended
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, final
 
-from controller.event_loop import background_loop
+from controller.p4runtime.event_loop import background_loop
 from emulation import _engine
 
 __all__ = ["At", "Clock", "RealTime", "VirtualTime"]

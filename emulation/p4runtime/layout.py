@@ -7,10 +7,10 @@ from typing import final
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from emulation.p4runtime.bytestrings import canonical, fitting, unsigned
-from emulation.p4runtime.match import Key, KeyLayout
+from emulation.p4runtime.entities.bytestrings import canonical, fitting, unsigned
+from emulation.p4runtime.entities.match import Key, KeyLayout
+from emulation.p4runtime.entities.values import Number, ValueType
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.values import Number, ValueType
 
 __all__ = [
     "ActionLayout",

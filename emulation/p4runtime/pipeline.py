@@ -21,8 +21,8 @@ from emulation.p4runtime.layout import (
     TableLayout,
     ValueSetLayout,
 )
-from emulation.p4runtime.packet_io import PacketHeader
 from emulation.p4runtime.resolver import Resolver
+from emulation.p4runtime.stream.packet_io import PacketHeader
 
 __all__ = ["Pipeline", "Pipelines"]
 

@@ -9,6 +9,8 @@ from finsy.proto import p4i, p4t
 
 from emulation import _engine
 from emulation.errors import ProgramError
+from emulation.p4runtime.entities.match import KeyLayout
+from emulation.p4runtime.entities.values import Number, value_type
 from emulation.p4runtime.layout import (
     ActionLayout,
     ArrayLayout,
@@ -20,9 +22,7 @@ from emulation.p4runtime.layout import (
     TableLayout,
     ValueSetLayout,
 )
-from emulation.p4runtime.match import KeyLayout
-from emulation.p4runtime.packet_io import PacketHeader
-from emulation.p4runtime.values import Number, value_type
+from emulation.p4runtime.stream.packet_io import PacketHeader
 
 __all__ = ["Resolver"]
 

@@ -10,14 +10,14 @@ from typing import Any, final
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
-from controller.event_loop import background_loop, run
+from controller.p4runtime.event_loop import background_loop, run
 from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline import Pipelines
 from emulation.p4runtime.status import Refusal, abort
-from emulation.p4runtime.streams import Streams
+from emulation.p4runtime.stream.streams import Streams
 
 __all__ = ["ControlItem", "P4RuntimeServer"]
 

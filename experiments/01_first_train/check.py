@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 
 
 def run(folder: Path) -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder)]
     return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
 

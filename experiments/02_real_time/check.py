@@ -46,7 +46,7 @@ def carried() -> tuple[list[str], list[str]]:
 
 
 def run(testbed: str, dims: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder), *TESTBEDS[testbed]]
     arguments += ["--dims", dims] if dims else []
     code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

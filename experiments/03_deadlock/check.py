@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from controller.deadlock import dependencies, find_cycle
+from controller.deadlock.dependency_graph import dependencies, find_cycle
+from controller.deadlock.turn_rules import rule_set
 from controller.planner import make_plan
-from controller.turn_rules import rule_set
 from topologies import full_mesh
 
 HERE = Path(__file__).parent
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 def run(folder: Path) -> tuple[int, dict[str, list[list[str | int]]]]:
     """Exit code, and the circle of every variant that came to one: (link, "from->to", VL)."""
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder)]
     code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
     found = json.loads((folder / "result.json").read_text()).get("deadlocks", {})

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from statistics import mean
 
-from lab.models.training.verify import Result, verify
+from papers.training.verify import Result, verify
 
 STUDY = Path(__file__).parent / "model.yaml"
 READINGS = ("borrowed", "apart")

@@ -4,7 +4,7 @@
 import sys
 from pathlib import Path
 
-from lab.models.training.verify import Result, percent, verify
+from papers.training.verify import Result, percent, verify
 
 STUDY = Path(__file__).parent / "model.yaml"
 READINGS = ("borrowed", "apart")

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from controller import Mode, Plan, make_plan
-from lab.chart import Shares, shares_svg
-from lab.claims.ub_mesh_recovery import job_pairs
-from lab.notification import Costs, Notification, Told
-from lab.sweep import sample_pairs
+from lab.report.chart import Shares, shares_svg
+from lab.sweeps.notification import Costs, Notification, Told
+from lab.sweeps.sweep import sample_pairs
+from papers.ub_mesh.claims.recovery import job_pairs
 from topologies.catalog import build
 
 HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 
 def railyard(*arguments: str) -> bool:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode == 0
 
 

@@ -25,7 +25,7 @@ VARIANTS = ("healthy", "npu", "switch")
 
 
 def railyard(verb: str, *options: str, folder: Path) -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = [verb, str(HERE / "scenario.yaml"), "--out", str(folder), *options]
     return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.models.rail import collectives as equations
+from papers.rail_only import collectives as equations
 
 HERE = Path(__file__).parent
 GRID, RATES = equations.Grid(x=8, y=4), equations.A100
@@ -20,7 +20,7 @@ PAIR_BYTES = 4 * 2097152 / 32
 
 
 def run(name: str, folder: Path) -> tuple[bool, dict[str, float]]:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / f"{name}.yaml"), "--out", str(folder / name)]
     code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
     return code == 0, json.loads((folder / name / "result.json").read_text())["metrics"]

@@ -13,7 +13,7 @@ PLACEMENTS = ("tp8-pp2-dp4", "tp8-pp4-dp2")
 
 
 def main() -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

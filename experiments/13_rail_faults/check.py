@@ -27,7 +27,7 @@ LOST = {
 
 
 def railyard(verb: str, file: str, *options: str, folder: Path) -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = [verb, str(HERE / file), "--out", str(folder), *options]
     return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
 

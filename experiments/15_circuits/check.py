@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 def run(name: str) -> tuple[dict[str, Any], int]:
     """What `railyard run` writes, and its exit code."""
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", str(HERE / name), "--out", folder]
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

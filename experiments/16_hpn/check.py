@@ -23,7 +23,7 @@ HALTS = {
 
 
 def result(file: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / file), "--out", str(folder)]
     code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
     return code, json.loads((folder / "result.json").read_text())

@@ -10,14 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.claims.hpn_paths import idle_downlinks, port_imbalance
-from lab.claims.runs import observed
+from papers.claims.runs import observed
+from papers.hpn.claims.paths import idle_downlinks, port_imbalance
 
 HERE = Path(__file__).parent
 
 
 def main() -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

@@ -16,7 +16,7 @@ ALONE = {"first": "alone", "second": "second-alone"}
 
 
 def main() -> int:
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 from controller import CPU_PORT, Entry, Exact, Lpm, Plan, Ternary, Update
-from controller.source_route import MAX_INSTRUCTIONS, SourceRoute
+from controller.routing.source_route import MAX_INSTRUCTIONS, SourceRoute
 from topologies import HOST_PORT
 
 MAX_SWITCHES = 32

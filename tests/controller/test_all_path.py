@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import BUCKETS, Path, PlanError, Strategy
-from controller.all_path import Router, all_path_entries, deal
-from controller.paths import PathFinder
-from controller.turn_rules import rule_set
+from controller.deadlock.turn_rules import rule_set
+from controller.routing.all_path import Router, all_path_entries, deal
+from controller.routing.paths import PathFinder
 from topologies import Fabric
 
 A, B, C = ("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d")

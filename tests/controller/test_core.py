@@ -11,17 +11,17 @@ import pytest
 
 from controller import Plan, make_plan
 from controller.circuits import realise
-from controller.core import climb
-from controller.deadlock import find_cycle, permitted
+from controller.deadlock.dependency_graph import find_cycle, permitted
+from controller.deadlock.turn_rules import rule_set
 from controller.errors import PlanError
-from controller.linear import linear_entries, table_path
-from controller.paths import PathFinder
-from controller.recovery import Mode, NodeController
-from controller.turn_rules import rule_set
+from controller.recovery.node_controller import Mode, NodeController
+from controller.routing.circuit_paths import climb
+from controller.routing.paths import PathFinder
+from controller.tables.linear import linear_entries, table_path
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, NodeKind
-from topologies.lumos import lumos, maps_of, with_maps
-from topologies.lumos_core import DARK
+from topologies.families.lumos import lumos, maps_of, with_maps
+from topologies.families.lumos_core import DARK
 
 SMALL = lumos(accelerators=4, hb_size=4)
 # Two Pods with many circuits, others with few.

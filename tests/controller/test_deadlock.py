@@ -6,9 +6,16 @@ import networkx as nx
 import pytest
 
 from controller import DeadlockError, Path, PlanError
-from controller.deadlock import Channel, DependencyGraph, check, dependencies, find_cycle, permitted
-from controller.paths import PathFinder, distance
-from controller.turn_rules import RuleSet, Turn, direction, rule_names, rule_set
+from controller.deadlock.dependency_graph import (
+    Channel,
+    DependencyGraph,
+    check,
+    dependencies,
+    find_cycle,
+    permitted,
+)
+from controller.deadlock.turn_rules import RuleSet, Turn, direction, rule_names, rule_set
+from controller.routing.paths import PathFinder, distance
 from topologies import Fabric, full_mesh
 
 

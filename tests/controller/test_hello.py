@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from controller import PlanError
-from controller.hello import Hello, HelloAnswer, HelloSessions
+from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
 from topologies import Fabric, full_mesh
 
 PERIOD = 1000

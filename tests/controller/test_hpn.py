@@ -7,10 +7,10 @@ from itertools import permutations, product
 import pytest
 
 from controller import Plan, make_plan
-from controller.linear import segments
-from controller.paths import PathFinder
-from controller.rails import rail_of
-from controller.withdrawn import withdrawn
+from controller.recovery.route_withdrawal import withdrawn
+from controller.routing.paths import PathFinder
+from controller.tables.linear import segments
+from controller.tables.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame
 from tests.controller.test_recovery import Rack
 from topologies import Fabric, dcn_plus, hpn

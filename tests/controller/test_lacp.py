@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from controller import PlanError
-from controller.lacp import PORT_OFFSET, SYSTEM, Bond, LacpAnswer, Lacpdu, bonded_ports
+from controller.recovery.lacp import PORT_OFFSET, SYSTEM, Bond, LacpAnswer, Lacpdu, bonded_ports
 from topologies import Fabric, Node, hpn
 
 PERIOD = 1000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from controller import Exact, Lpm
-from controller.linear import linear_entries, next_hop, table_path
-from controller.paths import PathFinder
-from controller.turn_rules import rule_set
+from controller.deadlock.turn_rules import rule_set
+from controller.routing.paths import PathFinder
+from controller.tables.linear import linear_entries, next_hop, table_path
 from topologies import Fabric, full_mesh
 
 

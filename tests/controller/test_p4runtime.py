@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
-from controller.p4runtime import P4RuntimeClient, PacketIn, ProgramFiles
+from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
 from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.emulation import sampler
@@ -342,7 +342,7 @@ def test_first_callers_share_one_event_loop() -> None:
     program = (
         "import sys, threading\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "from controller.event_loop import background_loop\n"
+        "from controller.p4runtime.event_loop import background_loop\n"
         "sys.setswitchinterval(1e-6)\n"
         "barrier = threading.Barrier(8)\n"
         "with ThreadPoolExecutor(8) as pool:\n"

@@ -4,7 +4,7 @@ from itertools import pairwise
 import networkx as nx
 import pytest
 
-from controller.paths import PathFinder, distance
+from controller.routing.paths import PathFinder, distance
 from topologies import Fabric, TopologyError, full_mesh
 
 

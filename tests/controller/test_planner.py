@@ -7,9 +7,9 @@ import pytest
 from finsy.proto import p4r
 
 from controller import BUCKETS, DeadlockError, Plan, PlanError, Strategy, make_plan
-from controller.p4info import P4Info
-from controller.source_route import SourceRoute
-from controller.turn_rules import rule_set
+from controller.deadlock.turn_rules import rule_set
+from controller.p4runtime.p4info import P4Info
+from controller.routing.source_route import SourceRoute
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, TopologyError, full_mesh
 

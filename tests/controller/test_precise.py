@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from controller import PlanError, make_plan
-from controller.by_hash import head, port_of_bucket
-from controller.multipath import group_size, hash_shift
 from controller.plan import BUCKETS, Hashing, Plan
-from controller.precise import LB_VALUES, PathSearch, flow_hash, lb_by_way, reach, ways_taken
-from controller.recovery import NodeController
+from controller.recovery.node_controller import NodeController
+from controller.routing.ecmp_source import head, port_of_bucket
+from controller.routing.path_probing import LB_VALUES, PathSearch, flow_hash, lb_by_way, reach, ways_taken
+from controller.tables.multipath import group_size, hash_shift
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, hpn, lumos, rail_optimised
 

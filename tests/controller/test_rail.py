@@ -9,12 +9,12 @@ from itertools import pairwise, permutations
 import pytest
 
 from controller import BUCKETS, Plan, make_plan
-from controller.deadlock import find_cycle, permitted
-from controller.linear import linear_entries, table_path
-from controller.multipath import group_size, hash_shift, taken
-from controller.paths import PathFinder
-from controller.rails import rail_of
-from controller.turn_rules import Direction, direction, rule_set
+from controller.deadlock.dependency_graph import find_cycle, permitted
+from controller.deadlock.turn_rules import Direction, direction, rule_set
+from controller.routing.paths import PathFinder
+from controller.tables.linear import linear_entries, table_path
+from controller.tables.multipath import group_size, hash_shift, taken
+from controller.tables.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Lost, Walk
 from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised
 

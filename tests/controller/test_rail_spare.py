@@ -8,15 +8,15 @@ import pytest
 
 from controller.diff import applied
 from controller.errors import PlanError
-from controller.hello import HelloSessions
 from controller.plan import Plan
 from controller.planner import make_plan
-from controller.reach import cut_off
-from controller.recovery import NodeController
-from controller.spare import Standby, links_of, takeover
+from controller.recovery.hello import HelloSessions
+from controller.recovery.node_controller import NodeController
+from controller.recovery.spare import Standby, links_of, takeover
+from controller.routing.unreachable import cut_off
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, rail_only
-from topologies.spare import Replacement
+from topologies.transform.spares import Replacement
 
 OPTIONS = {"spares": 1, "spare_domains": 1, "spare_rails": 1, "optical": True}
 MESH = rail_only(3, 4, **OPTIONS)

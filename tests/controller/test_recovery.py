@@ -19,10 +19,10 @@ from controller import (
     Watch,
     make_plan,
 )
-from controller.paths import PathFinder
+from controller.deadlock.turn_rules import rule_set
 from controller.planner import check_routes
-from controller.source_route import MAX_INSTRUCTIONS, SourceRoute, pack
-from controller.turn_rules import rule_set
+from controller.routing.paths import PathFinder
+from controller.routing.source_route import MAX_INSTRUCTIONS, SourceRoute, pack
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import full_mesh
 

@@ -6,12 +6,12 @@ import random
 import pytest
 
 from controller import Mode, NodeController, Notice, Plan, Reaction, Watch, make_plan
-from controller.paths import PathFinder, hops_of
+from controller.deadlock.turn_rules import rule_set
 from controller.planner import check_routes
-from controller.turn_rules import rule_set
+from controller.routing.paths import PathFinder, hops_of
 from tests.controller.test_recovery import Rack, planned
 from topologies import Fabric, Link, full_mesh
-from topologies.ub_mesh import ub_pod, ub_rack_lrs
+from topologies.families.ub_mesh import ub_pod, ub_rack_lrs
 
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import PlanError
-from controller.source_route import (
+from controller.routing.source_route import (
     HEADER_BYTES,
     MAX_INSTRUCTIONS,
     SourceRoute,

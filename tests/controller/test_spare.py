@@ -6,17 +6,17 @@ from itertools import permutations
 
 import pytest
 
+from controller.deadlock.turn_rules import rule_set
 from controller.diff import applied
-from controller.linear import table_path
-from controller.paths import PathFinder, hops_of
 from controller.plan import Path, Plan
 from controller.planner import make_plan
-from controller.reach import cut_off
-from controller.recovery import NodeController, Notice, latest
-from controller.spare import Standby, links_of, takeover
-from controller.turn_rules import rule_set
+from controller.recovery.node_controller import NodeController, Notice, latest
+from controller.recovery.spare import Standby, links_of, takeover
+from controller.routing.paths import PathFinder, hops_of
+from controller.routing.unreachable import cut_off
+from controller.tables.linear import table_path
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
-from topologies.spare import Replacement, spares_for, taken_over
+from topologies.transform.spares import Replacement, spares_for, taken_over
 
 
 @pytest.fixture(scope="module")

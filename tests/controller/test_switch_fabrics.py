@@ -7,16 +7,16 @@ from itertools import pairwise, permutations
 import pytest
 
 from controller import BUCKETS, Plan, PlanError, make_plan
-from controller.all_path import STRATEGIES, Router
-from controller.cover import Prefix, below, parts
-from controller.linear import linear_entries, segments, table_path
-from controller.paths import PathFinder, distance
-from controller.switch_paths import SwitchPaths
-from controller.turn_rules import Direction, direction, rule_set, turn_entries
+from controller.deadlock.turn_rules import Direction, direction, rule_set, turn_entries
+from controller.routing.all_path import STRATEGIES, Router
+from controller.routing.paths import PathFinder, distance
+from controller.routing.switch_paths import SwitchPaths
+from controller.tables.linear import linear_entries, segments, table_path
+from controller.tables.prefixes import Prefix, below, parts
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind
 from topologies.catalog import build
-from topologies.ub_mesh import ub_pod, ub_rack_lrs, ub_superpod
+from topologies.families.ub_mesh import ub_pod, ub_rack_lrs, ub_superpod
 
 SMALL_POD = (2, 2, 2, 2)
 SMALL_SUPERPOD = (2, 2, 2, 2, 2)

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from controller.deadlock import dependencies, find_cycle, permitted
+from controller.deadlock.dependency_graph import dependencies, find_cycle, permitted
+from controller.deadlock.tfc import PathClass, analyse, orders
+from controller.deadlock.turn_rules import rule_names, rule_set
 from controller.errors import PlanError
-from controller.paths import PathFinder
-from controller.tfc import PathClass, analyse, orders
-from controller.turn_rules import rule_names, rule_set
+from controller.routing.paths import PathFinder
 from topologies import Fabric, NodeKind, full_mesh, rail_optimised
 from topologies.catalog import build
 

@@ -4,8 +4,16 @@ from itertools import pairwise
 import pytest
 
 from controller import CPU_PORT, Entry, PlanError
-from controller.paths import PathFinder
-from controller.turn_rules import HOST, Direction, RuleSet, direction, rule_names, rule_set, turn_entries
+from controller.deadlock.turn_rules import (
+    HOST,
+    Direction,
+    RuleSet,
+    direction,
+    rule_names,
+    rule_set,
+    turn_entries,
+)
+from controller.routing.paths import PathFinder
 from topologies import HOST_PORT, Fabric, full_mesh
 
 UP, DOWN = Direction(1, True), Direction(1, False)

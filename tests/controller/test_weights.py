@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from controller import PlanError
-from controller.all_path import Router
-from controller.paths import PathFinder, distance
-from controller.turn_rules import rule_set
-from controller.weights import Pair, by_rate, checked, least_utilisation
+from controller.deadlock.turn_rules import rule_set
+from controller.routing.all_path import Router
+from controller.routing.paths import PathFinder, distance
+from controller.routing.weights import Pair, by_rate, checked, least_utilisation
 from topologies import Fabric, TopologyError, full_mesh
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from controller import InstallError
-from controller.p4runtime import P4RuntimeClient
+from controller.p4runtime.client import P4RuntimeClient
 from emulation.namespace import enter_new_namespace
 
 __all__ = ["CPU_PORT", "NODE", "Bmv2"]

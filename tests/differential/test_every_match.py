@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller import Entry, Exact, Lpm, Match, Optional, Range, Ternary
-from controller.p4runtime import ProgramFiles
+from controller.p4runtime.client import ProgramFiles
 from tests.differential.differential import Differential, Frame
 
 pytestmark = pytest.mark.bmv2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from controller.p4info import P4Info
+from controller.p4runtime.p4info import P4Info
 from tests.differential.fuzz.explained import explanation
 from tests.differential.fuzz.frames import FrameMaker, Pool
 from tests.differential.fuzz.session import fuzz

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.p4runtime import P4RuntimeClient
+from controller.p4runtime.client import P4RuntimeClient
 from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.emulation.ub_frames import UbFrame

@@ -112,7 +112,15 @@ class SwitchdProcess:
 
     def _start(self, arguments: Sequence[str]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "emulation.switchd", *arguments, "--", "--grpc-server-addr", self.address],
+            [
+                sys.executable,
+                "-m",
+                "emulation.switchd.command",
+                *arguments,
+                "--",
+                "--grpc-server-addr",
+                self.address,
+            ],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -12,12 +12,12 @@ from typing import Any, final
 import pytest
 
 from emulation._engine import Program
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
 from emulation.testbed import Impairment
 from tests.emulation.wires import RATE, WIRE, Sink, frame, steer, switches
 from topologies import Fabric, optical_rings, with_circuits
-from topologies.checks import check
+from topologies.model.checks import check
 
 DARK = 3_000_000
 SIZE = 100

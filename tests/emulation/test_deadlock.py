@@ -9,12 +9,12 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from controller.errors import DeadlockError
-from controller.p4runtime import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.plan import Plan
 from controller.planner import make_plan
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
-from emulation.traffic.frames import LPH, NTH, mac
+from emulation.traffic.frames.layers import LPH, NTH, mac
 from topologies import Fabric, full_mesh
 
 BUILD = Path(__file__).parents[2] / "p4" / "build"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from emulation._engine import Program
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
 from emulation.testbed import Impairment
 from tests.emulation.wires import WIRE, numbered, pcap, steer

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulation.embedded import EmbeddedTestbed
+from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
 from emulation.faults import Event, Fault, Faults, ends_nothing
 from emulation.targets import Target, TargetKind, find_target
@@ -24,7 +24,7 @@ from topologies import (
     full_mesh,
     ub_rack,
 )
-from topologies.optical import optical_rings
+from topologies.transform.circuits import optical_rings
 
 RATE = 400_000_000_000
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from controller.lacp import NOBODY, SYSTEM, Lacpdu, Member, State
-from emulation.lacp_frames import is_slow, lacpdu_frame, read_lacpdu
+from controller.recovery.lacp import NOBODY, SYSTEM, Lacpdu, Member, State
+from emulation.control.lacp_frames import is_slow, lacpdu_frame, read_lacpdu
 from tests.emulation.standing import Standing, installed, router
 from tests.emulation.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, Reason, packet_out
 

@@ -4,8 +4,8 @@
 import pytest
 
 from emulation._engine import Network
-from emulation.embedded import EmbeddedTestbed
-from emulation.traffic.frames import SERVED_VLS
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.traffic.frames.layers import SERVED_VLS
 from tests.emulation.wires import FOREVER, RATE, Sink, chain, switches
 from topologies import full_mesh
 

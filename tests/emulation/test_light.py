@@ -3,10 +3,10 @@
 
 from collections.abc import Callable
 
-from controller.rewire import Lack, lacking, lit_between
+from controller.circuits.transition import Lack, lacking, lit_between
 from emulation.circuits import CircuitSwitch
-from emulation.light import Light
-from topologies.lumos import lumos
+from emulation.control.light import Light
+from topologies.families.lumos import lumos
 
 
 class Nothing:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.p4runtime import P4RuntimeClient
-from controller.source_route import pack
+from controller.p4runtime.client import P4RuntimeClient
+from controller.routing.source_route import pack
 from emulation._engine import Network
 from emulation.p4runtime_server import P4RuntimeServer
 from tests.emulation.ub_frames import UbFrame
@@ -134,7 +134,7 @@ def test_lists_tables_reads_an_entry_and_changes_forwarding(
 
 def test_changes_forwarding_of_a_running_fabric(shell: list[str], tmp_path: Path) -> None:
     """`railyard up` as a process of its own; the switch's counters tell which port its frames take."""
-    program = "from lab.cli import main; main()"
+    program = "from railyard.cli import main; main()"
     command = [sys.executable, "-c", program, "up", "ub-rack", "--grpc", "127.0.0.1:0"]
     up = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:

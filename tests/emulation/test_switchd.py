@@ -15,8 +15,8 @@ from google.protobuf import text_format
 from scapy.utils import rdpcap
 
 from emulation.errors import EmulationError
-from emulation.switchd import main
-from emulation.switchd_options import SwitchOptions, parse
+from emulation.switchd.command import main
+from emulation.switchd.options import SwitchOptions, parse
 from tests.emulation.controller_stub import Controller
 from tests.emulation.switchd_process import ROOT, SwitchdProcess, missing_rights
 

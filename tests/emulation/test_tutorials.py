@@ -96,7 +96,9 @@ def carry_out(
         subprocess.run(compile, cwd=folder, capture_output=True, check=True)
     wrapper = tmp_path / "bin" / "railyard-switchd-grpc"
     wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m emulation.switchd "$@"\n')
+    wrapper.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m emulation.switchd.command "$@"\n'
+    )
     wrapper.chmod(0o755)
     apart = ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
     start = ["sh", "-c", 'ip link set lo up; exec "$@"', "-", "python3", "../../utils/run_exercise.py"]

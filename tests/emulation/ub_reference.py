@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import final
 
 from controller import Entry, Exact, Lpm, Ternary
-from controller.p4runtime import ProgramFiles
+from controller.p4runtime.client import ProgramFiles
 from tests.emulation.ub_frames import CFG_CNA16, CFG_SOURCE_ROUTE, ETHERTYPE, Srh, UbFrame, instructions
 
 __all__ = [

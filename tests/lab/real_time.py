@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lab.loader import load
-from lab.metrics import measure
-from lab.prepare import prepare
-from lab.runner import run
+from lab.report.metrics import measure
+from lab.run.prepare import prepare
+from lab.run.runner import run
+from lab.scenario.loader import load
 from tests.emulation.mininet.commands import Machine, railyard
 
 # In virtual or real time, the same.

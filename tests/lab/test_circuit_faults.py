@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from emulation.rewired import Rewired
-from lab.circuits_view import between_pods, lacks_words
-from lab.loader import load
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.results import conclude, to_json
-from lab.runner import observe, run
-from topologies.lumos import check_wiring
+from emulation.control.rewired import Rewired
+from lab.report.circuits_view import between_pods, lacks_words
+from lab.report.results import conclude, to_json
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import observe, run
+from lab.scenario.loader import load
+from topologies.families.lumos import check_wiring
 
 Write = Callable[[str], Path]
 

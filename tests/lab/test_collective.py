@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from lab.bounds import bound_ps
-from lab.claims.ub_mesh_collectives import CLAIMS
-from lab.collective import schedule_of
 from lab.errors import ScenarioError
-from lab.grids import grid_of
-from lab.loader import load
-from lab.prepare import prepare
-from lab.runner import observe
-from lab.scenario import ALGORITHMS, Collective
-from tests.lab.claim_checks import short
+from lab.run.bounds import bound_ps
+from lab.run.collective import schedule_of
+from lab.run.grids import grid_of
+from lab.run.prepare import prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
+from lab.scenario.schema import ALGORITHMS, Collective
+from papers.ub_mesh.claims.collectives import CLAIMS
+from tests.papers.claim_checks import short
 from topologies import full_mesh, ub_rack
 
 Write = Callable[[str], Path]

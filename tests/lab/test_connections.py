@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from controller.precise import PathSearch
-from lab.claims.hpn_paths import idle_downlinks, port_imbalance
+from controller.routing.path_probing import PathSearch
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.runner import observe
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
+from papers.hpn.claims.paths import idle_downlinks, port_imbalance
 from topologies import RailyardError
 
 Write = Callable[[str], Path]

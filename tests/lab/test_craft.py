@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-import lab.send
+import lab.frames.send
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.errors import FrameError, TestbedError
 from emulation.namespace import enter_new_namespace
-from emulation.traffic.frames import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice, decode_length
-from lab.capture import Record, write_capture
-from lab.craft import Order, craft
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice, decode_length
 from lab.errors import OutputError
-from lab.send import send
-from lab.walk import Journey, walk
+from lab.frames.capture import Record, write_capture
+from lab.frames.craft import Order, craft
+from lab.frames.send import send
+from lab.frames.walk import Journey, walk
 from topologies import End, Fabric, TopologyError, full_mesh
 
 MESH = ("full-mesh", "--dims", "4x4")
@@ -288,7 +288,7 @@ class TestCommand:
         assert told in " ".join(err.replace("│", " ").split())
 
     def test_its_examples_run(self, railyard: Railyard):
-        from lab.cli.craft import craft as verb
+        from railyard.cli.craft import craft as verb
 
         lines = [line.split() for line in (verb.__doc__ or "").splitlines() if "railyard craft" in line]
         assert len(lines) >= 6
@@ -338,7 +338,7 @@ class TestSend:
     ):
         # A name as `ip netns` gives it, but in a folder that nobody else sees.
         (tmp_path / "inside").symlink_to(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/ns/net")
-        monkeypatch.setattr(lab.send, "_NAMESPACES", tmp_path)
+        monkeypatch.setattr(lab.frames.send, "_NAMESPACES", tmp_path)
         failed: list[BaseException] = []
 
         def outside() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.cycle import cycle_svg
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.prepare import prepare
-from lab.report import picture_svg, report_html
-from lab.results import Result, conclude, to_json
-from lab.runner import Run, run
-from lab.scenario import Scenario
+from lab.report.cycle import cycle_svg
+from lab.report.page import picture_svg, report_html
+from lab.report.results import Result, conclude, to_json
+from lab.run.prepare import prepare
+from lab.run.runner import Run, run
+from lab.scenario.loader import load
+from lab.scenario.schema import Scenario
 from topologies import Fabric, full_mesh
 from topologies.catalog import build
 

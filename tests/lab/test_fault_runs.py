@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.loader import load
-from lab.metrics import Subject, measure
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.results import conclude, to_json
-from lab.runner import run
+from lab.report.metrics import Subject, measure
+from lab.report.results import conclude, to_json
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import run
+from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.observation import FaultSeen
-from lab.prepare import Prepared, prepare
-from lab.scenario import Fault
+from lab.run.observation import FaultSeen
+from lab.run.prepare import Prepared, prepare
+from lab.scenario.loader import load
+from lab.scenario.schema import Fault
 
 Write = Callable[[str], Path]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.bounds import bound_ps
 from lab.errors import ScenarioError
-from lab.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
-from lab.heat_map import MOST_CELLS, cells_of, heat_map_svg, traffic_matrix
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.runner import observe
-from lab.scenario import Collective
+from lab.report.heat_map import MOST_CELLS, cells_of, heat_map_svg, traffic_matrix
+from lab.run.bounds import bound_ps
+from lab.run.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
+from lab.scenario.schema import Collective
 from topologies import Fabric, any_to_any, full_mesh, rail_only, rail_optimised, ub_rack
 
 Write = Callable[[str], Path]

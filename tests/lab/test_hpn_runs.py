@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.loader import load
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.runner import observe
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.results import conclude
-from lab.runner import observe, run
+from lab.report.results import conclude
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe, run
+from lab.scenario.loader import load
 from topologies import RailyardError
 
 Write = Callable[[str], Path]

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.prepare import prepare
+from lab.run.prepare import prepare
+from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
 

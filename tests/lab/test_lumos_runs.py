@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.runner import observe
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
 
 # Four Pods of two leaves with four accelerators each; Pods 0 and 2, and 1 and 3, have two circuits a spine.
 HEAD = """\

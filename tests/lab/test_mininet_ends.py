@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from emulation.mininet import kernel
+from emulation.mininet.linux import kernel
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, ROOT, Command, Machine, railyard
 from tests.emulation.mininet.foreign import Foreign
@@ -28,7 +28,7 @@ KILLS = int(os.environ.get("RAILYARD_KILLS", "5"))
 SECONDS = 4.5
 """From the command to somewhat after the end of what it does."""
 
-SWITCHES = {"builtin": "emulation.switchd", "bmv2": "simple_switch_grpc"}
+SWITCHES = {"builtin": "emulation.switchd.command", "bmv2": "simple_switch_grpc"}
 
 SHORT = """\
 name: short
@@ -142,7 +142,7 @@ def test_a_switch_that_dies_is_named_with_its_last_words(
 def test_without_root() -> None:
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     looked = subprocess.run(
-        [*nobody, sys.executable, "-c", "import lab.cli"], cwd=ROOT, capture_output=True, check=False
+        [*nobody, sys.executable, "-c", "import railyard.cli"], cwd=ROOT, capture_output=True, check=False
     )
     if looked.returncode:
         pytest.skip("who is not root may not read this clone")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
-from lab.loader import load
-from lab.prepare import prepare
-from lab.testbeds import RealTime
+from lab.run.prepare import prepare
+from lab.run.testbeds import RealTime
+from lab.scenario.loader import load
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS
 from tests.lab.real_time import on_mininet

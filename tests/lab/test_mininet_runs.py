@@ -16,15 +16,15 @@ from scapy.utils import PcapReader
 
 from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Testbed
-from emulation.traffic.agent import Agent
-from emulation.traffic.data import compare, make_data
-from emulation.traffic.frames import ETHERTYPE
-from lab.boot import booted
-from lab.loader import load
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.runner import run
-from lab.testbeds import Embedded, RealTime, TestbedChoice
+from emulation.traffic.frames.layers import ETHERTYPE
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.schedule.data import compare, make_data
+from lab.run.boot import booted
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import run
+from lab.run.testbeds import Embedded, RealTime, TestbedChoice
+from lab.scenario.loader import load
 from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, ROOT, Machine, railyard
 

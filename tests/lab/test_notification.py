@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from controller import Mode, Plan, make_plan
-from lab.claims.ub_mesh_recovery import job_pairs
-from lab.loader import load
-from lab.notification import Costs, Notification, bare_ps, spread_over
-from lab.prepare import prepare
-from lab.runner import observe
-from lab.sweep import sample_pairs
+from lab.run.prepare import prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
+from lab.sweeps.notification import Costs, Notification, bare_ps, spread_over
+from lab.sweeps.sweep import sample_pairs
+from papers.ub_mesh.claims.recovery import job_pairs
 from topologies import full_mesh, ub_rack
-from topologies.ub_mesh import ub_pod
+from topologies.families.ub_mesh import ub_pod
 
 US = 10**6
 COSTS = Costs(detect_ps=US, processing_ps=US)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import lab.seeing
+import lab.run.collect
 from emulation.errors import TestbedError
-from emulation.traffic.iterations import input_of
+from emulation.traffic.host.iterations import input_of
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.observation import JobSeen, Observation
-from lab.prepare import Prepared, prepare
-from lab.report import report_html
-from lab.results import conclude
-from lab.runner import observe, run
-from lab.testbeds import RealTime
+from lab.report.page import report_html
+from lab.report.results import conclude
+from lab.run.observation import JobSeen, Observation
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe, run
+from lab.run.testbeds import RealTime
+from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
 
@@ -82,7 +82,9 @@ def test_iterations_follow_one_another_and_add_up(runs: dict[str, Observation]):
 
 def test_an_array_that_was_wrong_once_is_found(write: Write, monkeypatch: pytest.MonkeyPatch):
     """Its last iteration is right, the second is compared with another's inputs."""
-    monkeypatch.setattr(lab.seeing, "input_of", lambda data, number: input_of(data, number + (number == 1)))
+    monkeypatch.setattr(
+        lab.run.collect, "input_of", lambda data, number: input_of(data, number + (number == 1))
+    )
     seen = observe(prepared(write, FIRST % ""), 1)
     assert seen.right_nodes == 0
     assert seen.first_wrong.startswith("rank 0 in iteration 1")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lab.failures import failures, passed, plan_failures
-from lab.loader import load
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.results import conclude, to_json
-from lab.runner import observe, run
+from lab.report.results import conclude, to_json
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import observe, run
+from lab.scenario.loader import load
+from lab.sweeps.failures import failures, passed, plan_failures
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]

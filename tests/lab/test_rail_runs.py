@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from emulation.traffic.frames import LPH, NTH, Ether
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.runner import observe
-from lab.walk import walk
+from emulation.traffic.frames.layers import LPH, NTH, Ether
+from lab.frames.walk import walk
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
 from topologies import HOST_PORT, End
 
 ELEMENTS = 65536

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from emulation.fidelity import Fidelity
-from lab.chart import Curve, timeline_svg
-from lab.markup import shown
-from lab.metrics import METRICS, Subject
-from lab.rack import rack_svg
-from lab.report import picture_svg, report_html
-from lab.results import conclude
-from lab.scenario import Scenario
+from lab.report.chart import Curve, timeline_svg
+from lab.report.markup import shown
+from lab.report.metrics import METRICS, Subject
+from lab.report.page import picture_svg, report_html
+from lab.report.rack import rack_svg
+from lab.report.results import conclude
+from lab.scenario.schema import Scenario
 from topologies import Fabric
 from topologies.catalog import build
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from emulation.fidelity import Fidelity
-from lab.loader import load
-from lab.metrics import METRICS, Subject, measure
-from lab.results import conclude, to_json
-from lab.scenario import Scenario
+from lab.report.metrics import METRICS, Subject, measure
+from lab.report.results import conclude, to_json
+from lab.scenario.loader import load
+from lab.scenario.schema import Scenario
 
 
 def test_figures_follow_from_what_was_seen(subjects: dict[str, Subject]):

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.rewire import circuits_for, pod_traffic, shares, staying
-from lab.circuits_view import between_pods, circuits_svg, rewired_words
+from controller.circuits.transition import circuits_for, pod_traffic, shares, staying
 from lab.errors import ScenarioError
-from lab.loader import load
-from lab.prepare import Prepared, prepare
-from lab.report import report_html
-from lab.results import conclude, to_json
-from lab.runner import observe, run
-from topologies.lumos import check_wiring, lumos
-from topologies.optical import with_maps
+from lab.report.circuits_view import between_pods, circuits_svg, rewired_words
+from lab.report.page import report_html
+from lab.report.results import conclude, to_json
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe, run
+from lab.scenario.loader import load
+from topologies.families.lumos import check_wiring, lumos
+from topologies.transform.circuits import with_maps
 
 Write = Callable[[str], Path]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.loader import load
-from lab.metrics import Subject
-from lab.prepare import Prepared, prepare
-from lab.results import Result, conclude, to_json
-from lab.runner import run
-from lab.sweep import cuts, plan_sweep
+from lab.report.metrics import Subject
+from lab.report.results import Result, conclude, to_json
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import run
+from lab.scenario.loader import load
+from lab.sweeps.sweep import cuts, plan_sweep
 
 HEAD = """\
 name: small

@@ -6,9 +6,9 @@ from scapy.layers.l2 import Ether
 
 from controller.errors import PlanError
 from emulation.errors import FrameError
-from emulation.traffic.frames import LPH, NTH, SRH
-from emulation.traffic.saturate import LEAST_BYTES, steered_frame
-from lab.saturation import saturate
+from emulation.traffic.frames.layers import LPH, NTH, SRH
+from emulation.traffic.host.saturate import LEAST_BYTES, steered_frame
+from lab.run.saturation import saturate
 from topologies import full_mesh, ub_rack
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.failures import failures, passed, plan_failures
-from lab.loader import load
-from lab.metrics import SPARE_METRICS
-from lab.observation import Observation
-from lab.prepare import prepare
-from lab.results import conclude, to_json
-from lab.runner import observe, run
+from lab.report.metrics import SPARE_METRICS
+from lab.report.results import conclude, to_json
+from lab.run.observation import Observation
+from lab.run.prepare import prepare
+from lab.run.runner import observe, run
+from lab.scenario.loader import load
+from lab.sweeps.failures import failures, passed, plan_failures
 from topologies.catalog import build
-from topologies.spare import taken_over
+from topologies.transform.spares import taken_over
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]

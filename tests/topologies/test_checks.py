@@ -14,7 +14,7 @@ from topologies import (
     ub_rack,
     ub_rack_lrs,
 )
-from topologies.checks import LaneUse, check, lane_audit, problems
+from topologies.model.checks import LaneUse, check, lane_audit, problems
 
 
 def with_link(fabric: Fabric, number: int, **changes) -> Fabric:

@@ -4,7 +4,7 @@
 import pytest
 
 from topologies import TopologyError
-from topologies.clos import Clos, clos, clos_of
+from topologies.families.clos import Clos, clos, clos_of
 
 
 def test_a_switch_is_enough_up_to_its_radix() -> None:

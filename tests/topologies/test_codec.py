@@ -4,7 +4,7 @@ import json
 import pytest
 
 from topologies import Fabric, TopologyError, full_mesh, ub_rack, ub_rack_clos, ub_superpod
-from topologies.codec import from_json, to_json
+from topologies.model.codec import from_json, to_json
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from math import prod
 import pytest
 
 from topologies import TopologyError, full_mesh
-from topologies.checks import problems
+from topologies.model.checks import problems
 
 
 @pytest.mark.parametrize("dims", [[2], [8], [4, 4], [2, 3, 4], [8, 8, 2], [2, 2, 2, 2]])

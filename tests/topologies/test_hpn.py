@@ -5,10 +5,10 @@ import networkx as nx
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, dcn_plus, hpn
-from topologies.checks import check
-from topologies.codec import from_json, to_json
-from topologies.hpn_shape import planned
-from topologies.places import domains, nic_ports
+from topologies.families.hpn_shape import planned
+from topologies.model.checks import check
+from topologies.model.codec import from_json, to_json
+from topologies.model.places import domains, nic_ports
 
 
 def far(fabric: Fabric, node: str, port: int) -> str:

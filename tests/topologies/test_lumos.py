@@ -8,12 +8,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from topologies import Fabric, NodeKind, TopologyError, optical
-from topologies.checks import LaneUse, lane_audit, problems
-from topologies.codec import from_json, to_json
-from topologies.distance import longest_way
-from topologies.lumos import check_wiring, core_of, crossconnects, lumos, maps_of, physical, with_maps
-from topologies.lumos_core import DARK, WIRINGS
+from topologies import Fabric, NodeKind, TopologyError
+from topologies.families.lumos import (
+    check_wiring,
+    core_of,
+    crossconnects,
+    lumos,
+    maps_of,
+    physical,
+    with_maps,
+)
+from topologies.families.lumos_core import DARK, WIRINGS
+from topologies.model.checks import LaneUse, lane_audit, problems
+from topologies.model.codec import from_json, to_json
+from topologies.model.distance import longest_way
+from topologies.transform import circuits as optical
 
 SMALL = lumos(accelerators=4, hb_size=4)
 

@@ -8,10 +8,10 @@ import networkx as nx
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, any_to_any, rail_only, rail_optimised
-from topologies.checks import LaneUse, check, lane_audit
-from topologies.clos import clos_of
-from topologies.codec import from_json, to_json
-from topologies.distance import longest_way
+from topologies.families.clos import clos_of
+from topologies.model.checks import LaneUse, check, lane_audit
+from topologies.model.codec import from_json, to_json
+from topologies.model.distance import longest_way
 
 Make = Callable[..., Fabric]
 ALL: tuple[Make, ...] = (rail_only, rail_optimised, any_to_any)

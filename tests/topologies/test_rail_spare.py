@@ -9,12 +9,12 @@ import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, rail_only, ub_rack_lrs
 from topologies.catalog import build
-from topologies.checks import check, lane_audit
-from topologies.codec import from_json, to_json
-from topologies.optical import crossconnect
-from topologies.places import domains
-from topologies.remedies import remedies, serves, why_none
-from topologies.spare import (
+from topologies.model.checks import check, lane_audit
+from topologies.model.codec import from_json, to_json
+from topologies.model.places import domains
+from topologies.transform.circuits import crossconnect
+from topologies.transform.remedies import remedies, serves, why_none
+from topologies.transform.spares import (
     Replacement,
     cut_from,
     dark,

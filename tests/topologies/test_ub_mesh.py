@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
-from topologies.checks import LaneUse, check, lane_audit
-from topologies.codec import from_json, to_json
-from topologies.distance import longest_way
+from topologies.model.checks import LaneUse, check, lane_audit
+from topologies.model.codec import from_json, to_json
+from topologies.model.distance import longest_way
 
 rack = cache(ub_rack_lrs)
 pod = cache(ub_pod)

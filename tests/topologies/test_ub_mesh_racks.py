@@ -15,10 +15,10 @@ from topologies import (
     ub_rack_1dfm_b,
     ub_rack_clos,
 )
-from topologies.checks import LaneUse, check, lane_audit
-from topologies.codec import from_json, to_json
-from topologies.dcn import DcnClos, dcn_clos
-from topologies.distance import longest_way
+from topologies.families.dcn import DcnClos, dcn_clos
+from topologies.model.checks import LaneUse, check, lane_audit
+from topologies.model.codec import from_json, to_json
+from topologies.model.distance import longest_way
 
 
 def npus(fabric: Fabric) -> list[str]:

@@ -8,11 +8,11 @@ from itertools import count
 
 import pytest
 
-from emulation.traffic.agent import Agent, Output
-from emulation.traffic.data import Array, make_data
-from emulation.traffic.iterations import Iterated
-from emulation.traffic.schedule import Schedule, Sliced, slice_schedule
-from emulation.traffic.transport import TransportParameters
+from emulation.traffic.host.agent import Agent, Output
+from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.data import Array, make_data
+from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
 
 
 class MemoryWire:

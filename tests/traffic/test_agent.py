@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.agent import Agent
 from emulation.traffic.collectives import (
     all_to_all,
     allreduce_bound_ps,
@@ -19,10 +18,11 @@ from emulation.traffic.collectives import (
     mesh_ring,
     ring_bound_ps,
 )
-from emulation.traffic.data import compare, make_data, truth
-from emulation.traffic.schedule import Combine, Schedule, Transfer, slice_schedule
-from emulation.traffic.transport import TransportParameters
-from emulation.traffic.wire import DataFields, DataWriter, parse
+from emulation.traffic.frames.wire import DataFields, DataWriter, parse
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.data import compare, make_data, truth
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
 
 Run = Callable[..., Any]
 REDUCE, COPY = Combine.REDUCE, Combine.COPY

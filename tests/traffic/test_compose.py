@@ -20,8 +20,8 @@ from emulation.traffic.collectives import (
     on_groups,
     pipeline,
 )
-from emulation.traffic.data import compare, make_data, truth
-from emulation.traffic.schedule import Schedule, check, slice_schedule
+from emulation.traffic.schedule.data import compare, make_data, truth
+from emulation.traffic.schedule.schedule import Schedule, check, slice_schedule
 
 PARTS = (
     on_groups(direct(4, 64), lines((4, 4), (0,)), 16),

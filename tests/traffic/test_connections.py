@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.agent import Agent
 from emulation.traffic.collectives import allreduce_halves, allreduce_ring, mesh_ring
-from emulation.traffic.connections import Peer, connect
-from emulation.traffic.data import make_data
-from emulation.traffic.path_choice import Choose, Connections
-from emulation.traffic.schedule import slice_schedule
-from emulation.traffic.transport import Receiver, Sender, TransportParameters
-from emulation.traffic.wire import AckWriter, DataWriter, parse
+from emulation.traffic.frames.wire import AckWriter, DataWriter, parse
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.connections import Peer, connect
+from emulation.traffic.host.path_choice import Choose, Connections
+from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
+from emulation.traffic.schedule.data import make_data
+from emulation.traffic.schedule.schedule import slice_schedule
 
 Run = Callable[..., Any]
 ILL: dict[str, Any] = {"loss": 0.03, "duplication": 0.03, "jitter_ps": 3_000_000}

@@ -6,8 +6,8 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import allreduce_halves
-from emulation.traffic.data import compare, fold, make_data, truth
-from emulation.traffic.schedule import Combine, Schedule, Transfer, slice_schedule
+from emulation.traffic.schedule.data import compare, fold, make_data, truth
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
 
 SLICED = slice_schedule(allreduce_halves((2, 4), 100))
 

@@ -5,7 +5,6 @@ from math import prod
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.agent import Agent
 from emulation.traffic.collectives import (
     allreduce_bound_ps,
     allreduce_halves,
@@ -16,8 +15,9 @@ from emulation.traffic.collectives import (
     in_order,
     load_of,
 )
-from emulation.traffic.data import compare, make_data, truth
-from emulation.traffic.schedule import Combine, Transfer, check, demand, slice_schedule
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.schedule.data import compare, make_data, truth
+from emulation.traffic.schedule.schedule import Combine, Transfer, check, demand, slice_schedule
 
 MESHES = [(2,), (8,), (4, 4), (2, 5), (1, 3), (2, 3, 4), (2, 2, 2, 2), (3, 1, 2)]
 

@@ -15,11 +15,11 @@ from scapy.fields import BitField, ByteField, FieldListField
 from scapy.packet import NoPayload, Packet, Raw
 
 from controller.planner import make_plan
-from controller.source_route import decode
+from controller.routing.source_route import decode
 from emulation.errors import FrameError
-from emulation.traffic import dissector as module
-from emulation.traffic.dissector import dissector, headers
-from emulation.traffic.frames import (
+from emulation.traffic.frames import dissector as module
+from emulation.traffic.frames.dissector import dissector, headers
+from emulation.traffic.frames.layers import (
     CLH,
     LPH,
     NTH,
@@ -33,10 +33,10 @@ from emulation.traffic.frames import (
     encode_length,
     mac,
 )
-from lab.capture import Record, write_capture
-from lab.cli import main
-from lab.craft import Order, craft
-from lab.walk import walk
+from lab.frames.capture import Record, write_capture
+from lab.frames.craft import Order, craft
+from lab.frames.walk import walk
+from railyard.cli import main
 from topologies import End, full_mesh
 
 Layers = dict[str, Any]

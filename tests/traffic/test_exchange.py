@@ -13,8 +13,8 @@ from emulation.traffic.collectives import (
     pipeline,
     send_bound_ps,
 )
-from emulation.traffic.data import make_data, truth
-from emulation.traffic.schedule import Combine, check, demand, slice_schedule
+from emulation.traffic.schedule.data import make_data, truth
+from emulation.traffic.schedule.schedule import Combine, check, demand, slice_schedule
 
 MESHES = [(4,), (2, 2), (3, 4), (1, 3), (8, 8), (2, 3, 4), (2, 2, 2, 2)]
 

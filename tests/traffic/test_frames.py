@@ -2,7 +2,7 @@
 import pytest
 
 from emulation.errors import FrameError
-from emulation.traffic.frames import (
+from emulation.traffic.frames.layers import (
     CLH,
     LPH,
     MAX_LINK_BYTES,

@@ -4,8 +4,8 @@
 from collections import Counter
 
 from emulation.traffic.collectives import all_to_all
-from emulation.traffic.gate import StepGate
-from emulation.traffic.schedule import slice_schedule
+from emulation.traffic.host.gate import StepGate
+from emulation.traffic.schedule.schedule import slice_schedule
 
 
 def test_a_step_waits_for_all_that_earlier_ones_bring() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import broadcast, combine, dispatch, experts, reduce, tree
-from emulation.traffic.schedule import check
+from emulation.traffic.schedule.schedule import check
 
 MESHES = [(4,), (4, 4), (2, 3, 4)]
 

@@ -6,13 +6,13 @@ import zlib
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.agent import Output
 from emulation.traffic.collectives import dimension_wise, pipeline
-from emulation.traffic.data import Array, make_data, truth
-from emulation.traffic.frames import LPH, NTH, Ether
-from emulation.traffic.iterations import Iterated, Rhythm, input_of
-from emulation.traffic.schedule import Schedule, Sliced, slice_schedule
-from emulation.traffic.transport import TransportParameters
+from emulation.traffic.frames.layers import LPH, NTH, Ether
+from emulation.traffic.host.agent import Output
+from emulation.traffic.host.iterations import Iterated, Rhythm, input_of
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.data import Array, make_data, truth
+from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
 from tests.traffic.conftest import MemoryWire
 
 ELEMENTS = 256

@@ -20,8 +20,8 @@ from emulation.traffic.collectives import (
     reduce,
     rings,
 )
-from emulation.traffic.data import compare, make_data, truth
-from emulation.traffic.schedule import Combine, Schedule, Transfer, check, slice_schedule
+from emulation.traffic.schedule.data import compare, make_data, truth
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, check, slice_schedule
 
 KINDS = {
     "allreduce": dimension_wise((3, 4), 60),

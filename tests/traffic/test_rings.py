@@ -13,7 +13,7 @@ from emulation.traffic.collectives import (
     rings_bound_ps,
     walecki,
 )
-from emulation.traffic.schedule import check, demand
+from emulation.traffic.schedule.schedule import check, demand
 
 # Facts of K8 that others have published or computed, not made by this code.
 KNOWN_SEVEN = [

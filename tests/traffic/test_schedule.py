@@ -7,8 +7,8 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import allreduce_halves, allreduce_ring, mesh_ring
-from emulation.traffic.data import make_data, truth
-from emulation.traffic.schedule import (
+from emulation.traffic.schedule.data import make_data, truth
+from emulation.traffic.schedule.schedule import (
     Combine,
     Phase,
     Schedule,

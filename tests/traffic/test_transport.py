@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.transport import NEVER, Receiver, Sender, TransportParameters
-from emulation.traffic.wire import AckFields, AckWriter, DataFields, DataWriter, parse
+from emulation.traffic.frames.wire import AckFields, AckWriter, DataFields, DataWriter, parse
+from emulation.traffic.host.transport import NEVER, Receiver, Sender, TransportParameters
 
 ENDS = {"scna": 1, "dcna": 2, "src_q": 2, "dst_q": 1}
 US = 1_000_000

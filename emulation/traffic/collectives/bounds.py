@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from emulation.traffic.schedule import Schedule
+from emulation.traffic.schedule.schedule import Schedule
 
 __all__ = [
     "all_to_all_bound_ps",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from emulation.errors import EmulationError
-from emulation.traffic.schedule import Schedule, Transfer
+from emulation.traffic.schedule.schedule import Schedule, Transfer
 
 __all__ = ["Placed", "at_once", "compose", "in_sequence", "on_groups"]
 

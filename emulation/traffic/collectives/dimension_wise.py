@@ -14,8 +14,8 @@ from typing import Literal
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.cutting import cut, cut_by, strides
-from emulation.traffic.goals import Goal, Range
-from emulation.traffic.schedule import Combine, Schedule, Transfer
+from emulation.traffic.schedule.goals import Goal, Range
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
 __all__ = [
     "Order",

@@ -8,8 +8,8 @@ from math import prod
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.cutting import cut, strides
 from emulation.traffic.collectives.dimension_wise import Order, check_order
-from emulation.traffic.goals import Goal, Range
-from emulation.traffic.schedule import Combine, Schedule, Transfer
+from emulation.traffic.schedule.goals import Goal, Range
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
 __all__ = ["all_to_all", "direct_all_to_all", "p2p", "pipeline"]
 

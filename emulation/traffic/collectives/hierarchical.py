@@ -15,8 +15,8 @@ import numpy as np
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.cutting import strides
-from emulation.traffic.goals import Goal
-from emulation.traffic.schedule import Combine, Schedule, Transfer
+from emulation.traffic.schedule.goals import Goal
+from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
 __all__ = ["broadcast", "combine", "dispatch", "experts", "reduce", "tree"]
 

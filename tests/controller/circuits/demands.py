@@ -5,7 +5,7 @@ import numpy as np
 
 from controller.circuits import DARK
 from controller.circuits.flow import Ints
-from lab.models.circuits.load import feasible, full
+from papers.lumoscore.load import feasible, full
 
 __all__ = ["carried", "feasible", "full"]
 

@@ -14,9 +14,9 @@ from controller.circuits import (
     realise_counts,
     symmetric_split,
 )
+from controller.circuits.allocation import Method
 from controller.circuits.flow import Ints
-from controller.circuits.realise import Method
-from lab.models.circuits.load import Trace
+from papers.lumoscore.load import Trace
 from tests.controller.circuits.demands import feasible, full
 
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from controller.crux import Job
+from controller.jobs import Job
 
 RATES = np.ones(8)
 

@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from controller.crux import Job, Schedule, Shape, intensity, loads, run, slowest, utilisation
 from controller.errors import PlanError
+from controller.jobs import Job, Schedule, Shape, intensity, loads, run, slowest, utilisation
 from tests.controller.crux.fabrics import RATES, fork, wire
 
 

@@ -4,11 +4,11 @@
 import numpy as np
 import pytest
 
-from controller.crux import SCHEDULERS, Schedule, hashed, intensity, optimal, utilisation
-from controller.crux.optimal import horizon
-from controller.crux.schedulers import bottleneck_order, in_levels
-from controller.crux.shifts import interleaved
 from controller.errors import PlanError
+from controller.jobs import SCHEDULERS, Schedule, hashed, intensity, optimal, utilisation
+from controller.jobs.optimal import horizon
+from controller.jobs.schedulers import bottleneck_order, in_levels
+from controller.jobs.shifts import interleaved
 from tests.controller.crux.fabrics import RATES, drawn, fork, wire
 
 

@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from controller.crux import (
+from controller.errors import PlanError
+from controller.jobs import (
     Job,
     Shape,
     best_cut,
@@ -22,8 +23,7 @@ from controller.crux import (
     ranking,
     slowest,
 )
-from controller.crux.priority import LIMITS, gains, reference
-from controller.errors import PlanError
+from controller.jobs.priority import LIMITS, gains, reference
 from tests.controller.crux.fabrics import RATES, drawn, fork, wire
 
 

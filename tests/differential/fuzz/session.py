@@ -10,7 +10,7 @@ from typing import final
 
 from finsy.proto import p4i, p4r
 
-from controller.p4info import P4Info
+from controller.p4runtime.p4info import P4Info
 from tests.differential.bmv2 import NODE
 from tests.differential.differential import Differential, Frame, show
 from tests.differential.fuzz.both import Both, Difference, describe

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import final
 
 from controller import Entry
-from controller.p4runtime import ProgramFiles
+from controller.p4runtime.client import ProgramFiles
 from tests.emulation import ub_reference
 
 __all__ = ["Subject", "subject"]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import final
 
 from emulation.faults import Event, Fault, Faults
-from emulation.mininet import netns
 from emulation.mininet.counters import JackCounters
+from emulation.mininet.linux import netns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.targets import TargetKind, find_target
 from topologies import End, Fabric, Link, Port
-from topologies.full_mesh import full_mesh
+from topologies.families.full_mesh import full_mesh
 
 __all__ = ["DILATION", "Bed", "doubled", "send", "taken"]
 

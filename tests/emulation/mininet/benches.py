@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, final
 
-from emulation.mininet import netns
+from emulation.mininet.linux import netns
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.patch import Jack, PatchPanel
-from emulation.mininet.record import RunRecord
-from emulation.mininet.watch import CarrierWatch
 from tests.emulation.switchd_process import missing_rights
 
 __all__ = ["MTU", "Bench", "frame", "no_rights", "number", "until"]

@@ -15,7 +15,7 @@ from typing import Self, final
 
 import pytest
 
-from emulation.mininet import netns, processes, record
+from emulation.mininet.linux import netns, processes, record
 
 __all__ = ["KINDS", "ROOT", "Command", "Machine", "railyard"]
 
@@ -47,7 +47,7 @@ def told(root):
     return run
 
 record._free_id = told
-from lab.cli import main
+from railyard.cli import main
 main()
 """
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from emulation.errors import TestbedError
-from emulation.mininet import netns, record
-from emulation.mininet.record import Cleaned, RunRecord
-from lab.cli import app
+from emulation.mininet.linux import netns, record
+from emulation.mininet.linux.record import Cleaned, RunRecord
+from railyard.cli import app
 from tests.emulation.mininet.benches import no_rights
 
 reason = no_rights()

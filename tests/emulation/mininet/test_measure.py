@@ -4,11 +4,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from emulation.mininet.agents.measure import Between, Lost, lost, usage
 from emulation.mininet.counters import JackCounters
-from emulation.mininet.measure import Between, Lost, lost, usage
 from emulation.testbed import SwitchSeen
 from topologies import End, Fabric
-from topologies.full_mesh import full_mesh
+from topologies.families.full_mesh import full_mesh
 
 NOTHING = JackCounters(*(0 for _ in JackCounters.__slots__))
 QUIET = SwitchSeen({}, 0, 0)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet import kernel, netns
+from emulation.mininet.linux import kernel, netns
+from emulation.mininet.linux.requests import threshold
 from emulation.mininet.patch import Jack, PatchPanel
-from emulation.mininet.requests import threshold
 from tests.emulation.mininet.benches import MTU, Bench, frame, no_rights, number, until
 
 reason = no_rights()

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet import netns, processes, record
+from emulation.mininet.linux import netns, processes, record
+from emulation.mininet.linux.record import RunRecord, clean, living
 from emulation.mininet.patch import Jack, PatchPanel
-from emulation.mininet.record import RunRecord, clean, living
 from tests.emulation.mininet.benches import no_rights, until
 from tests.emulation.mininet.foreign import Foreign
 from tests.emulation.switchd_process import ROOT
@@ -253,7 +253,7 @@ def test_two_cleaners_at_once(root: Path) -> None:
         run.namespace(f"n{number}")
     disown(run)
     code = (
-        "import sys; from pathlib import Path; from emulation.mininet.record import clean;"
+        "import sys; from pathlib import Path; from emulation.mininet.linux.record import clean;"
         "print([one.left for one in clean(root=Path(sys.argv[1])) if one.left])"
     )
     command = [sys.executable, "-c", code, str(root)]
@@ -278,7 +278,7 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 _DIES_STARTING = """
 import os, sys, time
 from pathlib import Path
-from emulation.mininet.record import RunRecord
+from emulation.mininet.linux.record import RunRecord
 record = RunRecord.create(Path(sys.argv[1]))
 if not os.fork():
     time.sleep(0.3)

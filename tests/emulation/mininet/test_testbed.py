@@ -15,7 +15,8 @@ from typing import final
 import pytest
 
 from emulation.errors import TestbedError
-from emulation.mininet import kernel, record, switches
+from emulation.mininet import switches
+from emulation.mininet.linux import kernel, record
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.testbed import Impairment
@@ -24,8 +25,8 @@ from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, Machine
 from tests.emulation.mininet.foreign import Foreign
 from topologies import HOST_PORT
-from topologies.full_mesh import full_mesh
-from topologies.optical import optical_rings
+from topologies.families.full_mesh import full_mesh
+from topologies.transform.circuits import optical_rings
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)

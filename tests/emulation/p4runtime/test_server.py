@@ -13,7 +13,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
-from controller.event_loop import run
+from controller.p4runtime.event_loop import run
 from emulation._engine import Network
 from emulation.errors import EmulationError
 from emulation.p4runtime_server import P4RuntimeServer

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A demand dealt out over slots by halving, each halving one min-cost flow that moves few standing circuits.
+
+A slot is what takes one circuit from each Pod and one to each: a pair of optical switches; or a part of a
+matrix that may hold more. Slots are numbered through; those of one spine follow each other. A block is a run
+of slots with the demand that it is to carry. Each round cuts every block in two, first between spines, then
+between the pairs of a spine, all blocks in one flow, and stops when every block is one slot. Source:
+LumosCore, FindConnectionAlgorithm, there one block at a time.
+
+A flow always exists: if the first half has n0 of n slots, then the fraction n0 / n of every entry keeps all
+bounds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from controller.circuits.entries import Entries
+from controller.circuits.flow import Ints, Items, Nodes, settle
+from controller.circuits.reconfiguration_cost import shared_price
+
+__all__ = ["divide"]
+
+
+def divide(
+    wanted: Entries,
+    n: int,
+    spines: Sequence[int] | Ints,
+    *,
+    first: Ints,
+    standing: Entries | None = None,
+    limited: bool = True,
+    even: bool = True,
+) -> Entries:
+    """The entries of each slot, `block` being the slot.
+
+    `spines[s]` is the number of slots of spine s; `first` are the spines with which the blocks of `wanted`
+    begin, each reaching to the next. A slot holds at most one circuit a row and a column. Unless not `even`,
+    each spine gets its share of every entry by its slots: rounded up or down where all have as many, else by
+    roundings of halves. Not `limited`, a slot holds what comes, and rows and columns are shared like entries.
+    """
+    ends = np.concatenate(([0], np.cumsum(spines))).astype(np.int64)
+    spine_of = np.repeat(np.arange(len(spines)), spines)
+    start = ends[first]
+    stop = np.append(start[1:], ends[-1])
+    # What one of equal spines may have of an entry. Halves of spines may then be as uneven as that allows.
+    alike = int(spines[0]) if len(np.unique(spines)) == 1 else 0
+    share, more = np.divmod(wanted.count, (np.append(first[1:], len(spines)) - first)[wanted.block])
+    more = more > 0
+    while (stop - start > 1).any():
+        cuts = _Cuts.of(start, stop, spine_of, ends)
+        a, block = wanted.count, wanted.block
+        n0, size = (cuts.cut - start)[block], np.maximum(stop - start, 1)[block]
+        if even and alike:
+            h0, h1 = n0 // alike, (size - n0) // alike
+            most = share + more
+            low, high = np.maximum(h0 * share, a - h1 * most), np.minimum(h0 * most, a - h1 * share)
+        else:
+            low, high = a * n0 // size, -(-a * n0 // size)
+        within = cuts.shared[block] & even
+        x = _first_half(
+            wanted, n, cuts, standing, np.where(within, low, 0), np.where(within, high, a), limited
+        )
+        start, stop = np.stack((start, cuts.cut), 1).ravel(), np.stack((cuts.cut, stop), 1).ravel()
+        halves = Entries(
+            np.concatenate((2 * block, 2 * block + 1)),
+            np.tile(wanted.row, 2),
+            np.tile(wanted.col, 2),
+            np.concatenate((x, a - x)),
+        )
+        some = np.flatnonzero(halves.count)
+        some = some[np.argsort(halves.key(n)[some], kind="stable")]
+        wanted, share, more = halves.where(some), np.tile(share, 2)[some], np.tile(more, 2)[some]
+    return Entries(start[wanted.block], wanted.row, wanted.col, wanted.count)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """Where each block is cut, and whether that is between spines. One slot stays in its first half."""
+
+    start: Ints
+    cut: Ints
+    stop: Ints
+    shared: np.ndarray
+
+    @classmethod
+    def of(cls, start: Ints, stop: Ints, spine_of: Ints, ends: Ints) -> "_Cuts":
+        low, high = spine_of[np.minimum(start, len(spine_of) - 1)], spine_of[np.maximum(stop - 1, 0)]
+        shared = high > low
+        cut = np.where(shared, ends[(low + high + 1) // 2], (start + stop + 1) // 2)
+        return cls(start, cut, stop, shared)
+
+
+def _first_half(
+    wanted: Entries, n: int, cuts: _Cuts, standing: Entries | None, low: Ints, high: Ints, limited: bool
+) -> Ints:
+    """What the first half of its block gets of each entry, from `low` to `high`."""
+    a, block = wanted.count, wanted.block
+    n0, size = cuts.cut - cuts.start, np.maximum(cuts.stop - cuts.start, 1)
+    whole = size[block]
+    if standing is None:
+        points, slopes = np.stack((low, high)), np.zeros((1, len(a)), np.int64)
+    else:
+        points, slopes = shared_price(a, low, high, *_standing_halves(standing, wanted, n, cuts))
+    row, col = block * 2 * n + wanted.row, block * 2 * n + n + wanted.col
+    sums = np.bincount(np.concatenate((row, col)), np.tile(a, 2), 2 * n * len(n0)).astype(np.int64)
+    low_sum, high_sum = _sum_bounds(sums.reshape(-1, 2 * n), n0[:, None], size[:, None], limited)
+    low_sum[:, n:], high_sum[:, n:] = -high_sum[:, n:], -low_sum[:, n:]
+    nodes = Nodes(low_sum.ravel(), high_sum.ravel(), np.repeat(np.arange(len(n0)), 2 * n))
+    # Odd ones are rounded up and down in turn, which leaves the flow less to mend.
+    wish = (a * n0[block] + (np.arange(len(a)) & 1) * (whole - 1)) // whole
+    return settle(Items(points, slopes, row, col), nodes, wish)
+
+
+def _standing_halves(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> tuple[Ints, Ints]:
+    """For each entry how many circuits stand in the first and in the second half of its block."""
+    block = np.searchsorted(cuts.start, standing.block, "right") - 1
+    key, theirs = wanted.key(n), standing.key(n, block)
+    at = np.minimum(np.searchsorted(key, theirs), max(len(key) - 1, 0))
+    found = key[at] == theirs if len(key) else np.zeros(len(theirs), bool)
+    second = standing.block >= cuts.cut[block]
+    first, other = (np.bincount(at[found & half], minlength=len(key)) for half in (~second, second))
+    return first.astype(np.int64), other.astype(np.int64)
+
+
+def _sum_bounds(sums: Ints, n0: Ints, size: Ints, limited: bool) -> tuple[Ints, Ints]:
+    """Of what the first half may get of each row and column, (blocks, 2 n)."""
+    if limited:
+        return np.maximum(sums - (size - n0), 0), np.minimum(sums, n0)
+    share, rest = np.divmod(sums * n0, size)
+    return share, share + (rest > 0)

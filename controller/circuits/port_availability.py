@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A demand on what is left when ports, optical switches or spines do not work: whole if it can be.
+
+With pairs of switches out of use `realise` still has its guarantee, for so many ports less. Single ports
+break it: which circuits then fit is an edge colouring with some colours forbidden, which is NP-complete.
+"""
+
+import numpy as np
+
+from controller.circuits.allocation import realise
+from controller.circuits.demand import check_demand, fitted
+from controller.circuits.exact import realise_most
+from controller.circuits.flow import Ints
+from controller.circuits.pairs import DARK
+from controller.circuits.places import with_places
+from controller.circuits.plan import CircuitPlan
+from controller.errors import PlanError
+
+__all__ = ["realise_left"]
+
+# Unknowns of an integer program that is worth a try, and what it may take: most often a tenth of a second.
+_FEW = 4000
+_NODES = 10
+
+
+def realise_left(
+    demand: Ints, standing: CircuitPlan, working: np.ndarray, worth: Ints | None = None
+) -> CircuitPlan:
+    """As many circuits of a demand between Pods, (P, P), as working ports allow; few that stand move.
+
+    `working[h, k, i]` says of the even and the odd port, in this order, of Pod i's spine h at pair k whether
+    it can be used, (H, K/2, P, 2). What Pods have too few ports for is given up first, by what circuits are
+    worth, (P, P), else by how many are wanted (`fitted`). Then new circuits are placed one by one; where some
+    find no place, pairs whose ports all work carry all of it if they can, else an integer program says what
+    is the most that can be, and on large fabrics what has found a place is all.
+
+    PlanError as with `realise`, when the demand is too large even if all worked.
+    """
+    demand = np.asarray(demand)
+    spines, pairs, n = standing.maps.shape
+    if working.shape != (spines, pairs, n, 2):
+        raise PlanError(
+            f"working ports of shape {working.shape}",
+            remedy=f"this fabric's have shape {(spines, pairs, n, 2)}",
+        )
+    check_demand(demand, 2 * spines * pairs)
+    demand = fitted(demand, working.sum(axis=(0, 1, 3)), demand if worth is None else worth)
+    whole: np.ndarray = np.asarray(working.all(axis=(2, 3)))
+    some: np.ndarray = np.asarray(working.any(axis=(2, 3)))
+    if (whole == some).all():
+        return realise(demand, spines, 2 * pairs, standing, working=whole)
+    slots = np.flatnonzero(some)
+    even, odd = working.reshape(-1, n, 2)[slots].transpose(2, 1, 0)
+    old = _usable(standing.maps.reshape(-1, n)[slots], even, odd)
+    each = np.bincount(slots // pairs, minlength=spines)
+    maps, done = with_places(demand, old, each[each > 0], either_way=True, working=(even, odd))
+    if not done:
+        if demand.sum(axis=1).max() <= 2 * whole.sum():
+            return realise(demand, spines, 2 * pairs, standing, working=whole)
+        maps = _most(demand, maps, old, even, odd)
+    found = np.full((spines * pairs, n), DARK)
+    found[slots] = maps
+    return CircuitPlan.of(found.reshape(spines, pairs, n), standing)
+
+
+def _usable(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
+    """Without circuits at ports that do not work."""
+    found = np.full_like(maps, DARK)
+    slot, row = np.nonzero(maps >= 0)
+    works = even[row, slot] & odd[maps[slot, row], slot]
+    found[slot[works], row[works]] = maps[slot[works], row[works]]
+    return found
+
+
+def _most(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
+    """By integer program, if it is small enough, else what has been placed."""
+    if np.count_nonzero(demand) * len(old) > _FEW:
+        return placed
+    try:
+        return realise_most(demand, old, (even, odd), nodes=_NODES)
+    except PlanError:  # it takes too long
+        return placed

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels of a fabric by number: each direction of each link is a hop, and each VL of a hop a channel.
+
+Which VL a frame leaves on follows from its VL and the ways of two hops alone
+(controller.deadlock.turn_rules): hops of
+one way are alike, and a fabric has few ways.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.deadlock.turn_rules import CLASS_VLS, ENTRY_VLS, HOST, Direction, RuleSet, direction
+from controller.plan import Path
+from topologies import Fabric
+
+__all__ = ["VLS", "Channel", "Hops", "Numbers"]
+
+# VLs of all classes together.
+VLS = len(ENTRY_VLS) * CLASS_VLS
+
+Numbers = NDArray[np.int32]
+
+
+class Channel(NamedTuple):
+    """One VL of a link in the direction that leads to the node `to`."""
+
+    link: str
+    to: str
+    vl: int
+
+
+@final
+class Hops:
+    """The hops of a fabric: 2 i and 2 i + 1 are the directions of link i; channel = hop * VLS + VL.
+
+    `tails` and `heads` are the indices of the nodes where a hop begins and ends, `ways` numbers of its
+    direction in `directions`, of which 0 is HOST. `turns[in][vl][out]` is the VL that the rules give a frame,
+    or -1 when they do not allow the turn.
+    """
+
+    def __init__(self, fabric: Fabric, rules: RuleSet) -> None:
+        self.links = tuple(link.name for link in fabric.links)
+        self.nodes = tuple(node.name for node in fabric.nodes)
+        numbers = {name: number for number, name in enumerate(self.nodes)}
+        ways: dict[Direction, int] = {HOST: 0}
+        self.number: dict[tuple[str, str], int] = {}
+        tails, heads, way = [], [], []
+        for link in fabric.links:
+            for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+                # Parallel links wait for the same, and the first stands for all.
+                self.number.setdefault((near, far), len(tails))
+                tails.append(numbers[near])
+                heads.append(numbers[far])
+                way.append(ways.setdefault(direction(rules, fabric, near, far), len(ways)))
+        self.tails: Numbers = np.array(tails, dtype=np.int32)
+        self.heads: Numbers = np.array(heads, dtype=np.int32)
+        self.ways: Numbers = np.array(way, dtype=np.int32)
+        self.directions = tuple(ways)
+        self.turns = [
+            [[_or_minus_one(rules.next_vl(came, leaves, vl)) for leaves in ways] for vl in range(VLS)]
+            for came in ways
+        ]
+
+    def __len__(self) -> int:
+        return len(self.tails)
+
+    @property
+    def channels(self) -> int:
+        """How many there are, used or not."""
+        return len(self) * VLS
+
+    def channel(self, number: int) -> Channel:
+        hop, vl = divmod(number, VLS)
+        return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
+
+    def held_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
+        """Channels that a frame takes one by one, and the node where a turn is not allowed, or ''."""
+        turns, way, vl = self.turns, 0, entry_vl
+        found = []
+        for near, far in pairwise(path):
+            hop = self.number[near, far]
+            leaves = int(self.ways[hop])
+            vl = turns[way][vl][leaves]
+            if vl < 0:
+                return found, near
+            found.append(hop * VLS + vl)
+            way = leaves
+        return found, ""
+
+
+def _or_minus_one(vl: int | None) -> int:
+    return -1 if vl is None else vl

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What turn rules make of a fabric: the paths they admit, the VLs those take, and whether they can deadlock.
+
+UB-Mesh calls this TFC and publishes its outline only: model deadlock by the channel dependency graph, merge
+turn rules and limits on virtual lanes, and get every path a map to VLs without a cycle. The rules are in
+controller.deadlock.turn_rules; this counts. Kinds of paths are those that All-Path-Routing tells apart
+in the paper's
+figures, the names and their limits are ours.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from itertools import groupby, pairwise, permutations, product
+from typing import final
+
+import numpy as np
+
+from controller.deadlock.channels import VLS, Channel, Hops
+from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, of_pairs
+from controller.deadlock.turn_rules import RuleSet
+from controller.errors import PlanError
+from topologies import Fabric, Node
+
+__all__ = ["Analysis", "Orders", "PathClass", "analyse", "orders"]
+
+# VL on which data enters; the other class of traffic has lanes of its own and the same picture.
+_ENTRY_VL = 0
+
+
+class PathClass(StrEnum):
+    """What kind a path is; every path between two endpoints is of exactly one.
+
+    Direct: one hop. Dimension-ordered: several, each in another dimension, so none is superfluous. Detour: a
+    dimension takes two hops or more, in a row. Interleaved: a dimension is left and taken up again. Through
+    switches: over those inside domains or next to endpoints, of level 0 or 1 (LRS, leaves of rails). Through
+    the top: over a higher one (HRS, spines, cores).
+    """
+
+    DIRECT = "direct"
+    ORDERED = "dimension-ordered"
+    DETOUR = "detour"
+    INTERLEAVED = "interleaved"
+    SWITCHED = "through switches"
+    TOP = "through the top"
+
+
+Counts = Mapping[tuple[PathClass, int], int]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis:
+    """Paths of up to `max_hops` hops between endpoints of a fabric under turn rules.
+
+    `simple` and `admitted` count them by kind and hops; `simple` is empty when it was not asked for. `lanes`
+    counts admitted paths by the VLs of their hops. `graph` and `cycle` are of the admitted paths' channels.
+    """
+
+    rules: str
+    max_hops: int
+    simple: Counts
+    admitted: Counts
+    lanes: Mapping[tuple[int, ...], int]
+    graph: DependencyGraph
+    cycle: tuple[Channel, ...]
+
+    @property
+    def channels(self) -> int:
+        """Virtual channels in use: VLs of directions of links."""
+        return self.graph.channels
+
+    @property
+    def dependencies(self) -> int:
+        return self.graph.dependencies
+
+    @property
+    def vls(self) -> int:
+        """VLs that the paths take."""
+        return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
+
+    def of_hops(self, hops: int, counts: Counts | None = None) -> int:
+        """Admitted paths of so many hops, or those of other `counts`."""
+        found = self.admitted if counts is None else counts
+        return sum(count for (_, length), count in found.items() if length == hops)
+
+
+def analyse(
+    fabric: Fabric,
+    rules: RuleSet,
+    max_hops: int = 3,
+    sources: Iterable[str] | None = None,
+    *,
+    refused: bool = True,
+) -> Analysis:
+    """Every simple path of up to `max_hops` hops, from `sources` or from all endpoints, under the rules.
+
+    It takes microseconds a path: give few sources where there are millions. Without `refused`, paths that the
+    rules do not admit are not followed nor counted. PlanError when `max_hops` is less than 1.
+    """
+    if max_hops < 1:
+        raise PlanError(f"paths of up to {max_hops} hops", remedy="ask for 1 hop or more")
+    walk = _Walk(fabric, rules, max_hops, refused)
+    ends = (node.name for node in fabric.nodes if not node.tier) if sources is None else sources
+    for name in ends:
+        walk.start(fabric.node(name).index)
+    graph = walk.graph()
+    return Analysis(
+        rules.name,
+        max_hops,
+        _by_class(walk.simple) if refused else {},
+        _by_class(walk.admitted),
+        dict(sorted(walk.lanes.items())),
+        graph,
+        find_cycle(graph),
+    )
+
+
+# A path as far as its kind goes: the dimension of each hop (None: between tiers) and how high it gets.
+_Shape = tuple[tuple[int | None, ...], int]
+
+
+@final
+class _Walk:
+    """Goes every path of a fabric and counts."""
+
+    def __init__(self, fabric: Fabric, rules: RuleSet, max_hops: int, refused: bool) -> None:
+        self._hops = Hops(fabric, rules)
+        self._max_hops = max_hops
+        self._refused = refused
+        self._end = [not node.tier for node in fabric.nodes]
+        # By node: number, far end, way, dimension and the far end's height of each hop that leaves it.
+        self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
+        for (near, far), number in self._hops.number.items():
+            to = fabric.node(far)
+            one = (number, to.index, int(self._hops.ways[number]))
+            dimension = fabric.link_between(near, far).dimension
+            self._leaving[fabric.node(near).index].append((*one, dimension, _height(to)))
+        self.simple: Counter[_Shape] = Counter()
+        self.admitted: Counter[_Shape] = Counter()
+        self.lanes: Counter[tuple[int, ...]] = Counter()
+        self._pairs: set[int] = set()
+        self._held: set[int] = set()
+
+    def start(self, source: int) -> None:
+        self._extend(source, (source,), (), 0, (), 0, _ENTRY_VL)
+
+    def _extend(
+        self,
+        node: int,
+        path: tuple[int, ...],
+        dimensions: tuple[int | None, ...],
+        height: int,
+        held: tuple[int, ...],
+        way: int,
+        vl: int,
+    ) -> None:
+        """`vl` is -1 from the first turn that is not allowed; `held` are the channels until then."""
+        turns, goes_on = self._hops.turns[way], len(path) < self._max_hops
+        for number, far, leaves, dimension, far_height in self._leaving[node]:
+            if far in path:
+                continue
+            following = turns[vl][leaves] if vl >= 0 else -1
+            if following < 0 and not self._refused:
+                continue
+            shape = (*dimensions, dimension), max(height, far_height)
+            channels = (*held, number * VLS + following) if following >= 0 else held
+            if self._end[far]:
+                self.simple[shape] += 1
+                if following >= 0:
+                    self._admit(shape, channels)
+            if goes_on:
+                self._extend(far, (*path, far), *shape, channels, leaves, following)
+
+    def _admit(self, shape: _Shape, channels: tuple[int, ...]) -> None:
+        self.admitted[shape] += 1
+        self.lanes[tuple([channel % VLS for channel in channels])] += 1
+        self._held.update(channels)
+        size = self._hops.channels
+        for before, after in pairwise(channels):
+            self._pairs.add(before * size + after)
+
+    def graph(self) -> DependencyGraph:
+        used = np.zeros(self._hops.channels, dtype=np.bool_)
+        used[list(self._held)] = True
+        return of_pairs(self._hops, used, self._pairs)
+
+
+def _height(node: Node) -> int:
+    """How far from endpoints a path gets by a node: a switch inside of a domain counts as one above it."""
+    return max(node.level, bool(node.tier))
+
+
+def _by_class(counts: Mapping[_Shape, int]) -> Counts:
+    found: Counter[tuple[PathClass, int]] = Counter()
+    for (dimensions, height), count in counts.items():
+        found[_class(dimensions, height), len(dimensions)] += count
+    order = list(PathClass)
+    return dict(sorted(found.items(), key=lambda item: (item[0][1], order.index(item[0][0]))))
+
+
+def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
+    if height:
+        return PathClass.TOP if height > 1 else PathClass.SWITCHED
+    if len(dimensions) == 1:
+        return PathClass.DIRECT
+    if len(set(dimensions)) == len(dimensions):
+        return PathClass.ORDERED
+    runs = [dimension for dimension, _ in groupby(dimensions)]
+    return PathClass.DETOUR if len(set(runs)) == len(runs) else PathClass.INTERLEAVED
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Of shortest paths between nodes that differ in every dimension: the orders of dimensions admitted.
+
+    `share` is of all (pair, order) combinations, `fewest` of the `orders` there are for any pair.
+    """
+
+    share: Fraction
+    fewest: int
+    orders: int
+
+
+def orders(fabric: Fabric, rules: RuleSet) -> Orders:
+    """Orders of dimensions that the rules admit in a full mesh; a mesh among switches does not count.
+
+    Whether they do depends on the direction of each hop alone, and in a full mesh as many pairs go up in a
+    dimension as go down: the corners of the mesh stand for all pairs.
+    """
+    by_place = {node.coordinates: node.name for node in fabric.nodes if node.kind.member}
+    size = len(fabric.dims)
+    admitted = []
+    for source in product((0, 1), repeat=size):
+        count = 0
+        for order in permutations(range(size)):
+            at: list[int] = list(source)
+            path = [by_place[source]]
+            for dimension in order:
+                at[dimension] = 1 - at[dimension]
+                path.append(by_place[tuple(at)])
+            count += rules.vls_of(fabric, tuple(path)) is not None
+        admitted.append(count)
+    all_orders = len(list(permutations(range(size))))
+    return Orders(Fraction(sum(admitted), all_orders * len(admitted)), min(admitted), all_orders)

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which turns a frame may take and on which virtual lane (VL) it leaves (UB-Mesh, TFC).
+
+The paper leaves out the details of its turn and VL rules; these are this project's own. Every hop is of a
+group, and the groups of a route rise: it moves in the mesh of its tier, climbs to the switches, climbs
+among them, moves in the mesh that they form, and comes down the same way (docs/deadlock.md). VLs start afresh
+in each group. A hop goes up when its coordinate or its tier grows, down when it falls. Inside a group one of
+three things counts against the VLs:
+
+    valley  a down hop followed directly by an up hop: a path of up to three hops has at most one
+    step    every hop after the first: with a group a dimension, dimension order and detours
+    free    nothing: no protection at all, the negative control
+
+With `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up from node p
+being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus one, minus
+it: so no cycle can close. Steps count in meshes only; between tiers valleys do.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, final
+
+from controller.errors import PlanError
+from controller.plan import CPU_PORT, Entry, Exact, Path
+from controller.routing.paths import hops_of
+from topologies import HOST_PORT, Fabric, Node
+
+__all__ = [
+    "CLASS_VLS",
+    "ENTRY_VLS",
+    "HOST",
+    "Direction",
+    "RuleSet",
+    "Turn",
+    "direction",
+    "rule_names",
+    "rule_set",
+    "turn_entries",
+]
+
+# VLs of a traffic class; data has VL 0 and 1, responses and management 2 and 3.
+CLASS_VLS = 2
+
+# The VL on which each class enters the fabric.
+ENTRY_VLS = (0, 2)
+
+# Groups that the tables' 3 bits can name beside 0, the host.
+_MAX_GROUPS = 7
+
+# What a hop does, in the order of a route: ascending, at each level, then descending.
+_AMONG, _MESH, _LEAVE = 1, 2, 3
+
+Stage = tuple[bool, int, int, int]
+"""(descends, level or minus it, what, which mesh group of dimensions): sorts in the order of a route."""
+
+
+class Direction(NamedTuple):
+    """The way a hop goes: its group (0: to or from a node's own side) and whether its coordinate grows."""
+
+    group: int
+    up: bool
+
+
+HOST = Direction(0, False)
+
+
+class Turn(Enum):
+    """What takes a frame to the next VL of its class."""
+
+    VALLEY = "valley"
+    STEP = "step"
+    FREE = "free"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules of one fabric: mesh groups of dimensions, VLs used of a class, what counts, all in route order.
+
+    `stages` are the kinds of hops of the fabric and the number of the group of each, from 1; `meshes` are
+    the numbers of those that move within a mesh.
+    """
+
+    name: str
+    groups: tuple[tuple[int, ...], ...]
+    vls: int
+    turn: Turn
+    stages: dict[Stage, int]
+    meshes: frozenset[int]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the groups that the fabric has."""
+        return tuple(sorted(set(self.stages.values())))
+
+    def next_vl(self, came: Direction, leaves: Direction, vl: int) -> int | None:
+        """VL on which a frame leaves, or None for a turn that is not allowed."""
+        if HOST.group in (came.group, leaves.group) or self.turn is Turn.FREE:
+            return vl
+        base = vl - vl % CLASS_VLS
+        if leaves.group != came.group:
+            return base if leaves.group > came.group else None
+        valley = leaves.up and not came.up
+        counts = valley or (self.turn is Turn.STEP and leaves.group in self.meshes)
+        leaving = vl + counts
+        return leaving if leaving < base + self.vls else None
+
+    def vls_of(self, fabric: Fabric, path: Path, entry_vl: int = 0) -> tuple[int, ...] | None:
+        """VL of every hop of a path, or None when one of its turns is not allowed."""
+        came, vl, found = HOST, entry_vl, []
+        for near, far in hops_of(path):
+            leaves = direction(self, fabric, near, far)
+            following = self.next_vl(came, leaves, vl)
+            if following is None:
+                return None
+            found.append(following)
+            came, vl = leaves, following
+        return tuple(found)
+
+
+def rule_names() -> tuple[str, ...]:
+    """Names that `rule_set` takes."""
+    return ("T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl")
+
+
+def rule_set(name: str, fabric: Fabric) -> RuleSet:
+    """The named rules on a fabric; PlanError lists the names when there is none such.
+
+    T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
+    one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
+    down hops. T1-DOR+: 1 VL, dimension order with detours that have no valley. T1-DOR: 1 VL, one hop a
+    dimension. one-vl: anything on 1 VL, which can deadlock.
+    """
+    flat = (tuple(range(len(fabric.dims))),)
+    ordered = tuple((dimension,) for group in fabric.groups for dimension in group)
+    known = {
+        "T2-G": (fabric.groups, 2, Turn.VALLEY),
+        "T2-V": (flat, 2, Turn.VALLEY),
+        "T2-DOR": (ordered, 2, Turn.STEP),
+        "T1-UD": (flat, 1, Turn.VALLEY),
+        "T1-DOR+": (ordered, 1, Turn.VALLEY),
+        "T1-DOR": (ordered, 1, Turn.STEP),
+        "one-vl": (flat, 1, Turn.FREE),
+    }
+    if name not in known:
+        raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(rule_names())}")
+    groups, vls, turn = known[name]
+    stages = _numbered(_stages(fabric, groups))
+    if len(set(stages.values())) > _MAX_GROUPS:
+        raise PlanError(
+            f"rules {name}: {len(set(stages.values()))} groups of hops, and the tables name {_MAX_GROUPS}",
+            remedy="use fewer dimensions or rules T2-G",
+        )
+    meshes = frozenset(number for stage, number in stages.items() if stage[2] == _MESH)
+    return RuleSet(name, groups, vls, turn, stages, meshes)
+
+
+def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
+    """The way of the hop from one node to a neighbour."""
+    known: dict[tuple[str, str], Direction] = fabric.once(("directions", rules.name), dict)
+    found = known.get((near, far))
+    if found is None:
+        found = known[near, far] = _direction(rules, fabric, near, far)
+    return found
+
+
+def _direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
+    dimension = fabric.link_between(near, far).dimension
+    a, b = fabric.node(near), fabric.node(far)
+    goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
+    return Direction(rules.stages[_stage(a, b, dimension, rules.groups)], goes_up)
+
+
+def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
+    """Kinds of hops that the fabric has; its circuits, made or not, are as its links."""
+    found: set[Stage] = set()
+    seen: set[tuple[int, int, int, int, int | None]] = set()
+    for link in fabric.links:
+        a, b = fabric.node(link.a.node), fabric.node(link.b.node)
+        shape = (a.level, a.tier, b.level, b.tier, link.dimension)
+        if shape not in seen:
+            seen.add(shape)
+            found |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        axis = next((port.dimension for port in node.ports if port.number == end.port), None)
+        if axis is not None:
+            found.add(_stage(node, node, axis, groups))
+    return found or {_mesh(0, number) for number in range(len(groups))}
+
+
+def _stage(near: Node, far: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
+    height = near.level
+    if dimension is not None:
+        return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
+    what = _AMONG if far.level == height else _LEAVE
+    # Inside a domain both ways come before any climb, as in a mesh.
+    if far.tier > near.tier or (not height and what == _AMONG):
+        return (False, height, what, 0)
+    return (True, -height, what, 0)
+
+
+def _mesh(height: int, number: int) -> Stage:
+    return (False, height, _MESH, number)
+
+
+def _numbered(stages: set[Stage]) -> dict[Stage, int]:
+    """Numbers from 1 in route order. The last climb and the first descent share one: between is the top."""
+    numbers: dict[Stage, int] = {}
+    number = 0
+    before: Stage | None = None
+    for stage in sorted(stages):
+        top = before is not None and stage[0] and not before[0] and before[2] != _MESH
+        number += not top
+        numbers[stage] = number
+        before = stage
+    return numbers
+
+
+def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]:
+    """Entries of the tables arrival, departure and vl_turn of one node."""
+    local = HOST_PORT, CPU_PORT
+    arrivals, leaving = {}, {}
+    for far in fabric.neighbours(node):
+        for port in fabric.ports_to(node, far):
+            arrivals[port] = direction(rules, fabric, far, node)
+            leaving[port] = direction(rules, fabric, node, far)
+    entries = [_arrive(port, HOST) for port in local]
+    entries.append(_depart(HOST_PORT, HOST))
+    for port, came in arrivals.items():
+        entries.append(_arrive(port, came))
+        entries.append(_depart(port, leaving[port]))
+    ways = tuple(_ways(rules, arrivals.values())), tuple(_ways(rules, leaving.values()))
+    # Nodes of one kind have them alike.
+    return (*entries, *fabric.once(("vl_turn", rules.name, ways), lambda: _vl_turn(rules, *ways)))
+
+
+def _ways(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
+    """Directions of a node's hops, in order; of its mesh groups both, which all members then have alike."""
+    meshes = rules.meshes
+    found = set(seen)
+    found |= {Direction(way.group, up) for way in found if way.group in meshes for up in (False, True)}
+    return [HOST, *sorted(found)]
+
+
+def _arrive(port: int, way: Direction) -> Entry:
+    return Entry("arrival", (("port", Exact(port)),), "arrive", (("group", way.group), ("up", int(way.up))))
+
+
+def _depart(port: int, way: Direction) -> Entry:
+    return Entry("departure", (("port", Exact(port)),), "depart", (("group", way.group), ("up", int(way.up))))
+
+
+def _vl_turn(
+    rules: RuleSet, arrivals: Sequence[Direction], departures: Sequence[Direction]
+) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    for came in arrivals:
+        for leaves in departures:
+            for entry_vl in ENTRY_VLS:
+                # A source names no VL, so a frame from a node's own side is on the first of its class.
+                last = entry_vl + (1 if came == HOST else rules.vls)
+                for vl in range(entry_vl, last):
+                    leaving = rules.next_vl(came, leaves, vl)
+                    if leaving is not None:
+                        entries.append(_turn(came, leaves, vl, leaving))
+    return tuple(entries)
+
+
+def _turn(came: Direction, leaves: Direction, vl: int, leaving: int) -> Entry:
+    match = (
+        ("in_group", Exact(came.group)),
+        ("in_up", Exact(int(came.up))),
+        ("out_group", Exact(leaves.group)),
+        ("out_up", Exact(int(leaves.up))),
+        ("vl", Exact(vl)),
+    )
+    return Entry("vl_turn", match, "set_vl", (("vl", leaving),))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many priorities on few levels: a Max-K-Cut of the contention graph that turns no edge round.
+
+Published (Crux, section 4.3, algorithm 1): an edge leads from the job of higher priority to that of lower
+where the two share a link, and weighs the intensity of the higher, which is what is lost when both get one
+level; m = 10 random topological orders by breadth-first search, the best cut of each by dynamic programming,
+the best of all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.errors import PlanError
+from controller.jobs.jobs import Floats, Ints
+
+__all__ = ["SAMPLES", "best_cut", "compress", "contention", "cut", "inverted"]
+
+# The paper's m.
+SAMPLES = 10
+
+
+def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Floats:
+    """Weights (jobs, jobs) of the graph: `uses` (jobs, links) is who sends over what, `order` by priority."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    shared = uses.astype(np.float32)
+    shared = (shared @ shared.T) > 0
+    return np.where(shared & (place[:, None] < place), np.asarray(intensities)[:, None], 0.0)
+
+
+def cut(weights: Floats, levels: Ints) -> float:
+    """Weight of the edges between levels."""
+    return float(weights[levels[:, None] != levels].sum())
+
+
+def inverted(weights: Floats, levels: Ints) -> bool:
+    """Whether any edge leads from a later level to an earlier one."""
+    return bool(((weights > 0) & (levels[:, None] > levels)).any())
+
+
+def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0) -> Ints:
+    """A level for each job, 0 first. PlanError for a graph with a cycle, or without levels."""
+    if levels < 1 or samples < 1:
+        raise PlanError(f"{levels} levels, {samples} samples", remedy="give at least one of each")
+    rng = np.random.default_rng(seed)
+    best: Ints = np.zeros(len(weights), np.int64)
+    most = -1.0
+    whole = float(weights.sum())
+    for _ in range(samples):
+        order = _topological(weights, rng)
+        inside, ends = _partition(weights[np.ix_(order, order)], levels)
+        if whole - inside > most:
+            most = whole - inside
+            best = np.empty(len(order), np.int64)
+            best[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
+        if inside <= 0:
+            break
+    # Levels that nobody got are left out.
+    return np.unique(best, return_inverse=True)[1].astype(np.int64)
+
+
+def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
+    """Breadth first, jobs that become free at once in random order."""
+    edges = weights > 0
+    waiting = edges.sum(axis=0)
+    front = np.flatnonzero(waiting == 0)
+    order: list[int] = []
+    while len(front):
+        front = rng.permutation(front)
+        order += front.tolist()
+        waiting[front] = -1
+        waiting -= edges[front].sum(axis=0)
+        front = np.flatnonzero(waiting == 0)
+    if len(order) < len(weights):
+        raise PlanError(
+            f"{len(weights) - len(order)} jobs each of which comes before another of them",
+            remedy="give edges that follow one order of priorities",
+        )
+    return np.array(order, np.int64)
+
+
+def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
+    """The least weight inside of at most so many runs of a sequence, and where all but the last end."""
+    number = len(weights)
+    sums = np.zeros((number + 1, number + 1))
+    sums[1:, 1:] = weights.cumsum(axis=0).cumsum(axis=1)
+    own = np.diagonal(sums)
+    # inside[i, j]: of what leads from one to another of i .. j - 1.
+    inside = own[None, :] - sums - sums.T + own[:, None]
+    inside[np.tril_indices(number + 1, -1)] = np.inf
+    best = inside[0].copy()
+    taken: list[Ints] = []
+    for _ in range(levels - 1):
+        sums_of = best[:, None] + inside
+        taken.append(np.argmin(sums_of, axis=0).astype(np.int64))
+        best = sums_of.min(axis=0)
+    ends = []
+    at = number
+    for before in reversed(taken):
+        at = int(before[at])
+        ends.append(at)
+    return max(float(best[number]), 0.0), np.array(ends[::-1], np.int64)
+
+
+def best_cut(weights: Floats, levels: int) -> Ints:
+    """By trying all assignments: for few jobs. PlanError above two million of them."""
+    number = len(weights)
+    if levels < 1 or levels**number > 2_000_000:
+        raise PlanError(f"{number} jobs on {levels} levels", remedy="try few jobs and levels, or compress")
+    every = (
+        np.stack(np.unravel_index(np.arange(levels**number), (levels,) * number), axis=1) if number else None
+    )
+    if every is None:
+        return np.zeros(0, np.int64)
+    value = np.zeros(len(every))
+    good = np.ones(len(every), bool)
+    for higher, lower in np.argwhere(weights > 0):
+        value += weights[higher, lower] * (every[:, higher] != every[:, lower])
+        good &= every[:, higher] <= every[:, lower]
+    return every[np.argmax(np.where(good, value, -1.0))].astype(np.int64)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best of all schedules by trying them, for few jobs: what the steps of Crux are held against.
+
+The paper compares each step with the best choice of that step alone while the others are the best (Crux,
+section 4.4): `best_paths`, `best_levels` and `best` are for that. Ours: what is best is the share of time
+that accelerators compute in `timeline`, over a stated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import permutations, product
+from math import prod
+
+import numpy as np
+
+from controller.errors import PlanError
+from controller.jobs.jobs import Floats, Ints, Job, Schedule, iteration
+from controller.jobs.timeline import utilisation
+
+__all__ = [
+    "LARGEST",
+    "best",
+    "best_levels",
+    "best_paths",
+    "every_choice",
+    "every_order",
+    "horizon",
+    "optimal",
+]
+
+# Schedules that are tried at most.
+LARGEST = 50_000
+
+Objective = Callable[[Schedule], float]
+
+
+def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
+    """Seconds of so many iterations of the longest job alone."""
+    return iterations * max(
+        iteration(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
+    )
+
+
+def every_choice(jobs: Sequence[Job]) -> Iterator[tuple[Ints, ...]]:
+    """All paths of all flows."""
+    flows = [np.flatnonzero(usable) for job in jobs for usable in job.candidates]
+    ends = np.cumsum([len(job.amounts) for job in jobs])[:-1]
+    for taken in product(*(flow.tolist() for flow in flows)):
+        yield tuple(np.split(np.array(taken, np.int64), ends))
+
+
+def every_order(number: int) -> Iterator[Ints]:
+    """A level of its own for each job, in every order."""
+    for order in permutations(range(number)):
+        levels = np.empty(number, np.int64)
+        levels[list(order)] = np.arange(number)
+        yield levels
+
+
+def best(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule, float]:
+    """The first of the best, and what it is worth."""
+    found: Schedule | None = None
+    most = -np.inf
+    for schedule in schedules:
+        value = objective(schedule)
+        if value > most:
+            found, most = schedule, value
+    if found is None:
+        raise PlanError("no schedule to choose from", remedy="give one or more")
+    return found, float(most)
+
+
+def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple[Schedule, float]:
+    """Of all paths, the levels being given."""
+    _check(prod(int(usable.sum()) for job in jobs for usable in job.candidates))
+    return best((Schedule.of(choice, levels) for choice in every_choice(jobs)), objective)
+
+
+def best_levels(
+    choices: Sequence[Ints], every: Iterable[Ints], objective: Objective
+) -> tuple[Schedule, float]:
+    """Of all levels, the paths being given."""
+    return best((Schedule.of(choices, levels) for levels in every), objective)
+
+
+def optimal(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """Of all paths with all levels; PlanError for more than LARGEST."""
+    paths = prod(int(usable.sum()) for job in jobs for usable in job.candidates)
+    few = min(levels, len(jobs))
+    _check(paths * few ** len(jobs))
+    seconds = horizon(jobs, rates)
+    return best(
+        (
+            Schedule.of(choice, np.array(taken, np.int64))
+            for choice in every_choice(jobs)
+            for taken in product(range(few), repeat=len(jobs))
+        ),
+        lambda schedule: utilisation(jobs, schedule, rates, seconds),
+    )[0]
+
+
+def _check(number: int) -> None:
+    if number > LARGEST:
+        raise PlanError(
+            f"{number:,} schedules to try", remedy=f"take fewer jobs or paths, {LARGEST:,} at most"
+        )

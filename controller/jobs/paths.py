@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of its candidate paths each flow takes.
+
+Published: from the most GPU-intensive job to the least, each takes the least congested path given those
+placed (Crux, section 4.1). How congestion is measured is ours: a link's is the share of time that jobs placed
+before keep it busy when alone, and flows of the job itself, which all send at once, count in full.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from controller.jobs.jobs import Floats, Ints, Job, iteration, loads
+
+__all__ = ["busy_shares", "distance", "hashed", "largest", "least_congested"]
+
+# How often the flows of a job are placed while some of them meet so that they slow each other down.
+_PASSES = 3
+
+
+def hashed(job: Job, seed: int = 0) -> Ints:
+    """A path for each flow at random, as multipath by hash picks it; the same for the same name and seed."""
+    rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
+    among = job.candidates
+    place = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
+    # The place-th of those candidates that are paths.
+    return np.argmax(np.cumsum(among, axis=1) > place[:, None], axis=1).astype(np.int64)
+
+
+def least_congested(
+    jobs: Sequence[Job], order: Iterable[int], rates: Floats, busy: Floats | None = None
+) -> tuple[Ints, ...]:
+    """A candidate for each flow of each job: jobs in order, in a job the flows that send most first.
+
+    Of candidates the one whose worst link is least congested; of equal ones that with the least over all
+    links; then the first. Where flows of a job slow each other down then, they are placed again, each given
+    all others. `busy` is by link what others keep there, as `busy_shares` gives it.
+    """
+    # A place more than there are links, which is what -1 leads to.
+    taken = np.append(np.zeros(len(rates)) if busy is None else busy, 0.0)
+    per_second = 1 / np.append(rates, np.inf)
+    found: list[Ints] = [np.zeros(len(job.amounts), np.int64) for job in jobs]
+    for number in order:
+        job = jobs[number]
+        if not len(job.amounts):
+            continue
+        most = largest(job, rates)
+        own = np.zeros(len(taken))
+        kinds = _alike(job)
+        for again in range(_PASSES):
+            crowded = float(own.max())
+            if again and crowded <= 1 + 1e-9:
+                break
+            for flows, paths, apart in kinds:
+                more = job.amounts[flows[0]] * per_second / most
+                if again:
+                    _leave(paths[found[number][flows]], own, more)
+                found[number][flows] = (_apart if apart else _one_by_one)(paths, len(flows), taken, own, more)
+        taken += own * most / _whole(job, most)
+    return tuple(found)
+
+
+def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
+    """By link, the sum of the shares of time for which jobs keep it busy when alone."""
+    found = np.zeros(len(rates))
+    for job, choice in zip(jobs, choices, strict=True):
+        if len(choice):
+            found += loads(job, choice, len(rates)) / rates / _whole(job, largest(job, rates))
+    return found
+
+
+def largest(job: Job, rates: Floats) -> float:
+    """Seconds of its largest flow."""
+    return max(float((job.amounts / rates.max()).max()), job.least) or 1.0
+
+
+def _whole(job: Job, most: float) -> float:
+    """Seconds of an iteration in which no flow of the job meets another."""
+    return iteration(job.compute, most, job.overlap)
+
+
+@lru_cache(maxsize=1024)
+def _alike(job: Job) -> list[tuple[Ints, Ints, bool]]:
+    """Flows that send as much over the same candidates, those that send most first; these candidates, and
+    whether no two of them have a link in common.
+    """
+    kinds: dict[tuple[float, bytes], list[int]] = {}
+    for flow, amount in enumerate(job.amounts.tolist()):
+        kinds.setdefault((-amount, job.paths[flow].tobytes()), []).append(flow)
+    found = []
+    for kind in sorted(kinds, key=lambda kind: (kind[0], kinds[kind][0])):
+        paths = job.paths[kinds[kind][0]]
+        paths = paths[(paths >= 0).any(axis=1)]
+        used = paths[paths >= 0]
+        found.append((np.array(kinds[kind], np.int64), paths, len(np.unique(used)) == len(used)))
+    return found
+
+
+def _leave(paths: Ints, own: Floats, more: Floats) -> None:
+    """Take flows off the links of their paths."""
+    np.subtract.at(own, paths, more[paths])
+    own[-1] = 0.0
+
+
+def _apart(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
+    """Of candidates without common links the best again and again, `own` becoming what is on links then."""
+    adds = more[paths]
+    # By candidate and how many flows it has by then, what its links are at.
+    there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
+    worst = there.max(axis=2).round(12).ravel()
+    found = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
+    own[paths] += np.bincount(found, minlength=len(paths))[:, None] * adds
+    own[-1] = 0.0
+    return found
+
+
+def _one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
+    found: list[int] = []
+    for _ in range(number):
+        congestion = (taken + own)[paths]
+        worst = congestion.max(axis=1)
+        best = np.flatnonzero(worst <= worst.min() + 1e-12)
+        place = int(best[np.argmin(congestion[best].sum(axis=1))])
+        found.append(place)
+        path = paths[place]
+        own[path] += more[path]
+        own[-1] = 0.0
+    return found
+
+
+def distance(job: Job, choice: Ints) -> float:
+    """Mean number of links that what a job sends goes over."""
+    hops = (job.paths[np.arange(len(choice)), choice] >= 0).sum(axis=1)
+    whole = job.amounts.sum()
+    return float(job.amounts @ hops / whole) if whole else 0.0

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who gets which paths and levels: Crux, and what it is compared with, behind one interface.
+
+Of the baselines TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): the least congested
+links, and the longer the distance the higher the priority. Sincronia and CASSINI are named there and not
+described; what stands here is their published idea, cut down to jobs that repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.jobs.compress import compress, contention
+from controller.jobs.jobs import Floats, Ints, Job, Schedule, check_rates, intensity, loads
+from controller.jobs.paths import distance, hashed, largest, least_congested
+from controller.jobs.priority import corrections, ranking
+from controller.jobs.shifts import interleaved
+
+__all__ = ["SCHEDULERS", "Scheduler", "bottleneck_order", "crux", "fair", "in_levels", "interleave", "none",
+           "priorities", "shortest_first", "topology_aware", "uses"]  # fmt: skip
+
+# Jobs in the order in which they came, rates of links, levels there are, seed -> schedule.
+Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
+
+
+def uses(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
+    """(jobs, links): who sends over what."""
+    found = np.zeros((len(jobs), links), bool)
+    for row, job, choice in zip(found, jobs, choices, strict=True):
+        row[:] = loads(job, choice, links) > 0
+    return found
+
+
+def in_levels(order: Ints, levels: int) -> Ints:
+    """The first of an order get a level each, all others the last: Sincronia, by Crux, figure 13."""
+    found = np.empty(len(order), np.int64)
+    found[order] = np.minimum(np.arange(len(order)), levels - 1)
+    return found
+
+
+def _hashes(jobs: Sequence[Job], seed: int) -> tuple[Ints, ...]:
+    return tuple(hashed(job, seed) for job in jobs)
+
+
+def none(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """Paths by hash, one level: what a network does by itself."""
+    return Schedule.of(_hashes(jobs, seed))
+
+
+def fair(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """Least congested paths, who came first chooses first; one level, so that no job goes before another."""
+    return Schedule.of(least_congested(jobs, range(len(jobs)), rates))
+
+
+def shortest_first(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """Sincronia-like: paths by hash, order by bottlenecks."""
+    choices = _hashes(jobs, seed)
+    return Schedule.of(choices, in_levels(bottleneck_order(jobs, choices, rates), levels))
+
+
+def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Ints:
+    """Sincronia's: on the busiest link whoever sends most for its weight goes last; weights are scaled;
+    again.
+
+    A job is a coflow of what its iteration sends, all weights 1 at first.
+    """
+    busy = np.array(
+        [loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
+    )
+    weight = np.ones(len(jobs))
+    left = list(range(len(jobs)))
+    last: list[int] = []
+    while left:
+        there = busy[left]
+        sums = there.sum(axis=0)
+        link = int(np.argmax(sums)) if sums.size else -1
+        if link < 0 or not sums[link]:
+            return np.array([*left, *last[::-1]], np.int64)
+        sending = there[:, link] > 0
+        ratio = np.where(sending, weight[left] / np.where(sending, there[:, link], 1.0), np.inf)
+        number = int(np.argmin(ratio))
+        weight[left] -= np.where(sending, ratio[number] * there[:, link], 0.0)
+        last.append(left.pop(number))
+    return np.array(last[::-1], np.int64)
+
+
+def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """TACCL*: least congested paths in the order in which jobs came, what goes farther first."""
+    choices = least_congested(jobs, range(len(jobs)), rates)
+    far = np.array([distance(job, choice) for job, choice in zip(jobs, choices, strict=True)])
+    kinds = np.unique(far.round(6))[::-1]
+    return Schedule.of(
+        choices, np.minimum(np.searchsorted(-kinds, -far.round(6)), levels - 1).astype(np.int64)
+    )
+
+
+def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+    """CASSINI-like: paths by hash, one level, and shifts by which jobs that share links send in turns."""
+    choices = _hashes(jobs, seed)
+    groups, turns, shifts = interleaved(jobs, choices, rates)
+    return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)
+
+
+def crux(
+    jobs: Sequence[Job],
+    rates: Floats,
+    levels: int = 8,
+    seed: int = 0,
+    *,
+    paths: bool = True,
+    compressed: bool = True,
+) -> Schedule:
+    """Crux. Without `paths` they are by hash; without `compressed` every job has a level of its own."""
+    check_rates(rates)
+    if not jobs:
+        return Schedule.of(())
+    choices = _hashes(jobs, seed)
+    if paths:
+        # What an intensity is before paths are chosen: as if no flow of a job met another of its own.
+        alone = np.array([job.done / largest(job, rates) if len(job.amounts) else np.inf for job in jobs])
+        choices = least_congested(jobs, ranking(alone).tolist(), rates)
+    value, intensities = priorities(jobs, choices, rates)
+    order = ranking(value)
+    if not compressed:
+        return Schedule.of(choices, in_levels(order, len(jobs)))
+    # What sends nothing loses nothing.
+    finite = np.where(np.isfinite(intensities), intensities, 0.0)
+    graph = contention(uses(jobs, choices, len(rates)), order, finite)
+    return Schedule.of(choices, compress(graph, levels, seed=seed))
+
+
+def priorities(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Floats, Floats]:
+    """P_j and I_j."""
+    found = np.array([intensity(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
+    return corrections(jobs, choices, rates) * found, found
+
+
+SCHEDULERS: Mapping[str, Scheduler] = {
+    "none": none,
+    "fair": fair,
+    "shortest-first": shortest_first,
+    "topology-aware": topology_aware,
+    "interleave": interleave,
+    "crux-pa": lambda jobs, rates, levels=8, seed=0: crux(
+        jobs, rates, levels, seed, paths=False, compressed=False
+    ),
+    "crux-ps-pa": lambda jobs, rates, levels=8, seed=0: crux(jobs, rates, levels, seed, compressed=False),
+    "crux": crux,
+}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When in a common circle of time jobs begin, so that those that share links send in turns (CASSINI's idea).
+
+Ours: jobs that share a link and whose iterations alone are 1, 2 or 4 times as long as one another's, give or
+take TOLERANCE, form groups; a group's circle is its longest iteration, which a shorter job goes round several
+times. Jobs are taken from the one that sends for the largest share of time to the least, each at that of
+STEPS shifts at which it meets least of what is placed on its links. CASSINI takes the least common multiple
+of all iterations and solves for all shifts of a link together; it agrees with this where iterations are
+equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from controller.jobs.jobs import Floats, Ints, Job, iteration, loads, slowest
+
+__all__ = ["STEPS", "TOLERANCE", "TURNS", "interleaved"]
+
+STEPS = 16
+TOLERANCE = 0.02
+TURNS = (1, 2, 4)
+
+
+def interleaved(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Ints, Ints, Floats]:
+    """Group, turns and shift of each job; -1, 1 and 0 for those that nobody fits."""
+    number = len(jobs)
+    busy = np.array(
+        [loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
+    )
+    busy = busy.reshape(number, len(rates))
+    sending = np.array([slowest(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
+    length = np.array(
+        [iteration(job.compute, own, job.overlap) for job, own in zip(jobs, sending.tolist(), strict=True)]
+    )
+    groups, turns = np.full(number, -1), np.ones(number, np.int64)
+    shifts = np.zeros(number)
+    sharing = (busy > 0).astype(np.float32)
+    sharing = (sharing @ sharing.T) > 0
+    # Longest first, so that the first of a group gives the circle.
+    for first in np.argsort(-length, kind="stable").tolist():
+        if groups[first] >= 0 or not sending[first]:
+            continue
+        members = _members(first, length, groups, sharing & (sending[:, None] > 0))
+        if len(members) < 2:
+            continue
+        for one in members:
+            groups[one], turns[one] = first, _turns(float(length[first]), float(length[one]))
+        _place(members, jobs, busy, sending, float(length[first]), turns, shifts)
+    return groups, turns, shifts
+
+
+def _turns(circle: float, length: float) -> int:
+    """How often it goes round, 0 if that is no whole number of TURNS."""
+    ratio = circle / length
+    return next((turns for turns in TURNS if abs(ratio / turns - 1) <= TOLERANCE), 0)
+
+
+def _members(first: int, length: Floats, groups: Ints, sharing: np.ndarray) -> list[int]:
+    """Whoever is reached from a job over shared links, fits its circle and has no group yet."""
+    found, open_ = [first], [first]
+    while open_:
+        for other in np.flatnonzero(sharing[open_.pop()]).tolist():
+            if other not in found and groups[other] < 0 and _turns(length[first], length[other]):
+                found.append(other)
+                open_.append(other)
+    return found
+
+
+def _place(
+    members: list[int],
+    jobs: Sequence[Job],
+    busy: Floats,
+    sending: Floats,
+    circle: float,
+    turns: Ints,
+    shifts: Floats,
+) -> None:
+    moments = (np.arange(4 * STEPS) + 0.5) / (4 * STEPS) * circle
+    placed = np.zeros((busy.shape[1], len(moments)))
+    for one in sorted(members, key=lambda n: (-sending[n] * turns[n], n)):
+        job, length = jobs[one], circle / turns[one]
+        links = np.flatnonzero(busy[one])
+        use = busy[one, links] / sending[one]
+        best, least, chosen = 0.0, np.inf, np.zeros(len(moments))
+        for step in range(STEPS):
+            late = step / STEPS * length
+            at = (moments - late) % length
+            # It sends from when it may to when it is done, or over into the next iteration.
+            active = ((at - (1 - job.overlap) * job.compute) % length < sending[one]).astype(float)
+            met = float((use @ np.minimum(placed[links], 1.0)) @ active)
+            if met < least - 1e-9:
+                best, least, chosen = late, met, active
+        shifts[one] = best
+        placed[links] += use[:, None] * chosen

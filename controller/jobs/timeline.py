@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that compute and send in turns over shared links, exactly, from event to event: what gets done in a
+time.
+
+All flows of a job advance together, as fast as its most congested link lets them (Crux, section 3.3). Levels
+are served strictly in order; jobs of one level are slowed alike on a link that is too narrow for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from controller.errors import PlanError
+from controller.jobs.jobs import Floats, Job, Schedule, iteration, loads
+
+__all__ = ["Ran", "Shape", "run", "shapes", "utilisation"]
+
+# Part of a step that may be left of it by rounding.
+_ROUNDING = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`compute` seconds an iteration, then `busy` seconds by link alone, `least` seconds in all at the least.
+
+    The first iteration begins `late` seconds on.
+    """
+
+    compute: float
+    busy: Mapping[int, float]
+    overlap: float = 0.0
+    late: float = 0.0
+    least: float = 0.0
+
+    @property
+    def sending(self) -> float:
+        """Seconds an iteration sends alone, t_j."""
+        return max(self.least, *self.busy.values(), 0.0)
+
+    @property
+    def iteration(self) -> float:
+        """Seconds of an iteration alone."""
+        return iteration(self.compute, self.sending, self.overlap)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ran:
+    """By job, in `seconds`: seconds computed, seconds that its sending would have taken alone, iterations
+    ended.
+    """
+
+    seconds: float
+    computed: Floats
+    sent: Floats
+    iterations: Floats
+
+
+class _Going:
+    """Where a job is: seconds until it begins at all and until it may send, of computation and of sending
+    left.
+    """
+
+    __slots__ = ("computed", "ended", "head", "left", "sent", "shape", "tail", "usage", "wait", "whole")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.whole = shape.sending
+        self.usage = [(link, busy / self.whole) for link, busy in shape.busy.items() if busy]
+        self.computed = self.sent = 0.0
+        self.ended = 0
+        self.wait = shape.late
+        self.begin()
+
+    def begin(self) -> None:
+        self.head = (1 - self.shape.overlap) * self.shape.compute
+        self.tail = self.shape.compute
+        self.left = self.whole
+
+
+def run(jobs: Sequence[Shape], levels: Sequence[int], seconds: float) -> Ran:
+    """Let jobs run that long, all from the begin of an iteration. Links have the rate 1: a second's busy time
+    each.
+    """
+    if len(levels) != len(jobs):
+        raise PlanError(f"{len(levels)} levels of {len(jobs)} jobs", remedy="give one a job")
+    if any(not one.iteration for one in jobs):
+        raise PlanError("a job whose iterations take no time", remedy="leave it out: it is never slowed")
+    going = [_Going(shape) for shape in jobs]
+    ranks = [
+        [one for one, level in zip(going, levels, strict=True) if level == rank]
+        for rank in sorted(set(levels))
+    ]
+    now = 0.0
+    while now < seconds * (1 - _ROUNDING):
+        speeds = _speeds(ranks)
+        step = min(seconds - now, *(_step(one, speeds.get(one, 0.0)) for one in going))
+        for one in going:
+            _pass(one, step, speeds.get(one, 0.0))
+        now += step
+    return Ran(
+        seconds,
+        np.array([one.computed for one in going]),
+        np.array([one.sent for one in going]),
+        np.array([float(one.ended) for one in going]),
+    )
+
+
+def _speeds(ranks: list[list[_Going]]) -> dict[_Going, float]:
+    """Of those that send, the share of the speed that they would have alone."""
+    room: dict[int, float] = {}
+    found: dict[_Going, float] = {}
+    for rank in ranks:
+        waiting = [one for one in rank if one.wait <= 0 and one.head <= 0 and one.left > 0]
+        while waiting:
+            wanted: dict[int, float] = {}
+            for one in waiting:
+                for link, use in one.usage:
+                    wanted[link] = wanted.get(link, 0.0) + use
+            worst, speed = -1, 1.0
+            for link, want in wanted.items():
+                share = max(room.get(link, 1.0), 0.0) / want
+                if share < speed:
+                    worst, speed = link, share
+            stay = [one for one in waiting if worst < 0 or any(link == worst for link, _ in one.usage)]
+            for one in stay:
+                found[one] = speed
+                for link, use in one.usage:
+                    room[link] = room.get(link, 1.0) - speed * use
+            waiting = [one for one in waiting if one not in found]
+    return found
+
+
+def _step(one: _Going, speed: float) -> float:
+    """Seconds until something of it ends."""
+    if one.wait > 0:
+        return one.wait
+    found = one.tail if one.tail > 0 else np.inf
+    if one.head > 0:
+        return min(found, one.head)
+    return min(found, one.left / speed) if one.left > 0 and speed > 0 else found
+
+
+def _pass(one: _Going, step: float, speed: float) -> None:
+    scale = _ROUNDING * one.shape.iteration
+    if one.wait > 0:
+        one.wait = _less(one.wait, step, scale)
+        return
+    if one.tail > 0:
+        one.computed += min(step, one.tail)
+        one.tail = _less(one.tail, step, scale)
+    if one.head > 0:
+        one.head = _less(one.head, step, scale)
+    elif one.left > 0:
+        one.sent += min(speed * step, one.left)
+        one.left = _less(one.left, speed * step, scale)
+    if one.head <= 0 and one.tail <= 0 and one.left <= 0:
+        one.ended += 1
+        one.begin()
+
+
+def _less(left: float, gone: float, scale: float) -> float:
+    return left - gone if left - gone > scale else 0.0
+
+
+def shapes(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[Shape]:
+    """Jobs over the paths of a schedule, late by its shifts."""
+    found = []
+    for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
+        busy = loads(job, choice, len(rates)) / rates
+        used = np.flatnonzero(busy)
+        by_link = dict(zip(used.tolist(), busy[used].tolist(), strict=True))
+        found.append(Shape(job.compute, by_link, job.overlap, late, job.least))
+    return found
+
+
+def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
+    """Share of the time that accelerators of all jobs compute, over `seconds`."""
+    ran = run(shapes(jobs, schedule, rates), schedule.levels.tolist(), seconds)
+    gpus = np.array([job.gpus for job in jobs], float)
+    return float(gpus @ ran.computed / (gpus.sum() * seconds))

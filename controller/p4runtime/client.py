@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
+
+A synchronous face on the event loop in the background. One channel serves every device of an address.
+"""
+
+import asyncio
+import queue
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from controller.diff import Update
+from controller.errors import InstallError
+from controller.p4runtime.device import Device, PacketIn
+from controller.p4runtime.event_loop import run, submit
+from controller.p4runtime.p4info import P4Info
+from controller.plan import Entry
+
+__all__ = ["P4RuntimeClient", "PacketIn", "ProgramFiles"]
+
+_MAX_MESSAGE_BYTES = 128 << 20
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    # A refused batch is answered with one status an update, in metadata; the default 8 KiB hold a hundred.
+    ("grpc.max_metadata_size", 4 << 20),
+    ("grpc.absolute_max_metadata_size", 4 << 20),
+]
+
+
+# Devices that are talked to at a time. Of more, client and server would hold the requests in memory, each
+# with a pipeline of 300 KB, and a gRPC server refuses some of those that wait when they exceed a thousand.
+_AT_ONCE = 64
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProgramFiles:
+    """A compiled P4 program: BMv2 JSON, and its p4info in text form."""
+
+    json: bytes
+    p4info: bytes
+
+
+@final
+class P4RuntimeClient:
+    """Controls every device of one server, or of many: `address` is one, or one for each node.
+
+    An address is "host:port" or "unix:path". Every method raises InstallError, which names the node, what
+    was asked and what the server said. `timeout` in seconds bounds each exchange with a server.
+    `on_packet_in`, set before connect(), is called with the node in the client's own thread whenever
+    packet_in() has one more to give.
+    """
+
+    def __init__(self, address: str | Mapping[str, str], *, timeout: float = 60.0) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._devices: dict[str, Device] = {}
+        self._channels: list[grpc.aio.Channel] = []
+        self.on_packet_in: Callable[[str], None] | None = None
+        self.packets_out: Counter[str] = Counter()  # by node
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def connect(self, devices: Mapping[str, int], election_id: int = 1) -> None:
+        """Become the primary controller of `devices` (node to device id)."""
+        run(self._connect(devices, election_id))
+
+    async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
+        await self._close()
+        stubs: dict[str, p4r_grpc.P4RuntimeStub] = {}
+        for node, device_id in devices.items():
+            address = self._address if isinstance(self._address, str) else self._address[node]
+            if address not in stubs:
+                channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+                self._channels.append(channel)
+                stubs[address] = p4r_grpc.P4RuntimeStub(channel)
+            device = Device(node, device_id, election_id, stubs[address], address, self._timeout)
+            device.on_packet = self.on_packet_in
+            self._devices[node] = device
+        await _all(device.open() for device in self._devices.values())
+
+    def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
+        """Give each node its program; its tables, counters and registers are cleared."""
+        parsed: dict[ProgramFiles, tuple[P4Info, p4r.ForwardingPipelineConfig]] = {}
+        for files in programs.values():
+            if files not in parsed:
+                info = P4Info.parse(files.p4info)
+                config = p4r.ForwardingPipelineConfig(p4info=info.message, p4_device_config=files.json)
+                parsed[files] = info, config
+        run(_all(self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items()))
+
+    def install(
+        self, entries: Mapping[str, Sequence[Entry]], progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Insert entries, all nodes at once; returns how many. `progress` gets (done, total)."""
+        reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        writes = [self._device(node).install(own, reports.put) for node, own in entries.items()]
+        future = submit(_all(writes))
+        future.add_done_callback(lambda _: reports.put(None))
+        done, total = 0, sum(map(len, entries.values()))
+        while (count := reports.get()) is not None:
+            done += count
+            if progress is not None:
+                progress(done, total)
+        future.result()
+        return done
+
+    def write(self, node: str, updates: Sequence[Update]) -> None:
+        """Carry out updates in order. One that is refused does not stop the others."""
+        run(self._device(node).write(updates))
+
+    def read(self, node: str, table: str | None = None) -> list[Entry]:
+        """The entries of a table, or of all, without default entries."""
+        return run(self._device(node).read(table))
+
+    def read_counter(self, node: str, counter: str) -> dict[int, tuple[int, int]]:
+        """(packets, bytes) of every index of an indexed counter."""
+        return run(self._device(node).read_counter(counter))
+
+    def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
+        """Send a frame into a switch; metadata not given is 0. A refusal shows in the next barrier()."""
+        run(self._device(node).packet_out(payload, metadata))
+        self.packets_out[node] += 1
+
+    def barrier(self, node: str) -> None:
+        """Wait until the switch has handled every packet-out sent before.
+
+        It repeats the arbitration, whose answer comes after them on the same stream. BMv2 does not answer a
+        repeated arbitration, so with it there is no barrier: this raises after the timeout.
+        """
+        run(self._device(node).barrier())
+
+    def packet_in(self, node: str, timeout: float = 5.0) -> PacketIn:
+        """The next packet-in of a node, in the order the switch sent them."""
+        device = self._device(node)
+        try:
+            packet = device.packets.get(timeout=timeout)
+        except queue.Empty:
+            raise InstallError(
+                f"{node}: no packet-in within {timeout} s",
+                remedy="check that a frame for the controller was sent",
+            ) from None
+        if packet is None:
+            device.packets.put(None)  # for whoever asks next
+            raise device.broken()
+        return packet
+
+    def close(self) -> None:
+        """Leave every device. Calling it again does nothing."""
+        run(self._close())
+
+    async def _close(self) -> None:
+        devices, self._devices = self._devices, {}
+        await _all(device.close() for device in devices.values())
+        channels, self._channels = self._channels, []
+        await _all(channel.close(None) for channel in channels)
+
+    def _device(self, node: str) -> Device:
+        device = self._devices.get(node)
+        if device is None:
+            raise InstallError(f"{node} is not connected", remedy="name it in connect()")
+        return device
+
+
+async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all, so many at a time; the first error ends the others."""
+    free = asyncio.Semaphore(_AT_ONCE)
+    work = list(coroutines)
+
+    async def one(coroutine: Coroutine[Any, Any, None]) -> None:
+        async with free:
+            await coroutine
+
+    tasks = [asyncio.ensure_future(one(coroutine)) for coroutine in work]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for coroutine in work:
+            coroutine.close()  # also of those whose turn never came
+        raise

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One device of a P4Runtime server: its stream, and the calls that name it.
+
+Lives in the event loop of the client, which opens the channel and hands down the stub.
+"""
+
+import asyncio
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import grpc
+from finsy.proto import U128, p4r, rpc_code, rpc_status
+
+from controller.diff import Update
+from controller.errors import InstallError
+from controller.p4runtime.p4info import P4Info, describe
+from controller.plan import Entry
+
+__all__ = ["Device", "PacketIn"]
+
+_BATCH = 1_000
+_CODE_NAMES: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
+_KINDS = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
+_REMEDIES: dict[int, str] = {
+    rpc_code.UNAVAILABLE: "check that the fabric is running at this address",
+    rpc_code.DEADLINE_EXCEEDED: "check that the fabric is running, and that nothing holds it up",
+    rpc_code.PERMISSION_DENIED: "connect with an election id above that of the other controller",
+    rpc_code.FAILED_PRECONDITION: "push the pipeline before anything else",
+    rpc_code.ALREADY_EXISTS: "write the difference to what it holds, or push the pipeline to clear it",
+    rpc_code.RESOURCE_EXHAUSTED: "plan fewer entries, or raise the size of the table in the P4 program",
+    rpc_code.NOT_FOUND: "compare what is written with what the switch holds",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PacketIn:
+    """A frame a switch sent to its controller; `metadata` by the names of the p4info's packet_in."""
+
+    payload: bytes
+    metadata: Mapping[str, int]
+
+
+@final
+class Device:
+    """One device. Everything but `packets` belongs to the event loop."""
+
+    def __init__(
+        self,
+        node: str,
+        device_id: int,
+        election_id: int,
+        stub: Any,
+        address: str,
+        timeout: float,
+    ) -> None:
+        self.packets: queue.SimpleQueue[PacketIn | None] = queue.SimpleQueue()
+        self.on_packet: Callable[[str], None] | None = None
+        self._node = node
+        self._id = device_id
+        self._election_id = U128.encode(election_id)
+        self._stub = stub
+        self._address = address
+        self._timeout = timeout
+        self._info: P4Info | None = None
+        self._stream: Any = None
+        self._reader: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._answers: deque[asyncio.Future[p4r.MasterArbitrationUpdate]] = deque()
+        self._refused: list[str] = []
+        self._broken: InstallError | None = None
+
+    # -- the stream
+
+    async def open(self) -> None:
+        self._stream = self._stub.StreamChannel()
+        self._reader = asyncio.create_task(self._read_stream())
+        await self._arbitrate()
+
+    async def close(self) -> None:
+        if self._reader is None:
+            return
+        # Ended from this side, the stream is over only when the server has forgotten the election id.
+        await self._stream.done_writing()
+        await asyncio.wait([self._reader], timeout=1.0)
+        self._stream.cancel()
+        await asyncio.wait([self._reader])
+
+    async def barrier(self) -> None:
+        await self._arbitrate()
+        if self._refused:
+            message, more = self._refused[0], len(self._refused) - 1
+            self._refused.clear()
+            raise InstallError(
+                f"{self._node}: packet-out refused: {message}" + (f", and {more} more" if more else ""),
+                remedy="compare its metadata with the packet_out header of the program",
+            )
+
+    async def _arbitrate(self) -> None:
+        update = p4r.MasterArbitrationUpdate(device_id=self._id, election_id=self._election_id)
+        answer = asyncio.get_running_loop().create_future()
+        async with self._writing:
+            self._answers.append(answer)
+            await self._send(p4r.StreamMessageRequest(arbitration=update))
+        try:
+            async with asyncio.timeout(self._timeout):
+                reply = await answer
+        except TimeoutError:
+            raise self._error(
+                rpc_code.DEADLINE_EXCEEDED, f"no answer to arbitration in {self._timeout} s"
+            ) from None
+        if reply.status.code != rpc_code.OK:
+            raise self._error(
+                rpc_code.PERMISSION_DENIED,
+                f"another controller, with election id {U128.decode(reply.election_id)}, controls it",
+            )
+
+    async def packet_out(self, payload: bytes, metadata: Mapping[str, int]) -> None:
+        info = await self._p4info()
+        with _naming(self._node):
+            sent = info.encode_metadata(metadata)
+        async with self._writing:
+            await self._send(p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=payload, metadata=sent)))
+        if self._broken is not None:
+            raise self.broken()
+
+    async def _send(self, message: p4r.StreamMessageRequest) -> None:
+        if self._broken is not None:
+            raise self.broken()
+        try:
+            await self._stream.write(message)
+        except (grpc.RpcError, asyncio.InvalidStateError):
+            # The stream has ended; why is what reading it says.
+            if self._reader is not None:
+                await asyncio.wait([self._reader])
+
+    async def _read_stream(self) -> None:
+        try:
+            async for message in self._stream:
+                self._on_message(message)
+            self._broken = self._error(rpc_code.UNAVAILABLE, "the server has closed the stream")
+        except grpc.RpcError as error:
+            self._broken = self._failure("stream", error)
+        except asyncio.CancelledError:
+            self._broken = self._error(rpc_code.UNAVAILABLE, "the connection is closed")
+        for answer in self._answers:
+            if not answer.done():
+                answer.set_exception(self.broken())
+        self.packets.put(None)
+
+    def _on_message(self, message: p4r.StreamMessageResponse) -> None:
+        match message.WhichOneof("update"):
+            case "arbitration" if self._answers:
+                answer = self._answers.popleft()
+                if not answer.done():
+                    answer.set_result(message.arbitration)
+            case "packet":
+                metadata = self._info.decode_metadata(message.packet.metadata) if self._info else {}
+                self.packets.put(PacketIn(message.packet.payload, metadata))
+                if self.on_packet is not None:
+                    self.on_packet(self._node)
+            case "error":
+                self._refused.append(f"{message.error.message} ({_code_name(message.error.canonical_code)})")
+            case _:
+                pass  # the news that another controller has come or gone; a write will tell if it matters
+
+    def broken(self) -> InstallError:
+        """Why the stream ended, as an error of its own for each who asks."""
+        error = self._broken or self._error(rpc_code.UNAVAILABLE, "the stream has ended")
+        return InstallError(error.message, remedy=error.remedy)
+
+    # -- calls
+
+    async def push_pipeline(self, info: P4Info, config: p4r.ForwardingPipelineConfig) -> None:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self._id,
+            election_id=self._election_id,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=config,
+        )
+        try:
+            await self._stub.SetForwardingPipelineConfig(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise self._failure("push of the pipeline", error) from error
+        self._info = info
+
+    async def _p4info(self) -> P4Info:
+        """The p4info that was pushed, else the one the switch has."""
+        if self._info is None:
+            request = p4r.GetForwardingPipelineConfigRequest(
+                device_id=self._id, response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+            )
+            try:
+                response = await self._stub.GetForwardingPipelineConfig(request, timeout=self._timeout)
+            except grpc.RpcError as error:
+                raise self._failure("reading the pipeline", error) from error
+            if not response.HasField("config"):
+                raise self._error(rpc_code.FAILED_PRECONDITION, "the switch has no pipeline")
+            self._info = P4Info(response.config.p4info)
+        return self._info
+
+    async def install(self, entries: Sequence[Entry], report: Callable[[int], None]) -> None:
+        for start in range(0, len(entries), _BATCH):
+            batch = entries[start : start + _BATCH]
+            await self._write([("insert", entry) for entry in batch])
+            report(len(batch))
+
+    async def write(self, updates: Sequence[Update]) -> None:
+        for start in range(0, len(updates), _BATCH):
+            await self._write([(update.kind, update.entry) for update in updates[start : start + _BATCH]])
+
+    async def _write(self, batch: Sequence[tuple[str, Entry]]) -> None:
+        info = await self._p4info()
+        request = p4r.WriteRequest(device_id=self._id, election_id=self._election_id)
+        add, encode = request.updates.add, info.encode
+        with _naming(self._node):
+            for kind, entry in batch:
+                update = add()
+                update.type = _KINDS[kind]
+                if kind == "delete":
+                    info.encode_key(entry, update.entity.table_entry)
+                else:
+                    encode(entry, update.entity.table_entry)
+        try:
+            await self._stub.Write(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise self._refusal(batch, error) from error
+
+    async def read(self, table: str | None) -> list[Entry]:
+        info = await self._p4info()
+        request = p4r.ReadRequest(device_id=self._id)
+        wanted = request.entities.add().table_entry
+        wanted.SetInParent()
+        with _naming(self._node):
+            if table is not None:
+                wanted.table_id = info.table_id(table)
+        try:
+            return [
+                info.decode(entity.table_entry)
+                async for response in self._stub.Read(request, timeout=self._timeout)
+                for entity in response.entities
+            ]
+        except grpc.RpcError as error:
+            raise self._failure(f"read of table {table}" if table else "read of all tables", error) from error
+
+    async def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
+        info = await self._p4info()
+        request = p4r.ReadRequest(device_id=self._id)
+        with _naming(self._node):
+            request.entities.add().counter_entry.counter_id = info.counter_id(counter)
+        try:
+            return {
+                entity.counter_entry.index.index: (
+                    entity.counter_entry.data.packet_count,
+                    entity.counter_entry.data.byte_count,
+                )
+                async for response in self._stub.Read(request, timeout=self._timeout)
+                for entity in response.entities
+            }
+        except grpc.RpcError as error:
+            raise self._failure(f"read of counter {counter}", error) from error
+
+    # -- errors
+
+    def _refusal(self, batch: Sequence[tuple[str, Entry]], error: grpc.RpcError) -> InstallError:
+        """The first refused update of a batch, by what the status says of each."""
+        failed = [
+            (position, detail) for position, detail in enumerate(_details(error)) if detail.canonical_code
+        ]
+        if not failed:
+            return self._failure(
+                f"write of {len(batch)} entries, the first in table {batch[0][1].table}", error
+            )
+        position, detail = failed[0]
+        kind, entry = batch[position]
+        return self._error(
+            detail.canonical_code,
+            f"table {entry.table}: {kind} of {describe(entry)}: {detail.message} "
+            f"({_code_name(detail.canonical_code)}; {len(failed)} of {len(batch)} updates were refused)",
+        )
+
+    def _failure(self, operation: str, error: Any) -> InstallError:
+        code = error.code().value[0]
+        if code == rpc_code.UNAVAILABLE:
+            return self._error(code, f"{operation}: no P4Runtime server answers at {self._address}")
+        return self._error(code, f"{operation}: {error.details()} ({_code_name(code)})")
+
+    def _error(self, code: int, message: str) -> InstallError:
+        remedy = _REMEDIES.get(code, "compare the program, its p4info and the plan")
+        return InstallError(f"{self._node}: {message}", remedy=remedy)
+
+
+def _details(error: Any) -> list[p4r.Error]:
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            errors = []
+            for packed in rpc_status.Status.FromString(value).details:
+                errors.append(p4r.Error())
+                packed.Unpack(errors[-1])
+            return errors
+    return []
+
+
+def _code_name(code: int) -> str:
+    return _CODE_NAMES.get(code, str(code))
+
+
+@contextmanager
+def _naming(node: str) -> Iterator[None]:
+    """Put the node in front of errors that do not know it."""
+    try:
+        yield
+    except InstallError as error:
+        raise InstallError(f"{node}: {error.message}", remedy=error.remedy) from error

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths on request: values of lb found by working out what the switches' hash will do (HPN, path selection).
+
+The hash of p4/control/multipath.p4 is a CRC-32, which is affine over GF(2): of texts of one length,
+crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0). So a frame's hash is the exclusive or of what scna, dcna and lb each
+make of it, and each of their 40 bits flips bits of its own. Nobody has to send a frame to learn its path:
+three tables give the hashes of all 256 values of lb, and the groups of the switches on the way say which
+ways these take. Where one switch chooses, as of an HPN Pod, that is a look at each of its ways.
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from controller.errors import PlanError
+from controller.plan import BUCKETS, Path, Plan
+from controller.routing.circuit_paths import crossed
+from controller.routing.ecmp_source import head
+from controller.routing.paths import PathFinder
+from controller.routing.source_route import MAX_HOPS
+from controller.tables.linear import choice, table_path
+from controller.tables.multipath import group_size, hash_shift
+from controller.tables.segment import Way
+from topologies import Fabric
+
+__all__ = ["LB_VALUES", "Found", "PathSearch", "flow_hash", "lb_by_way", "reach", "ways_taken"]
+
+Ints = NDArray[np.int64]
+
+LB_VALUES = 256
+
+# First bit of each field in the 40 bits that are hashed, counted from the right, and its bits.
+_SCNA, _DCNA, _LB = (24, 16), (8, 16), (0, 8)
+_BYTES = 5
+# Bits of the CRC that switches look at.
+_KEPT = 0xFFFF
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A path and the value of lb that asks for it."""
+
+    lb: int
+    path: Path
+
+
+def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
+    """What switches look at of frames of lb_mode 0, element by element."""
+    ends = _part(*_SCNA)[np.asarray(scna)] ^ _part(*_DCNA)[np.asarray(dcna)]
+    return ends ^ _part(*_LB)[np.asarray(lb)] ^ (zlib.crc32(bytes(_BYTES)) & _KEPT)
+
+
+def ways_taken(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
+    """By hash, which of so many ways of a group a switch takes that looks at the bits from `shift` on."""
+    return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
+
+
+def lb_by_way(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
+    """By way of a group, the least value of `lbs`, by default of all, that takes it; -1 where none does."""
+    values = np.array(lbs or range(LB_VALUES))
+    taken = ways_taken(flow_hash(scna, dcna, values), ways, shift)
+    found = np.full(ways, -1)
+    found[taken[::-1]] = values[::-1]
+    return found
+
+
+def reach(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
+    """The fewest of so many ways that a source reaches by `lbs`, by default all, whatever the two addresses.
+
+    These flip bits of what lb makes of the hash, all the same for each of its values: all that there can be
+    are tried.
+    """
+    parts = _part(*_LB)[np.array(lbs or range(LB_VALUES))]
+    flips = np.arange(group_size(ways)) << shift
+    return min(len(np.unique(ways_taken(parts ^ flip, ways, shift))) for flip in flips)
+
+
+@final
+class PathSearch:
+    """What the tables of a plan make of each value of lb, for frames of lb_mode 0.
+
+    A source route decides as much of a path as the plan's strategy lets it, the hash the rest. A core of
+    circuits is refused by PlanError: there it is not the hash alone that decides.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        if crossed(plan.fabric):
+            raise PlanError(
+                f"{plan.fabric.name} has circuits: paths over them are not searched",
+                remedy="use a fabric whose switches are joined by links",
+            )
+        self._plan = plan
+        self._finder = PathFinder(plan.fabric, plan.failed, plan.hashing)
+
+    def by_lb(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
+        """All paths, in the order of their least value, and the values that take each.
+
+        PlanError when the tables lead nowhere.
+        """
+        beginnings: dict[Path, list[int]] = {}
+        for bucket, begun in enumerate(self._steered(source, destination)):
+            beginnings.setdefault(begun, []).extend(range(bucket, LB_VALUES, BUCKETS))
+        found: dict[Path, list[int]] = {}
+        for begun, lbs in beginnings.items():
+            for path, taken in self._follow(begun, destination, np.array(sorted(lbs))):
+                found.setdefault(path, []).extend(taken.tolist())
+        return {path: tuple(sorted(lbs)) for path, lbs in sorted(found.items(), key=lambda one: min(one[1]))}
+
+    def disjoint(
+        self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
+    ) -> tuple[Found, ...]:
+        """Paths of which no two share a link between switches; `most` of them, all that there are when 0.
+
+        Ports take turns. At each the next is the path disjoint from those before whose value comes first in
+        `order`: pairs of other orders take other uplinks. PlanError when the tables lead nowhere.
+        """
+        fabric = self._plan.fabric
+        by_port: dict[Path, list[Found]] = {}
+        asked = {lb: path for path, lbs in self.by_lb(source, destination).items() for lb in lbs}
+        known: set[Path] = set()
+        for lb in order:
+            path = asked[lb]
+            if path not in known:
+                known.add(path)
+                by_port.setdefault(head(fabric, path), []).append(Found(lb, path))
+        turns, found = deque(deque(paths) for paths in by_port.values()), list[Found]()
+        used: set[tuple[str, str]] = set()
+        while turns and (not most or len(found) < most):
+            waiting = turns.popleft()
+            while waiting:
+                one = waiting.popleft()
+                between = {hop for hop in pairwise(one.path) if all(fabric.node(name).tier for name in hop)}
+                if used.isdisjoint(between):
+                    used |= between
+                    found.append(one)
+                    turns.append(waiting)
+                    break
+        return tuple(found)
+
+    def ports(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
+        """By port, or other beginning of a source route, the values of lb that leave by it."""
+        fabric = self._plan.fabric
+        found: dict[Path, list[int]] = {}
+        for bucket, path in enumerate(self._steered(source, destination)):
+            found.setdefault(head(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
+        return tuple(tuple(sorted(lbs)) for lbs in found.values())
+
+    def choices(self, source: str, destination: str) -> tuple[int, ...]:
+        """Of how many ways the switches choose that have a choice, on the way of a frame with lb 0."""
+        begun = self._steered(source, destination)[0]
+        if begun[-1] == destination:
+            return ()
+        path = table_path(self._finder, source, destination, 0, begun)
+        groups = (choice(self._finder, name, destination) for name in path[len(begun) - 1 : -1])
+        return tuple(len(group) for group in groups if isinstance(group, tuple))
+
+    def _steered(self, source: str, destination: str) -> Sequence[Path]:
+        """By bucket, how far the source route leads."""
+        paths = self._plan.routes.get((source, destination))
+        if paths is None:
+            return ((source,),) * BUCKETS
+        if self._plan.strategy == "hashed":
+            return [head(self._plan.fabric, path) for path in paths]
+        return paths
+
+    def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
+        """Where the tables lead frames with these values of lb that have come so far."""
+        fabric, source = self._finder.fabric, begun[0]
+        hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
+        waiting = [(begun, np.arange(len(lbs)))]
+        while waiting:
+            path, chosen = waiting.pop()
+            node = path[-1]
+            if node == destination:
+                yield path, lbs[chosen]
+                continue
+            far = choice(self._finder, node, destination)
+            if not far or len(path) > MAX_HOPS:
+                raise PlanError(
+                    f"the tables lead from {source} to {destination} no further than {node}",
+                    remedy="plan for links that join them",
+                )
+            if isinstance(far, str):
+                waiting.append(((*path, far), chosen))
+                continue
+            shift = hash_shift(fabric, node, self._finder.hashing)
+            taken = ways_taken(hashes[chosen], len(far), shift)
+            for way in np.unique(taken)[::-1].tolist():
+                waiting.append(((*path, _neighbour(fabric, node, far[way])), chosen[taken == way]))
+
+
+def _neighbour(fabric: Fabric, node: str, way: Way) -> str:
+    if isinstance(way, str):
+        return way
+    end = fabric.peer(node, way)
+    assert end is not None
+    return end.node
+
+
+@cache
+def _part(first: int, bits: int) -> Ints:
+    """By value of a field, what it flips of the hash."""
+    part = np.zeros(1, np.int64)
+    nothing = zlib.crc32(bytes(_BYTES))
+    for bit in range(first, first + bits):
+        flipped = (zlib.crc32((1 << bit).to_bytes(_BYTES)) ^ nothing) & _KEPT
+        part = np.concatenate([part, part ^ flipped])
+    return part

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths that begin inside the sender's domain and go on by a neighbour's NIC: PXN (Rail-only, routing)."""
+
+from collections.abc import Iterator
+from typing import final
+
+from controller.deadlock.turn_rules import RuleSet
+from controller.plan import Path
+from controller.routing.paths import PathFinder
+from controller.routing.switch_paths import SwitchPaths
+from topologies import Fabric
+
+__all__ = ["Relays"]
+
+
+@final
+class Relays:
+    """Those of one finder that the rules allow."""
+
+    def __init__(self, finder: PathFinder, rules: RuleSet, by_switches: SwitchPaths) -> None:
+        self._finder = finder
+        self._fabric = finder.fabric
+        self._rules = rules
+        self._by_switches = by_switches
+        self._inside: dict[str, tuple[Path, ...]] = {}
+
+    def joined(self, source: str, destination: str) -> bool:
+        """Whether switches alone join two endpoints while nothing has failed."""
+        networks = self._fabric.once("networks", lambda: _networks(self._fabric))
+        return not networks[source].isdisjoint(networks[destination])
+
+    def fewest_hops(self, source: str, destination: str) -> list[Path]:
+        """By any neighbour that switches join to the destination."""
+        found: list[Path] = []
+        for inside in self._neighbours(source):
+            if inside[-1] != destination and self.joined(inside[-1], destination):
+                found += self._onward(inside, destination)
+        fewest = min(map(len, found), default=0)
+        return [path for path in found if len(path) == fewest]
+
+    def saving(self, source: str, destination: str) -> list[Path]:
+        """By a neighbour that has a switch in common with the destination, when the source has none."""
+        near = self._climbs(destination)
+        if not near.isdisjoint(self._climbs(source)):
+            return []
+        found: list[Path] = []
+        for inside in self._neighbours(source):
+            if inside[-1] != destination and not near.isdisjoint(self._climbs(inside[-1])):
+                found += self._onward(inside, destination)
+        return found
+
+    def _onward(self, inside: Path, destination: str) -> Iterator[Path]:
+        for rest in self._by_switches.fewest_hops(inside[-1], destination):
+            path = (*inside, *rest[1:])
+            if len({*path}) == len(path) and self._rules.vls_of(self._fabric, path) is not None:
+                yield path
+
+    def _climbs(self, endpoint: str) -> frozenset[str]:
+        """Switches above an endpoint, but not those inside its domain."""
+        near = self._finder.neighbours(endpoint)
+        return self._finder.once(
+            ("climbs", endpoint), lambda: frozenset(far for far in near if self._fabric.node(far).level)
+        )
+
+    def _neighbours(self, source: str) -> tuple[Path, ...]:
+        """The ways to endpoints next to a source, or on the other side of a switch inside its domain."""
+        if source not in self._inside:
+            found: list[Path] = []
+            for far in self._finder.neighbours(source):
+                node = self._fabric.node(far)
+                if not node.tier:
+                    found.append((source, far))
+                elif not node.level:
+                    found += [(source, far, peer) for peer in self._finder.neighbours(far) if peer != source]
+            self._inside[source] = tuple(found)
+        return self._inside[source]
+
+
+def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
+    """By endpoint, numbers of the networks of switches that it has a link to."""
+    import networkx as nx
+
+    switches = {node.name for node in fabric.nodes if node.tier}
+    graph = nx.Graph()
+    graph.add_nodes_from(switches)
+    ends = ((link.a.node, link.b.node) for link in fabric.links)
+    graph.add_edges_from(pair for pair in ends if switches.issuperset(pair))
+    parts = enumerate(nx.connected_components(graph))
+    number = {name: at for at, part in parts for name in part}
+    return {
+        node.name: frozenset(number[far] for far in fabric.neighbours(node.name) if far in switches)
+        for node in fabric.nodes
+        if not node.tier
+    }

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths between endpoints by way of switches alone.
+
+Endpoints below the same switches share all but the ends of such paths, so these are searched once for each
+pair of sets of switches: a SuperPod has 8,192 NPUs, and 1,024 boards.
+"""
+
+from collections.abc import Iterator, Mapping, Set
+from itertools import pairwise
+from typing import final
+
+from controller.deadlock.turn_rules import RuleSet
+from controller.plan import Path
+from controller.routing.paths import PathFinder
+
+__all__ = ["SwitchPaths"]
+
+# From this level up switches are taken only when nothing lower joins two nodes, or to borrow what they have
+# to spare.
+_TOP = 2
+
+# A source route counts so many hops at least between the farthest nodes of a SuperPod, and one for a detour.
+_MAX_HOPS = 8
+
+# Distances are searched so far from the destination; every node beyond is taken to be just one hop farther.
+_RADIUS = 3
+
+_Switches = tuple[str, ...]
+
+
+@final
+class SwitchPaths:
+    """Those of one finder that the rules allow; `top` says whether the highest switches may be among them."""
+
+    def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
+        self._finder = finder
+        self._rules = rules
+        nodes = finder.fabric.nodes
+        self._all = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
+        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.level >= _TOP))
+        self._near: dict[str, _Switches] = {}
+        self._bounds: dict[tuple[_Switches, bool], Mapping[str, int]] = {}
+        self._cores: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}
+
+    def fewest_hops(self, source: str, destination: str) -> list[Path]:
+        """The allowed paths of fewest hops, by the highest switches only when there are none without."""
+        for top in (False, True) if self._top else (False,):
+            for hops in range(2, _MAX_HOPS + 1):
+                found = self.exactly(source, destination, hops, top=top)
+                if found:
+                    return found
+        return []
+
+    def exactly(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
+        """All allowed paths of that many hops."""
+        ends = self._switches_of(source), self._switches_of(destination)
+        key = (*ends, hops, top)
+        if key not in self._cores:
+            cores = self._search(*ends, hops - 1, top)
+            # Whether the rules allow it depends on what the ends are, not on which.
+            self._cores[key] = [core for core in cores if self._allowed((source, *core, destination))]
+        return [(source, *core, destination) for core in self._cores[key]]
+
+    def longer(self, shortest: Path, *, borrow: bool) -> list[Path]:
+        """What is one hop longer by a third member of the switches' mesh; with `borrow` also by the top."""
+        source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
+        straight = self._mesh_hops(shortest)
+        detours = self.exactly(source, destination, hops + 1, top=False)
+        found = [path for path in detours if self._mesh_hops(path) > straight]
+        # Paths by the top that are shortest are there already.
+        if borrow and self._top.isdisjoint(shortest):
+            for more in (hops, hops + 1):
+                paths = self.exactly(source, destination, more, top=True)
+                borrowed = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]
+                if borrowed:
+                    return found + borrowed
+        return found
+
+    def _allowed(self, path: Path) -> bool:
+        return self._rules.vls_of(self._finder.fabric, path) is not None
+
+    def _mesh_hops(self, path: Path) -> int:
+        tiers = [self._finder.fabric.node(name).tier for name in path]
+        return sum(near == far for near, far in pairwise(tiers))
+
+    def _switches_of(self, endpoint: str) -> _Switches:
+        if endpoint not in self._near:
+            near = self._finder.neighbours(endpoint)
+            self._near[endpoint] = tuple(far for far in near if far in self._all)
+        return self._near[endpoint]
+
+    def _search(self, first: _Switches, last: _Switches, count: int, top: bool) -> list[_Switches]:
+        """Simple paths of `count` switches from one of `first` to one of `last`."""
+        bound = self._bound(last, top)
+        found: list[_Switches] = []
+        for switch in first:
+            if bound.get(switch, _RADIUS + 1) < count:
+                found += self._extend((switch,), bound, frozenset(last), count - 1, top)
+        return found
+
+    def _extend(
+        self, path: _Switches, bound: Mapping[str, int], last: Set[str], left: int, top: bool
+    ) -> Iterator[_Switches]:
+        if not left:
+            if path[-1] in last:
+                yield path
+            return
+        for far in self._finder.neighbours(path[-1]):
+            if bound.get(far, _RADIUS + 1) < left and self._passes(far, top) and far not in path:
+                yield from self._extend((*path, far), bound, last, left - 1, top)
+
+    def _passes(self, node: str, top: bool) -> bool:
+        return node in self._all and (top or node not in self._top)
+
+    def _bound(self, last: _Switches, top: bool) -> Mapping[str, int]:
+        """Hops from switches near the last ones to the nearest of them."""
+        if (last, top) not in self._bounds:
+            found = dict.fromkeys(last, 0)
+            edge = list(last)
+            for distance in range(1, _RADIUS + 1):
+                after: list[str] = []
+                for switch in edge:
+                    for far in self._finder.neighbours(switch):
+                        if far not in found and self._passes(far, top):
+                            found[far] = distance
+                            after.append(far)
+                edge = after
+            self._bounds[last, top] = found
+        return self._bounds[last, top]

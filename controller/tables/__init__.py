@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries of each P4 program, made from routes and addresses."""

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structured addresses with linear lookup: entries a segment, not a destination (UB-Mesh, All-Path-Routing).
+
+A segment is an address prefix; what follows the prefix indexes an array of ports. The longest prefix that a
+destination shares with a node's segments decides:
+
+    in a mesh    the highest dimension in which the two differ, one array of ports a dimension
+    in a switch  what is below it: down by the shortest way, or the group of these; else the mesh of its
+                 tier; else up
+    up           the default: the low bits of the destination spread over the ways up
+
+Before these some programs ask others: which way leads to another rail (controller.tables.pxn), and
+whether the
+destination is of the switch's own (controller.tables.rails). Ways up are a group where the program has them
+(controller.tables.multipath), and so are parallel links. A core of circuits has tables of its own
+(controller.routing.circuit_paths).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from controller.plan import Entry, Exact, Lpm, Path, Ternary
+from controller.recovery.route_withdrawal import withdrawn
+from controller.routing.circuit_paths import across, climb, crossed
+from controller.routing.paths import PathFinder
+from controller.routing.source_route import MAX_HOPS
+from controller.tables.multipath import group_entries, group_size, hash_shift, taken, with_parallel
+from controller.tables.prefixes import Prefix, below, beyond, classes, extremes, field_ends, parts
+from controller.tables.programs import has_table
+from controller.tables.pxn import pxn_entries, pxn_segments, relay
+from controller.tables.rails import strides
+from controller.tables.segment import Member, Members, Segment, Stride, Way, joined, longest
+from topologies import HOST_PORT, Fabric, Node
+
+__all__ = ["TABLES", "Segment", "choice", "linear_entries", "next_hop", "segments", "table_path"]
+
+# Tables that `linear_entries` fills.
+TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
+
+# Members of an array that a switch keeps for segments of several fields.
+_MAX_ARRAY_BITS = 8
+
+
+def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    """The segments of one node, those of a mesh first."""
+    here = finder.fabric.node(node)
+    if not here.tier:
+        found = _mesh(finder, here, (here.address,))
+        if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in found):
+            found.append(_itself(finder.fabric, here))
+        return (*found, *_up(finder, here, [one.prefix for one in found]))
+    bits = finder.fabric.address_plan.bits
+    first = field_ends(finder.fabric)[0]
+    own = here.address & ((1 << (bits - first)) - 1)
+    places = [number << (bits - first) | own for number in classes(finder.fabric)]
+    return (
+        _itself(finder.fabric, here),
+        *_known(finder, here),
+        *relay(finder, here),
+        *(across(finder, here) if node in crossed(finder.fabric) else _mesh(finder, here, places)),
+        *(climb(finder, here, up) if (up := _any(_higher(finder, here))) else ()),
+        *_up(finder, here),
+    )
+
+
+def _known(finder: PathFinder, here: Node) -> Sequence[Segment]:
+    """What lies below a switch, but for the routes that neighbours have withdrawn; those are first."""
+    if finder.tables(here.name, rail):
+        return ()
+    gone = withdrawn(finder, here, _higher(finder, here))
+    prefixes = {one.prefix for one in gone}
+    return (*gone, *(one for one in _down(finder, here) if one.prefix not in prefixes))
+
+
+def rail(finder: PathFinder, node: str) -> tuple[Stride, ...]:
+    """What a switch on a rail asks before its segments, and in place of those that lead down."""
+    here = finder.fabric.node(node)
+    return strides(finder, here, _higher(finder, here)) if here.tier else ()
+
+
+def pxn(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    """What an endpoint asks before its segments."""
+    here = finder.fabric.node(node)
+    return () if here.tier else pxn_segments(finder, here, finder.tables(node, segments))
+
+
+def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
+    """Entries of the tables segment and linear of one node, and of those that it asks before them.
+
+    Equal arrays are kept once, and equal groups.
+    """
+    tables: list[Entry] = []
+    members: list[Entry] = []
+    bases: dict[Members, int] = {}
+    groups: dict[tuple[Way, ...], int] = {}
+    base = 0
+    first = finder.tables(node, rail)
+    for number, segment in enumerate((*first, *segments(finder, node))):
+        # An array has room for all that the mask can give: no address, valid or not, indexes another one.
+        if segment.members and segment.members not in bases:
+            bases[segment.members] = base
+            members += _members(finder, node, base, segment.members, groups)
+            base += segment.mask + 1
+        action = (("base", bases.get(segment.members, 0)), ("shift", segment.shift), ("mask", segment.mask))
+        if isinstance(segment, Stride):
+            key = (("dcna", Ternary(segment.value, segment.bits)),)
+            made = ("set_rail", action) if segment.members else ("foreign_rail", ())
+            tables.append(Entry("rail", key, *made, priority=len(first) - number))
+        else:
+            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
+            tables.append(Entry("segment", match, "set_segment", action))
+    for ways, at in groups.items():
+        members += group_entries(finder, node, at, ways)
+    return (*tables, *members, *pxn_entries(finder, node, finder.tables(node, pxn)))
+
+
+def _members(
+    finder: PathFinder, node: str, base: int, array: Members, groups: dict[tuple[Way, ...], int]
+) -> list[Entry]:
+    """Entries of an array; a group that is new gets its place behind the others."""
+    fabric = finder.fabric
+    entries: list[Entry] = []
+    for value, far in enumerate(array):
+        match = (("index", Exact(base + value)),)
+        ways = with_parallel(finder, node, far)
+        if isinstance(ways, str):
+            port = HOST_PORT if ways == node else finder.port_to(node, ways)
+            entries.append(Entry("linear", match, "set_port", (("port", port),)))
+        elif ways is not None:
+            at = groups.setdefault(ways, sum(group_size(len(other)) for other in groups))
+            shift = hash_shift(fabric, node, finder.hashing)
+            params = ("base", at), ("shift", shift), ("mask", group_size(len(ways)) - 1)
+            entries.append(Entry("linear", match, "set_group", params))
+    return entries
+
+
+def choice(finder: PathFinder, node: str, destination: str) -> Member:
+    """The neighbour to which the tables of a node send frames for a destination, or those to choose from."""
+    return with_parallel(finder, node, _member(finder, node, finder.fabric.node(destination).address))
+
+
+def next_hop(
+    finder: PathFinder, node: str, destination: str, source: str | None = None, lb: int = 0
+) -> str | None:
+    """The neighbour to which the tables of a node send a frame; None at the destination or without entry.
+
+    Of several ways that which takes a frame of that `lb` from `source`, the node itself unless given.
+    """
+    if node == destination:
+        return None
+    fabric = finder.fabric
+    far = choice(finder, node, destination)
+    if isinstance(far, tuple):
+        frame = fabric.node(source or node).address, fabric.node(destination).address, lb
+        return taken(fabric, node, far, frame, hashing=finder.hashing)
+    return None if far == node else far
+
+
+def _member(finder: PathFinder, node: str, address: int) -> Member:
+    for stride in finder.tables(node, rail):
+        if stride.holds(address):
+            return stride.member(address)
+    bits = finder.fabric.address_plan.bits
+    for tables in (pxn, segments):
+        segment = longest(finder.tables(node, tables), address, bits)
+        if segment is not None and (far := segment.member(address)) is not None:
+            return far
+    return None
+
+
+def table_path(finder: PathFinder, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
+    """The path a frame without a source route takes; it ends early where a node has no entry for it.
+
+    `begun` is how far a source route has steered it.
+    """
+    path = list(begun) or [source]
+    while len(path) <= MAX_HOPS:
+        far = next_hop(finder, path[-1], destination, source, lb)
+        if far is None:
+            break
+        path.append(far)
+    return tuple(path)
+
+
+def _last_field(fabric: Fabric) -> int:
+    return field_ends(fabric)[-2]
+
+
+def _itself(fabric: Fabric, here: Node) -> Segment:
+    return Segment(Prefix(here.address, fabric.address_plan.bits), 0, 0, (here.name,))
+
+
+def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
+    """An array of ports a dimension in which the node has links, for each of the addresses `places`.
+
+    A node's own value leads to its own side. Above the first dimension no frame asks for it: a destination
+    that shares it also shares a longer prefix.
+    """
+    fabric = finder.fabric
+    plan = fabric.address_plan
+    found: list[Segment] = []
+    lines = _lines(fabric, here.name)
+    higher = () if here.tier else _higher(finder, here)
+    for axis in range(len(fabric.dims)):
+        if not (line := lines.get(axis)):
+            continue
+        name = plan.fields[-1 - axis].name
+        own = here.coordinates[axis]
+        array: list[Member] = [None] * (plan.mask(name) + 1)
+        home = line
+        if not here.tier:
+            own = here.address >> plan.shift(name) & plan.mask(name)
+            home = _at_home(fabric, here, line.values(), name)
+            if not home:  # all have moved away, or it has itself
+                continue
+        for value in {**line, **home}:
+            array[value] = _towards(finder, here, axis, home, value) if value in home else None
+            if array[value] is None and higher:  # a hole in the line
+                array[value] = higher[value % len(higher)]
+        array[own] = here.name
+        if here.tier:  # who shares all fields with a switch is below it, or cannot be reached this way
+            array[own] = None
+        for place in places:
+            prefix = Prefix(*plan.prefix(name, place))
+            found.append(Segment(prefix, plan.shift(name), plan.mask(name), tuple(array)))
+    return found
+
+
+def _lines(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
+    """Neighbours of a node along each dimension, by their coordinate."""
+    found: dict[int, dict[int, str]] = {}
+    for far in fabric.neighbours(node):
+        axis = fabric.link_between(node, far).dimension
+        if axis is not None:
+            found.setdefault(axis, {})[fabric.node(far).coordinates[axis]] = far
+    return found
+
+
+def _at_home(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
+    """Members of a line by the value of its address field, as seen from one of them.
+
+    Members may have exchanged their addresses. One that has an address from elsewhere is none any more.
+    """
+    plan = fabric.address_plan
+    shift, mask = plan.shift(field), plan.mask(field)
+    addresses = {far: fabric.node(far).address for far in fars}
+    return {
+        address >> shift & mask: far
+        for far, address in addresses.items()
+        if not (address ^ here.address) & ~(mask << shift)
+    }
+
+
+def _away(fabric: Fabric) -> tuple[int, ...]:
+    """Addresses from a mesh whose holders are in none: spares that have taken the place of its members."""
+
+    def find() -> tuple[int, ...]:
+        bits, first = fabric.address_plan.bits, field_ends(fabric)[0]
+        ends = [node for node in fabric.nodes if not node.tier]
+        meshed = {node.name for node in ends if any(port.dimension is not None for port in node.ports)}
+        home = {node.address >> (bits - first) for node in ends if node.name in meshed}
+        return tuple(
+            node.address
+            for node in ends
+            if node.name not in meshed and node.address >> (bits - first) in home
+        )
+
+    return fabric.once("away", find)
+
+
+def _towards(finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int) -> str | None:
+    """The neighbour on the way to the member of the line along `axis` that has `value`."""
+    target = line[value]
+    if finder.joined(here.name, target):
+        return target
+    place = {far: finder.fabric.node(far).coordinates[axis] for far in line.values()}
+    lower = min(here.coordinates[axis], place[target])
+    # A way without a valley first (a middle node above either end): it costs no VL.
+    for middle in sorted(place, key=lambda far: (place[far] < lower, place[far])):
+        if finder.joined(here.name, middle) and finder.joined(middle, target):
+            return middle
+    return None
+
+
+def _down(finder: PathFinder, here: Node) -> list[Segment]:
+    """What is below a switch: each segment goes to the neighbour from which the way down is shortest.
+
+    Switches above the same others have the same.
+    """
+    fabric = finder.fabric
+    lower = tuple(far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier)
+    if lower != tuple(far for far in fabric.neighbours(here.name) if fabric.node(far).tier < here.tier):
+        return _searched(finder, here, lower)
+    return finder.once(("down", lower), lambda: _searched(finder, here, lower))
+
+
+def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
+    fabric = finder.fabric
+    bits, ends = fabric.address_plan.bits, field_ends(fabric)
+    reach = below(fabric)
+    grouped = has_table(here, "multipath")
+    choices: dict[Prefix, tuple[int, list[str]]] = {}
+
+    def choice(part: Prefix) -> tuple[int, list[str]]:
+        """Fewest hops and the neighbours that have them."""
+        if part not in choices:
+            hops = {far: reach[far].hops_to_all(part, bits) for far in lower}
+            known = [count for count in hops.values() if count is not None]
+            best = min(known, default=bits)
+            choices[part] = best, [far for far, count in hops.items() if count == best]
+        return choices[part]
+
+    def whole(part: Prefix) -> bool:
+        """Whether one neighbour leads to all of a segment, and none to an end of it in fewer hops."""
+        hops, nearest = choice(part)
+        return bool(nearest) and all(choice(one)[0] == hops for one in extremes(fabric, part))
+
+    def split(segment: Prefix) -> list[Segment]:
+        for length in (end for end in ends if end >= segment.length):
+            inner = parts(fabric, segment, length)
+            if length < bits and not all(whole(part) for part in inner):
+                continue
+            width = length - segment.length
+            if width > _MAX_ARRAY_BITS:  # too long an array: one a field
+                fields = parts(fabric, segment, _next(ends, segment.length))
+                return joined([one for part in fields for one in split(part)], bits)
+            shift = bits - length
+            array: list[Member] = [None] * (1 << width)
+            for part in inner:
+                value = part.value >> shift
+                nearest = choice(part)[1]
+                array[value & ((1 << width) - 1)] = (
+                    _any(nearest) if grouped else nearest[value % len(nearest)] if nearest else None
+                )
+            return [Segment(segment, shift, (1 << width) - 1, tuple(array))]
+        return []
+
+    return [one for segment in sorted(reach[here.name].hops) for one in split(segment)]
+
+
+def _next(ends: Sequence[int], length: int) -> int:
+    return next(end for end in ends if end > length)
+
+
+def _higher(finder: PathFinder, here: Node) -> list[str]:
+    """Neighbours of the highest tier, if it is above the node's own."""
+    tiers = {far: finder.fabric.node(far).tier for far in finder.neighbours(here.name)}
+    top = max(tiers.values(), default=0)
+    return [far for far, tier in tiers.items() if tier == top > here.tier]
+
+
+def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
+    """The default, to the highest tier; and what is nearer by way of a lower one.
+
+    What is `meshed` goes by the node's own mesh, except for addresses whose holders have left it.
+    """
+    fabric = finder.fabric
+    higher = [far for far in finder.neighbours(here.name) if fabric.node(far).tier > here.tier]
+    ways = _higher(finder, here)
+    if not ways:
+        return []
+    bits, reach, over = fabric.address_plan.bits, below(fabric), beyond(fabric)
+    nearer: dict[Prefix, list[str]] = {}
+    for far in higher if len(higher) > 1 else ():
+        for prefix, hops in over[far].hops.items():
+            found = [over[way].hops_to_all(prefix, bits) for way in ways]
+            by_default = [count for count in found if count is not None]
+            # Some of the ways up may lead nowhere near it, or all of them by a longer way.
+            better = len(by_default) < len(ways) or (far not in ways and hops < min(by_default))
+            if better and reach[here.name].hops_to_all(prefix, bits) is None:
+                nearer.setdefault(prefix, []).append(far)
+    away = {Prefix(address, bits) for address in _away(fabric) if address != here.address}
+    inside = [one for one in (*nearer, *away) if any(_within(one, mesh, bits) for mesh in meshed)]
+    for prefix in inside:
+        if prefix in away:
+            nearer.setdefault(prefix, ways)
+        else:
+            del nearer[prefix]
+    spread = _grouped if has_table(here, "multipath") else _spread
+    made = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
+    return [*made, spread(bits, Prefix(0, 0), ways)]
+
+
+def _within(part: Prefix, whole: Prefix, bits: int) -> bool:
+    return part.length >= whole.length and whole.holds(part.value, bits)
+
+
+def _grouped(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
+    """One member: the only way, or the group of all."""
+    return Segment(prefix, 0, 0, (_any(ways),))
+
+
+def _any(ways: Sequence[str]) -> Member:
+    return tuple(ways) if len(ways) > 1 else ways[0] if ways else None
+
+
+def _spread(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
+    """An array over the low bits that deals members over several ways."""
+    width = min((len(ways) - 1).bit_length(), bits - prefix.length)
+    return Segment(prefix, 0, (1 << width) - 1, tuple(ways[value % len(ways)] for value in range(1 << width)))

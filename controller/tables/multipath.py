@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several ways to one place: the member of a group that a switch takes, as p4/control/multipath.p4 does."""
+
+import zlib
+from collections.abc import Sequence
+
+from controller.plan import Entry, Exact, Hashing
+from controller.routing.circuit_paths import crossed
+from controller.routing.paths import PathFinder
+from controller.tables.programs import has_table
+from controller.tables.segment import Member, Way
+from topologies import Fabric
+
+__all__ = ["group_entries", "group_size", "hash_shift", "taken", "with_parallel"]
+
+# More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
+# Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.
+_EXTRA_BITS = 3
+_MAX_BITS = 9
+
+
+def group_size(ways: int) -> int:
+    """Members of a group, a power of two; each of the ways has as many as the others, or one more."""
+    bits = (ways - 1).bit_length()
+    return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
+
+
+def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "levels") -> int:
+    """Bits of the hash that the levels of switches below a node have used: each looks at others.
+
+    A core of circuits looks at all of them: its groups reckon with what the levels below have used. With
+    `same` every switch does, and those of one level get only what another's choice has left (polarisation).
+    """
+    if hashing == "same" or node in crossed(fabric):
+        return 0
+    widths = fabric.once("group widths", lambda: _widths(fabric))
+    own = fabric.node(node).level
+    return sum(width for height, width in widths.items() if height < own)
+
+
+def taken(
+    fabric: Fabric,
+    node: str,
+    ways: Sequence[Way],
+    frame: tuple[int, int, int],
+    lb_mode: int = 0,
+    hashing: Hashing = "levels",
+) -> str:
+    """The neighbour to which a frame of that (scna, dcna, lb) goes by one of the ways of a node."""
+    number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF
+    way = ways[(number >> hash_shift(fabric, node, hashing) & group_size(len(ways)) - 1) % len(ways)]
+    if isinstance(way, str):
+        return way
+    end = fabric.peer(node, way)
+    assert end is not None
+    return end.node
+
+
+def with_parallel(finder: PathFinder, node: str, member: Member) -> Member:
+    """The member with its ports in place of a neighbour to which several links lead.
+
+    The same where the program has no groups: it goes by the first of the links.
+    """
+    fabric = finder.fabric
+    if (
+        not member
+        or not fabric.has_parallel
+        or member == node
+        or not has_table(fabric.node(node), "multipath")
+    ):
+        return member
+    found: list[Way] = []
+    for way in (member,) if isinstance(member, str) else member:
+        ports = finder.ports_to(node, way) if isinstance(way, str) else ()
+        found += ports if len(ports) > 1 else (way,)
+    return tuple(found) if len(found) > 1 else member
+
+
+def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[Way]) -> list[Entry]:
+    """Entries of the table multipath for one group of a node."""
+    ports = [finder.port_to(node, way) if isinstance(way, str) else way for way in ways]
+    return [
+        Entry(
+            "multipath",
+            (("index", Exact(base + number)),),
+            "set_way",
+            (("port", ports[number % len(ports)]),),
+        )
+        for number in range(group_size(len(ways)))
+    ]
+
+
+def _packed(frame: tuple[int, int, int]) -> bytes:
+    scna, dcna, lb = frame
+    return scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)
+
+
+def _widths(fabric: Fabric) -> dict[int, int]:
+    """By level, the bits that its widest group of ways up takes."""
+    found: dict[int, int] = {}
+    for node in fabric.nodes:
+        if node.tier:
+            ups = sum(fabric.node(far).tier > node.tier for far in fabric.neighbours(node.name))
+            width = group_size(ups).bit_length() - 1 if ups else 0
+            found[node.level] = max(width, found.get(node.level, 0))
+    return found

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PXN: a GPU reaches what only its neighbours' NICs lead to by way of these (Rail-only, routing).
+
+A GPU whose rail is closed sends a frame for another domain to whoever in its own has the destination's rank,
+over the high-bandwidth domain, and that one out by its NIC. No route comes back into a high-bandwidth domain
+to go on there: the detour is on the sender's side.
+"""
+
+from collections.abc import Sequence
+
+from controller.plan import Entry, Exact, Lpm
+from controller.routing.paths import PathFinder
+from controller.tables.prefixes import Prefix, parts
+from controller.tables.programs import has_table
+from controller.tables.rails import rail_of
+from controller.tables.segment import Member, Segment, longest
+from topologies import Fabric, Node
+
+__all__ = ["pxn_entries", "pxn_segments", "relay"]
+
+
+def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
+    """Other domains by rank, and the own one, which `own`, what the node knows without PXN, is for.
+
+    Empty where every rank is reached without PXN, or the program has none.
+    """
+    fabric = finder.fabric
+    if not has_table(here, "pxn") or here.name not in _closed(fabric):
+        return ()
+    plan, bits = fabric.address_plan, fabric.address_plan.bits
+    outer, inner = plan.fields[-2].name, plan.fields[-1].name
+    domain = Prefix(*plan.prefix(inner, here.address))
+    members: list[Member] = [None] * (plan.mask(inner) + 1)
+    for part in parts(fabric, domain, bits):
+        peer = fabric.node_of(part.value)
+        if peer is None:
+            continue
+        nics = [far for far in finder.neighbours(peer.name) if fabric.node(far).level]
+        rails = {rail.value for nic in nics if (rail := rail_of(fabric, nic)) is not None}
+        if peer.name == here.name:
+            way: Member = nics[0] if nics else None
+        else:
+            segment = longest(own, peer.address, bits)
+            way = segment.member(peer.address) if segment else None
+            if isinstance(way, str) and fabric.node(way).level:  # not to be reached inside the domain
+                way = None
+        for rail in rails:
+            members[rail] = way
+    beyond = Segment(
+        Prefix(*plan.prefix(outer, here.address)), plan.shift(inner), plan.mask(inner), tuple(members)
+    )
+    return beyond, Segment(domain, 0, 0, (None,))
+
+
+def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tuple[Entry, ...]:
+    """Entries of the tables pxn_segment and pxn."""
+    entries: list[Entry] = []
+    for segment in found:
+        match = (("dcna", Lpm(*segment.prefix)),)
+        if not any(segment.members):
+            entries.append(Entry("pxn_segment", match, "no_pxn"))
+            continue
+        params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
+        entries.append(Entry("pxn_segment", match, "set_ranks", params))
+        entries += [
+            Entry("pxn", (("index", Exact(value)),), "set_neighbour", (("port", finder.port_to(node, far)),))
+            for value, far in enumerate(segment.members)
+            if isinstance(far, str)
+        ]
+    return tuple(entries)
+
+
+def relay(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
+    """Of a switch inside a high-bandwidth domain: other domains, by rank to the neighbour on that rail."""
+    fabric = finder.fabric
+    if here.level or not here.tier:
+        return ()
+    plan = fabric.address_plan
+    outer, inner = plan.fields[-2].name, plan.fields[-1].name
+    members: list[Member] = [None] * (plan.mask(inner) + 1)
+    address = None
+    for far in finder.neighbours(here.name):
+        node = fabric.node(far)
+        if not node.tier:
+            address = node.address
+            for nic in finder.neighbours(far):
+                if fabric.node(nic).level and (rail := rail_of(fabric, nic)) is not None:
+                    members[rail.value] = far
+    if address is None or not any(members):
+        return ()
+    prefix = Prefix(*plan.prefix(outer, address))
+    return (Segment(prefix, plan.shift(inner), plan.mask(inner), tuple(members)),)
+
+
+def _closed(fabric: Fabric) -> frozenset[str]:
+    """Endpoints whose links up all lead to closed rails."""
+
+    def find() -> frozenset[str]:
+        found = []
+        for node in fabric.nodes:
+            if not node.tier:
+                ups = [far for far in fabric.neighbours(node.name) if fabric.node(far).level]
+                rails = [rail_of(fabric, far) for far in ups]
+                if rails and all(rail is not None and rail.closed for rail in rails):
+                    found.append(node.name)
+        return frozenset(found)
+
+    return fabric.once("closed", find)

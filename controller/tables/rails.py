@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rails: switches below which lie endpoints of one rank, a few of each domain (Rail-only, §4).
+
+Their addresses share the last field and no prefix, so the array of such a switch counts the fields before it.
+A rail is closed when no way up leads to another rank: what has one is foreign there. Places of more
+dimensions than rank and domain, as those of HPN's segments, are told apart by prefix: no switch is on a rail.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from controller.routing.paths import PathFinder
+from controller.tables.prefixes import below, beyond
+from controller.tables.programs import has_table
+from controller.tables.segment import Member, Stride
+from topologies import Fabric, Node
+
+__all__ = ["Rail", "rail_of", "strides"]
+
+# Of a place: rank and domain.
+_DIMENSIONS = 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """The value of the last address field that endpoints of a rail have; `closed`: it leads to no other."""
+
+    value: int
+    closed: bool
+
+
+def rail_of(fabric: Fabric, switch: str) -> Rail | None:
+    """The rail that a switch is on; None when it is on none."""
+    return fabric.once(("rail", switch), lambda: _rail_of(fabric, switch))
+
+
+def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
+    node, bits = fabric.node(switch), fabric.address_plan.bits
+    if not has_table(node, "rail") or not node.level or len(fabric.dims) > _DIMENSIONS:
+        return None
+    last = fabric.address_plan.mask(fabric.address_plan.fields[-1].name)
+    under = below(fabric)[switch].hops
+    values = {prefix.value & last for prefix in under}
+    if len(values) != 1 or any(prefix.length < bits for prefix in under):
+        return None
+    over = beyond(fabric)[switch].hops
+    closed = all(prefix.length == bits and prefix.value & last in values for prefix in over)
+    return Rail(values.pop(), closed)
+
+
+def strides(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[Stride, ...]:
+    """What the table rail of a switch on a rail holds, first what comes first; `ways` lead up."""
+    fabric = finder.fabric
+    rail = rail_of(fabric, here.name)
+    if rail is None:
+        return ()
+    plan = fabric.address_plan
+    field = plan.fields[-2].name
+    shift, mask, last = plan.shift(field), plan.mask(field), plan.mask(plan.fields[-1].name)
+    ends = fabric.once("by rank", lambda: _by_rank(fabric, last))[rail.value]
+    nearest = _nearest(finder, here)
+    up: Member = tuple(ways) if len(ways) > 1 else ways[0] if ways else None
+    array: list[Member] = [None] * (mask + 1)
+    under = below(fabric)[here.name]
+    for address in ends:
+        found = nearest.get(address, [])
+        value = address >> shift & mask
+        if found:
+            array[value] = found[value % len(found)]
+        elif under.hops_to(address, plan.bits) is None:
+            array[value] = up
+    every = (1 << plan.bits) - 1 & ~(mask << shift)
+    own = Stride(ends[0] & every, every, shift, mask, tuple(array))
+    foreign = Stride(ends[0] & every & ~last, every & ~last)
+    return (own, foreign) if rail.closed else (own,)
+
+
+def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
+    """By address of the endpoints below, the neighbours from which the way down is shortest."""
+    fabric = finder.fabric
+    hops: dict[int, tuple[int, list[str]]] = {}
+    for far in finder.neighbours(here.name):
+        if fabric.node(far).tier < here.tier:
+            for prefix, count in below(fabric)[far].hops.items():
+                fewest, fars = hops.get(prefix.value, (count, []))
+                if count < fewest:
+                    fars = []
+                if count <= fewest:
+                    hops[prefix.value] = count, [*fars, far]
+    return {address: fars for address, (_, fars) in hops.items()}
+
+
+def _by_rank(fabric: Fabric, last: int) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for node in fabric.nodes:
+        if not node.tier:
+            found.setdefault(node.address & last, []).append(node.address)
+    return found

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LACP on a running testbed: bundles come up before the first job, and ToRs learn their hosts from it.
+
+A ToR has no host route before it has heard a host, and none of a host that it hears no more. HPN learns hosts
+from ARP, which this testbed's network header has not: what a host calls itself in its LACPDUs is an address,
+too, so that is what ToRs learn here. From then on a port that leaves its bundle is what a link that fails is
+(`controller.recovery.node_controller`): the ToR withdraws the host route, and whoever sends into its
+plane is told.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from controller.diff import Update, diff
+from controller.plan import Entry, Plan
+from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
+from controller.recovery.node_controller import Finders
+from controller.tables.linear import linear_entries
+from emulation.control.lacp_frames import lacpdu_frame, read_lacpdu
+from emulation.traffic.frames.layers import mac
+from topologies import Fabric, Node
+
+__all__ = ["Bonding", "LacpTimes"]
+
+# Jobs wait so many periods for bundles; what has not come up by then is taken for failed.
+_PATIENCE = 10
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LacpTimes:
+    """A port sends an LACPDU every `period_ps` and leaves its bundle when `multiplier` did not come."""
+
+    period_ps: int
+    multiplier: int = 3
+
+
+class _Floor(Protocol):
+    """What bonding asks of the loop that runs it."""
+
+    @property
+    def now_ps(self) -> int: ...
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
+    def learn(self, node: str, updates: Sequence[Update]) -> None:
+        """Write them: no reaction to anything that happened."""
+        ...
+
+    def out(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
+        """Send frames as they are, each by a port."""
+        ...
+
+    def found(self, node: str, port: int, up: bool) -> None:
+        """A port can be used from now on, or no more."""
+        ...
+
+
+@final
+class _Hosts:
+    """The host routes of one ToR while it learns them."""
+
+    def __init__(self, finders: Finders, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
+        self._finders = finders
+        self._fabric = fabric
+        self._tor = tor
+        self.unlearnt = set(ports)
+        self._entries = self._made(frozenset())
+        self.withheld = self._step()
+
+    def learnt(self, port: int) -> tuple[Update, ...]:
+        """What the host at a port adds."""
+        self.unlearnt.discard(port)
+        return self._step()
+
+    def all(self) -> tuple[Update, ...]:
+        """What leads to the tables as planned."""
+        before, self._entries = self._entries, self._made(frozenset())
+        return diff(before, self._entries)
+
+    def _step(self) -> tuple[Update, ...]:
+        before, self._entries = self._entries, self._made(frozenset(self.unlearnt))
+        return diff(before, self._entries)
+
+    def _made(self, without: frozenset[int]) -> tuple[Entry, ...]:
+        links = (self._fabric.link_at(self._tor, port) for port in without)
+        failed = self._finders.plan.failed | {link.name for link in links if link is not None}
+        return linear_entries(self._finders.without(failed).finder, self._tor)
+
+
+@final
+class Bonding:
+    """Drives a `Bond` for every NIC and every ToR with one.
+
+    With `withhold` ToRs have no host route before they have heard the host. In real time hosts begin to send
+    with time itself, bundles come up under them, and host routes are there.
+    """
+
+    def __init__(
+        self, floor: _Floor, plan: Plan, times: LacpTimes, *, processing_ps: int, withhold: bool
+    ) -> None:
+        self._floor = floor
+        self._plan = plan
+        self._fabric = plan.fabric
+        self._times = times
+        self._processing_ps = processing_ps
+        self._withhold = withhold
+        self._bonds: dict[str, Bond] = {}
+        self._hosts: dict[str, _Hosts] = {}
+        self._system = {node.name: SYSTEM if node.tier else _system(node) for node in plan.fabric.nodes}
+        self._ports = {
+            node.name: ports for node in plan.fabric.nodes if (ports := bonded_ports(plan.fabric, node.name))
+        }
+        self._waiting: list[Callable[[], None]] = []
+        self._active: Callable[[], bool] = lambda: False
+        self._give_up_ps = 0
+        self.strangers = 0  # hosts at a port where the plan has another
+        self.sent = 0
+        self.up_ps: int | None = None  # when all bundles were up, or were waited for no more
+
+    def holds(self, node: str, port: int) -> bool:
+        """Whether a port speaks LACP."""
+        return port in self._ports.get(node, ())
+
+    def when_up(self, _: str, then: Callable[[], None]) -> None:
+        """Begin a job by `then` once bundles are up, at once when they are."""
+        if self.up_ps is None:
+            self._waiting.append(then)
+        else:
+            then()
+
+    def start(self, active: Callable[[], bool]) -> None:
+        """Withhold host routes and begin to speak, for as long as `active` says."""
+        self._active = active
+        finders = Finders(self._plan)
+        now = self._floor.now_ps
+        for node, ports in self._ports.items():
+            if self._withhold and self._fabric.node(node).tier:
+                self._hosts[node] = _Hosts(finders, self._fabric, node, ports)
+                self._floor.learn(node, self._hosts[node].withheld)
+            self._bonds[node] = Bond(
+                self._fabric,
+                node,
+                system=_system,
+                period_ps=self._times.period_ps,
+                multiplier=self._times.multiplier,
+                start_ps=now,
+            )
+            self._wake_at(now, node)
+        self._give_up_ps = now + _PATIENCE * self._times.period_ps
+
+    def on_port(self, node: str, port: int, up: bool) -> None:
+        """The carrier of a port that speaks LACP came or went."""
+        if node in self._bonds:
+            self._heed(node, self._bonds[node].on_carrier(port, up))
+
+    def on_frame(self, node: str, port: int, frame: bytes) -> None:
+        """A frame of a slow protocol came in."""
+        pdu = read_lacpdu(frame)
+        if pdu is not None and node in self._bonds and self.holds(node, port):
+            self._heed(node, self._bonds[node].on_pdu(port, pdu, self._floor.now_ps))
+
+    def _wake_at(self, time_ps: int, node: str) -> None:
+        self._floor.at(time_ps, lambda: self._wake(node))
+
+    def _wake(self, node: str) -> None:
+        if self._active() or self.up_ps is None:
+            bond = self._bonds[node]
+            self._heed(node, bond.on_timer(self._floor.now_ps))
+            if self.up_ps is None and self._floor.now_ps >= self._give_up_ps:
+                self._finish()
+            self._wake_at(bond.deadline_ps, node)
+
+    def _heed(self, node: str, answer: LacpAnswer) -> None:
+        for port, up in answer.changes:
+            if self.up_ps is not None:
+                self._floor.found(node, port, up)
+            elif up and node in self._hosts and self._is_known(node, port):
+                self._floor.at(
+                    self._floor.now_ps + self._processing_ps, lambda at=port: self._learn(node, at)
+                )
+        source = self._system[node]
+        self._floor.out(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
+        self.sent += len(answer.pdus)
+        if answer.changes and not self._hosts:
+            self._finish_when_up()
+
+    def _is_known(self, tor: str, port: int) -> bool:
+        """Whether the host that a ToR hears is the one that the plan has there."""
+        partner, far = self._bonds[tor].partner(port), self._fabric.peer(tor, port)
+        assert partner is not None
+        assert far is not None
+        known = partner.system == self._system[far.node]
+        self.strangers += not known
+        return known
+
+    def _learn(self, tor: str, port: int) -> None:
+        if self.up_ps is None and self._bonds[tor].carries(port):
+            self._floor.learn(tor, self._hosts[tor].learnt(port))
+            self._finish_when_up()
+
+    def _finish_when_up(self) -> None:
+        learnt = not any(one.unlearnt for one in self._hosts.values())
+        if learnt and len(self._bonds) == len(self._ports) and all(b.is_up for b in self._bonds.values()):
+            self._finish()
+
+    def _finish(self) -> None:
+        if self.up_ps is not None:
+            return
+        self.up_ps = self._floor.now_ps
+        for tor, hosts in self._hosts.items():
+            self._floor.learn(tor, hosts.all())
+        for node, bond in self._bonds.items():
+            for port in self._ports[node]:
+                if not bond.carries(port):
+                    self._floor.found(node, port, False)
+        for then in self._waiting:
+            then()
+
+
+def _system(node: Node) -> str:
+    return mac(node.address)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What node controllers and hellos say, as management frames, and back (docs/wire-format.md)."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from controller import Notice, Watch
+from controller.recovery.hello import Hello
+from controller.routing.source_route import MAX_INSTRUCTIONS, pack
+from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
+
+__all__ = ["hello_frame", "notice_frame", "read_management", "watch_frame"]
+
+# LinkNotice.state
+_DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH = range(5)
+
+
+def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes:
+    """The management frame that carries a notice in band."""
+    return _frame(
+        source_cna,
+        destination_cna,
+        LinkNotice(
+            state=_UP if notice.up else _DOWN,
+            sequence=notice.sequence,
+            cna_a=notice.cna_a,
+            port_a=notice.port_a,
+            cna_b=notice.cna_b,
+            port_b=notice.port_b,
+            origin=notice.origin,
+        ),
+    )
+
+
+def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
+    """The management frame that asks to be told of a link, by a source route out of these ports."""
+    asks = LinkNotice(
+        state=_WATCH,
+        cna_a=watch.cna_a,
+        port_a=watch.port_a,
+        cna_b=watch.cna_b,
+        port_b=watch.port_b,
+        origin=watch.origin,
+    )
+    return _frame(source_cna, destination_cna, asks, ports)
+
+
+@lru_cache(maxsize=1 << 14)
+def hello_frame(hello: Hello) -> bytes:
+    """The management frame that carries a hello over its link. Those of one port are equal: made once."""
+    return _frame(
+        hello.cna,
+        hello.far_cna,
+        LinkNotice(
+            state=_HELLO_HEARD if hello.hears else _HELLO,
+            cna_a=hello.cna,
+            port_a=hello.port,
+            cna_b=hello.far_cna,
+            port_b=hello.far_port,
+            origin=hello.cna,
+        ),
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def read_management(frame: bytes) -> Notice | Watch | Hello | None:
+    """What a management frame carries; None when that is nothing known."""
+    layer: Packet | None = Ether(frame).getlayer(LinkNotice)
+    if layer is None or layer.version != 1 or layer.state > _WATCH:
+        return None
+    if layer.state in (_HELLO, _HELLO_HEARD):
+        return Hello(
+            cna=layer.cna_a,
+            port=layer.port_a,
+            far_cna=layer.cna_b,
+            far_port=layer.port_b,
+            hears=layer.state == _HELLO_HEARD,
+        )
+    link = {
+        "cna_a": layer.cna_a,
+        "port_a": layer.port_a,
+        "cna_b": layer.cna_b,
+        "port_b": layer.port_b,
+        "origin": layer.origin,
+    }
+    if layer.state == _WATCH:
+        return Watch(**link)
+    return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
+
+
+def _frame(source_cna: int, destination_cna: int, payload: Packet, ports: Sequence[int] = ()) -> bytes:
+    carrier: Packet = Ether(src=mac(source_cna), dst=mac(destination_cna)) / LPH()
+    if ports:
+        bitmap, instructions = pack(ports)
+        carrier /= SRH(bitmap=bitmap, instr=list(instructions.to_bytes(MAX_INSTRUCTIONS)))
+    return bytes(carrier / NTH(scna=source_cna, dcna=destination_cna, mgmt=1) / payload)

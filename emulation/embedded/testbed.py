@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded testbed: every switch in this process, virtual time, no root.
+
+Virtual time stands still while the control plane acts: a P4Runtime write takes no virtual time of its own,
+and the same scenario and seed give the same run.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, Self, final
+
+from emulation._engine import Network
+from emulation.circuits import circuit_switches, shine
+from emulation.errors import DeadlockedError, EmulationError, TestbedError
+from emulation.fidelity import Measured
+from emulation.p4runtime_server import P4RuntimeServer
+from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
+from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.stats import Ended, Outcome
+from topologies import HOST_PORT, Fabric, Link, Node
+from topologies.transform.circuits import circuit_link, circuit_of
+
+__all__ = ["EmbeddedTestbed"]
+
+_REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
+
+# The last bit of a link packet header's VL, after the Ethernet header, is the lane within a priority.
+_LANE_BIT = 8 * 15 + 2
+
+
+@final
+class EmbeddedTestbed:
+    """A fabric in virtual time.
+
+    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and a frame waits for credits.
+    0 makes them drop-tail. The port of a node's own side has as many buffers as the node has neighbours.
+    `scheduler` says which VL an output serves next: docs/links.md.
+    `bin_ps` > 0 records the bytes that reach hosts, by bins of that width. `seed` decides which frames an
+    impaired link loses.
+    """
+
+    name = "embedded"
+    virtual = True
+    dilation = 1
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        *,
+        grpc_address: str = "127.0.0.1:0",
+        credit_bytes: int = 65536,
+        scheduler: Literal["strict", "round-robin"] = "strict",
+        bin_ps: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self.fabric = fabric
+        self.on_port: PortHandler | None = None
+        self.on_packet_in: PacketInHandler | None = None
+        self.network = Network()
+        self._credit_bytes = credit_bytes
+        self._scheduler: Literal["strict", "round-robin"] = scheduler
+        self._grpc_address = grpc_address
+        self._address: str | None = None
+        self._lock = threading.RLock()
+        self._work = threading.Event()
+        self._alarms: dict[int, Callable[[], None]] = {}
+        self._next_alarm = 0
+        self._hosts: dict[str, int] = {}
+        self._attached: dict[str, Any] = {}
+        self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
+        # By the engine's numbers: the fabric's links, then circuits as they were first made.
+        self._links: list[Link] = []
+        self._numbers: dict[str, int] = {}
+        # A circuit is up when its optical switch joins its ports and no fault holds it down.
+        self._joined: set[str] = set()
+        self._failed: set[str] = set()
+        self._node_of = [node.name for node in fabric.nodes]
+        self._switches = {name: index for index, name in enumerate(self._node_of)}
+        self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
+        self.circuits = circuit_switches(fabric, self)
+        self.network.set_seed(seed)
+        self.network.set_lanes(_LANE_BIT, SERVED_VLS)
+        if bin_ps > 0:
+            self.network.set_bin(bin_ps, SERVED_VLS.index(VL_RESPONSE))
+        self._server: P4RuntimeServer | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Make switches and links and serve P4Runtime. EmulationError when the address is taken."""
+        if self._server is not None:
+            raise TestbedError("the embedded testbed runs already", remedy="stop it first")
+        try:
+            self._build()
+        except ValueError as error:
+            raise TestbedError(f"fabric {self.fabric.name}: {error}", remedy="correct the fabric") from error
+        devices = {self.device_ids[name]: index for name, index in self._switches.items()}
+        server = P4RuntimeServer(
+            self.network,
+            devices,
+            self._grpc_address,
+            lock=self._lock,
+            on_packet_out=self._work.set,
+            at=self.at,
+        )
+        self._address = server.start()
+        self._server = server
+
+    def _build(self) -> None:
+        fabric, network = self.fabric, self.network
+        for node in fabric.nodes:
+            network.add_switch(node.name)
+        for link in fabric.links:
+            self._connect(link)
+            if circuit_of(fabric, link.name) is not None:
+                self._joined.add(link.name)
+        for node in fabric.nodes:
+            if any(port.number == HOST_PORT and port.dimension is None for port in node.ports):
+                rate = fabric.host_lanes * fabric.lane_rate_bps
+                self._hosts[node.name] = network.attach_host(
+                    self._switches[node.name],
+                    HOST_PORT,
+                    rate,
+                    fabric.host_delay_ps,
+                    self._host_credit(node),
+                    scheduler=self._scheduler,
+                )
+
+    def _connect(self, link: Link, *, plugged: bool = True) -> int:
+        number = self.network.connect(
+            self._switches[link.a.node],
+            link.a.port,
+            self._switches[link.b.node],
+            link.b.port,
+            link.rate_bps,
+            link.delay_ps,
+            self._credit_bytes,
+            scheduler=self._scheduler,
+            plugged=plugged,
+        )
+        self._links.append(link)
+        self._numbers[link.name] = number
+        return number
+
+    def _number(self, name: str) -> int:
+        """The engine's number of a link, which may be a circuit that has never been made."""
+        if self._address is None:
+            raise TestbedError(f"link {name}: the testbed has no links yet", remedy="call start() first")
+        if name not in self._numbers and (circuit := circuit_of(self.fabric, name)) is not None:
+            return self._connect(circuit_link(self.fabric, *circuit), plugged=False)
+        if name not in self._numbers:
+            self.fabric.link(name)  # says which there are
+        return self._numbers[name]
+
+    def _host_number(self, node: str) -> int:
+        if node not in self._hosts:
+            raise TestbedError(f"{node} has no host port", remedy="name one of the fabric's NPUs")
+        return self._hosts[node]
+
+    def _host_credit(self, node: Node) -> int:
+        """Room for all that its ports can take on: a busy port then never blocks the others at the source."""
+        return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
+
+    @property
+    def address(self) -> str:
+        """Of the P4Runtime server, `host:port`."""
+        if self._address is None:
+            raise TestbedError("the embedded testbed has no address yet", remedy="call start() first")
+        return self._address
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The same for every node."""
+        return dict.fromkeys(self._switches, self.address)
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Coming up has no stages here."""
+        return {}
+
+    @property
+    def now_ps(self) -> int:
+        """Virtual time in picoseconds."""
+        return self.network.now
+
+    def attach(self, node: str, host: Host) -> None:
+        """Put `host` on the node's own port and let it send its first frames."""
+        number = self._host_number(node)
+        self._attached[node] = host
+        with self._lock:
+            self.network.set_handler(number, host)
+            self._engine(lambda: self.network.act(number, host.start(self.network.now)))
+
+    def stand_by(self, node: str) -> None:
+        """Nothing: any node's own side can take an agent at any time."""
+
+    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
+        """New agents in place of all there are; frames that the old ones have handed over still leave."""
+        for node, old in self._attached.items():
+            past = self._before.get(node)
+            stats = old.stats + past.stats if past else old.stats
+            self._before[node] = Ended(old.result, stats, None, None)
+            number = self._hosts[node]
+            with self._lock:
+                self.network.set_handler(number, None)
+                self.network.act(number, ([], None))
+        self._attached.clear()
+        for node, host in hosts.items():
+            self.attach(node, host)
+
+    def give_up(self) -> None:
+        """Nothing: an agent says at any time what has become of it."""
+
+    def set_link(self, name: str, up: bool) -> None:
+        """Take a link down or bring it up, now; what is on the wire or queued for it is lost.
+
+        A circuit that is brought up is there when its optical switch joins its ports, now or later.
+        """
+        with self._lock:
+            number = self._number(name)
+            if up:
+                self._failed.discard(name)
+            else:
+                self._failed.add(name)
+            self.network.set_link(number, up and self._is_joined(name))
+        shine(self.circuits, self.fabric, name, up)
+
+    def _is_joined(self, name: str) -> bool:
+        return name in self._joined or circuit_of(self.fabric, name) is None
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """The same for the link to the node's own side."""
+        with self._lock:
+            self.network.set_host_link(self._host_number(node), up)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """From now on, in place of what was wrong; frames that are on their way stay as they are.
+
+        Direction 0 leads from the link's first end to its second. On a circuit it stays until it is changed,
+        whether the circuit is made or not.
+        """
+        if direction not in (0, 1):
+            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
+        with self._lock:
+            number = self._number(name)
+            try:
+                self.network.impair(
+                    number,
+                    direction,
+                    blocked=how.blocked,
+                    loss=how.loss,
+                    rate_bps=how.rate_bps,
+                    extra_delay_ps=how.extra_delay_ps,
+                )
+            except ValueError as error:
+                raise TestbedError(str(error), remedy="correct the impairment") from error
+
+    def record(self, name: str, path: Path | str, direction: int | None = None) -> None:
+        """Write what a link carries to a capture file from now on: both ways, or one of them.
+
+        A frame is written when it begins to be sent, in virtual time to the nanosecond, whether it arrives or
+        not. The file is complete whenever run() has come to an end, and closed by stop().
+        """
+        with self._lock:
+            number = self._number(name)
+            try:
+                self.network.record(number, str(path), direction)
+            except OSError as error:
+                raise TestbedError(
+                    f"link {name} cannot be recorded: {error.strerror}", remedy="give another file"
+                ) from error
+            except ValueError as error:
+                raise TestbedError(str(error), remedy="leave the direction out for both") from error
+
+    def cut(self, optical: str, low: int, high: int) -> None:
+        """For `circuits`: take one down, which loses what is on it or queued for it."""
+        name = circuit_link(self.fabric, optical, (low, high)).name
+        with self._lock:
+            self._joined.discard(name)
+            self.network.set_link(self._number(name), False)
+
+    def join(self, optical: str, low: int, high: int) -> None:
+        """For `circuits`: let two dark ports lead to each other."""
+        name = circuit_link(self.fabric, optical, (low, high)).name
+        with self._lock:
+            number = self._number(name)
+            self._joined.add(name)
+            self.network.plug(number)
+            self.network.set_link(number, name not in self._failed)
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` at that virtual time, between two events of the network."""
+        token, self._next_alarm = self._next_alarm, self._next_alarm + 1
+        self._alarms[token] = callback
+        with self._lock:
+            self.network.alarm(time_ps, token)
+
+    def run(self, until_ps: int | None = None) -> bool:
+        """Let virtual time pass: True when nothing is left to happen, False at `until_ps`.
+
+        Table entries age while time passes, but without `until_ps` it does not pass for that alone.
+        DeadlockedError when frames wait for credits that can never come back.
+        """
+        while True:
+            with self._lock:
+                end = self._engine(lambda: self.network.run(until_ps))
+                item = self.network.take_control() if end == _CONTROL else None
+            if item is not None:
+                self._dispatch(item)
+            elif end == _DEADLOCK:
+                raise self._deadlock()
+            else:
+                return end != _REACHED_UNTIL
+
+    @property
+    def busy(self) -> bool:
+        """Whether an agent still has something to do."""
+        hosts = self._attached.values()
+        return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
+
+    def outcome(self, node: str) -> Outcome:
+        """The agent of a node itself: what it says holds at any time. One that was there before is added."""
+        if node not in self._before:
+            return self._attached[node]
+        past, now = self._before[node], self._attached.get(node)
+        if now is None:
+            return past
+        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed)
+
+    def packet_arrived(self, node: str) -> None:
+        """Nothing: the engine told of the packet-in before the P4Runtime server did."""
+
+    def serve(self, stopped: threading.Event) -> None:
+        """Run whatever packet-outs start, until `stopped` is set."""
+        while not stopped.is_set():
+            if self._work.wait(timeout=0.2):
+                self._work.clear()
+                self.run()
+
+    def _engine(self, call: Callable[[], object]) -> object:
+        try:
+            return call()
+        except RuntimeError as error:
+            raise EmulationError(str(error)) from error
+
+    def _dispatch(self, item: tuple[str, int, int, int, bool, bytes]) -> None:
+        kind, _, switch, value, up, _ = item
+        if kind == "alarm":
+            self._alarms.pop(value)()
+            return
+        if self._server is not None:
+            self._server.deliver(item)
+        if kind == "port" and self.on_port is not None:
+            self.on_port(self._node_of[switch], value, up)
+        elif kind == "packet_in" and self.on_packet_in is not None:
+            self.on_packet_in(self._node_of[switch])
+
+    def _deadlock(self) -> DeadlockedError:
+        cycle = []
+        for link, direction, vl in self.network.deadlock():
+            one = self._links[link]
+            ends = (one.a.node, one.b.node) if direction == 0 else (one.b.node, one.a.node)
+            cycle.append((one.name, "->".join(ends), vl))
+        return DeadlockedError(self.network.now, tuple(cycle))
+
+    def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """By link name: from its first to its second end, and back; circuits made later come last."""
+        stats = self.network.link_stats
+        return {
+            link.name: (_usage(stats(number, 0)), _usage(stats(number, 1)))
+            for number, link in enumerate(self._links)
+        }
+
+    def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """By node: from its own side, and to it."""
+        stats = self.network.host_stats
+        return {
+            node: (_usage(stats(number, 0)), _usage(stats(number, 1))) for node, number in self._hosts.items()
+        }
+
+    @property
+    def frames_without_link(self) -> int:
+        """Frames that a program sent to a port that leads nowhere."""
+        return self.network.frames_without_link
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Of frames on the data VLs that have reached hosts; `bin_ps` must have been given."""
+        return sum(self.network.delivered_bins())
+
+    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+        """TestbedError: virtual time is exact."""
+        raise TestbedError("virtual time needs no measuring", remedy="believe it")
+
+    def delivered_bins(self) -> tuple[int, ...]:
+        """Bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""
+        return tuple(self.network.delivered_bins())
+
+    def check(self) -> None:
+        """All of it is in this process."""
+
+    def stop(self) -> None:
+        """Stop the server, let the hosts go, close what is recorded. Harmless when nothing runs."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        for host in self._hosts.values():
+            self.network.set_handler(host, None)
+        self.network.end_recordings()
+
+
+def _usage(seen: Mapping[str, Any]) -> LinkUsage:
+    return LinkUsage(
+        frames=seen["frames"],
+        bytes=seen["bytes"],
+        busy_ps=seen["busy_ps"],
+        lost_frames=seen["lost"] + seen["impaired"],
+        refused_frames=seen["refused_down"] + seen["refused_full"],
+        max_queued_bytes=seen["max_queued_bytes"],
+    )

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run in real time says for and against its own times, put together from those who counted."""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from emulation.fidelity import Measured
+from emulation.mininet.agents.driver import Pace
+from emulation.mininet.agents.messages import Report
+from emulation.mininet.cabling import host_jack, jack_at
+from emulation.mininet.counters import JackCounters
+from emulation.testbed import LinkUsage, SwitchSeen
+from topologies import HOST_PORT, End, Fabric
+
+__all__ = ["Between", "Ending", "Lost", "lost", "percentiles", "usage"]
+
+_CPU_PORT: Final = 510
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Two looks at the counters of a patch panel."""
+
+    before: Mapping[str, JackCounters]
+    after: Mapping[str, JackCounters]
+
+    def __getitem__(self, jack: str) -> JackCounters:
+        """What a jack has counted in between."""
+        then, now = self.before[jack], self.after[jack]
+        return JackCounters(*(getattr(now, one) - getattr(then, one) for one in JackCounters.__slots__))
+
+
+def usage(fabric: Fabric, between: Between) -> dict[str, tuple[LinkUsage, LinkUsage]]:
+    """What links carried, from their first to their second end, and back; times in ps of the scenario.
+
+    How much waited at once, nobody counts: `max_queued_bytes` is 0.
+    """
+
+    def way(near: End, far: End, rate_bps: int) -> LinkUsage:
+        sent, come = between[jack_at(near)], between[jack_at(far)]
+        return LinkUsage(
+            frames=sent.from_frames,
+            bytes=sent.from_bytes,
+            busy_ps=sent.from_bytes * 8 * 10**12 // rate_bps,
+            lost_frames=max(0, sent.from_frames - come.to_frames),
+            refused_frames=0,
+            max_queued_bytes=0,
+        )
+
+    return {
+        link.name: (way(link.a, link.b, link.rate_bps), way(link.b, link.a, link.rate_bps))
+        for link in fabric.links
+    }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Frames by the places of emulation.fidelity.DROP_PLACES, and those sent to links that were down."""
+
+    places: Mapping[str, int]
+    to_dead_links: int
+
+
+def lost(
+    fabric: Fabric,
+    between: Between,
+    seen: Mapping[str, SwitchSeen],
+    paces: Iterable[Pace],
+    struck: Set[End],
+) -> Lost:
+    """`struck` are ends whose link was down for a while: what was sent into them then was lost by the fault.
+
+    Within a switch nobody tells us, but the sums do: frames that came to it and that its program neither
+    sent nor refused have not reached the program; frames that the program sent and that did not come out
+    have waited in vain behind it.
+    """
+    ring = queue = dead = refused = 0
+    for node in fabric.nodes:
+        counted = seen[node.name]
+        come = counted.packet_outs
+        for port, sent in counted.sent.items():
+            if port == _CPU_PORT:
+                continue
+            jack = jack_at(End(node.name, port))
+            left = between[jack].from_frames if jack in between.after else 0
+            if End(node.name, port) in struck:
+                dead += max(0, sent - left)
+            else:
+                queue += max(0, sent - left)
+        come += sum(
+            between[jack_at(End(node.name, port.number))].to_frames
+            for port in node.ports
+            if jack_at(End(node.name, port.number)) in between.after
+        )
+        ring += max(0, come - sum(counted.sent.values()) - counted.refused)
+        refused += counted.refused
+    # Links that were down come in pairs of jacks: what came in at these and went out at none of them is lost,
+    # whoever dropped it. What a switch sent and a veth did not take is in `dead` already.
+    dark = {jack_at(end) for end in struck}
+    dark |= {host_jack(end.node) for end in struck if end.port == HOST_PORT}
+    veth = filtered = vanished = 0
+    for jack in between.after:
+        passed = between[jack]
+        if jack in dark:
+            vanished += passed.from_frames - passed.to_frames - passed.to_dropped_queue
+        else:
+            veth += passed.from_dropped_veth + passed.to_dropped_veth
+            filtered += passed.from_dropped_filter
+    jacks = [between[jack] for jack in between.after]
+    paces = list(paces)
+    return Lost(
+        {
+            "agent ring": sum(pace.missed for pace in paces),
+            "switch ring": ring,
+            "switch queue": queue,
+            "link queue": sum(jack.to_dropped_queue for jack in jacks),
+            "veth": veth,
+            "program": refused,
+            "fault": dead + filtered + max(0, vanished),
+        },
+        dead,
+    )
+
+
+def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
+    """Median, 99th percentile and maximum of all parts together; zeros of none."""
+    values = np.concatenate(list(parts) or [np.zeros(0)])
+    if not len(values):
+        return 0.0, 0.0, 0.0
+    median, most, worst = np.percentile(values, (50, 99, 100))
+    return float(median), float(most), float(worst)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that was counted of a run. `used` is processor seconds by process, `seconds` real time."""
+
+    reports: Mapping[str, Report]
+    between: Between
+    seconds: float
+    cpu_busy: float
+    used: Mapping[str, float]
+
+    def bins(self) -> tuple[int, ...]:
+        """Bytes of data that reached hosts, by bins."""
+        merged: dict[int, int] = {}
+        for report in self.reports.values():
+            for index, size in report.bins.items():
+                merged[index] = merged.get(index, 0) + size
+        return tuple(merged.get(index, 0) for index in range(max(merged, default=-1) + 1))
+
+    def usage(self, fabric: Fabric) -> dict[str, tuple[LinkUsage, LinkUsage]]:
+        """What links carried, by name."""
+        return usage(fabric, self.between)
+
+    def measured(
+        self,
+        fabric: Fabric,
+        dilation: int,
+        seen: Mapping[str, SwitchSeen],
+        struck: Set[End],
+        *,
+        shaped: bool,
+        steps: int,
+    ) -> tuple[Measured, int]:
+        """For and against the times of the run; and how many frames were sent to links that were down."""
+        paces = [report.pace for report in self.reports.values()]
+        gone = lost(fabric, self.between, seen, paces, struck)
+        used = {**self.used, **{f"agent of {node}": one.cpu_seconds for node, one in self.reports.items()}}
+        busiest = max(used, key=lambda name: used[name])
+        again = sum(pace.refused for pace in paces)
+        measured = Measured(
+            dilation=dilation,
+            seconds=self.seconds,
+            stated_bps=fabric.host_lanes * fabric.lane_rate_bps / dilation,
+            offered_bytes=sum(pace.offered_bytes for pace in paces),
+            sent_bytes=sum(pace.sent_bytes for pace in paces),
+            lateness_us=percentiles(pace.late_us for pace in paces),
+            waiting_us=percentiles(pace.waited_us for pace in paces),
+            cpu_busy=min(1.0, max(0.0, self.cpu_busy)),
+            busiest=(busiest, used[busiest] / self.seconds),
+            drops=gone.places,
+            shaped=shaped,
+            notes=_notes(fabric, again),
+            steps=steps,
+        )
+        return measured, gone.to_dead_links
+
+
+def _notes(fabric: Fabric, again: int) -> tuple[str, ...]:
+    delays = sorted({link.delay_ps for link in fabric.links})
+    notes = []
+    if any(delays):
+        some = " or ".join(f"{delay / 1000:g}" for delay in delays)
+        notes.append(f"links have no delay of their own in real time; the fabric's is {some} ns")
+    if again:
+        notes.append(f"generators had to offer frames again {again:,} times")
+    return tuple(notes)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a run, seen from the testbed: their processes are started, told when, and heard at the end."""
+
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from socket import socketpair
+from typing import Any, final
+
+import numpy as np
+
+from emulation.errors import EmulationError, TestbedError
+from emulation.mininet.agents.messages import Idle, Job, Place, Report
+from emulation.mininet.linux.record import RunRecord
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.schedule.data import Array
+
+__all__ = ["Population"]
+
+_READY_SECONDS = 300.0
+
+
+@final
+class Population:
+    """Starts at once a process that loads what hosts need, while the testbed does other things."""
+
+    def __init__(self, record: RunRecord) -> None:
+        ours, theirs = socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [
+                    "setpriv", "--pdeathsig", "KILL",
+                    sys.executable, "-m", "emulation.mininet.agents.generators", str(theirs.fileno()),
+                ],
+                stdin=subprocess.DEVNULL,
+                env=record.environment(),
+                pass_fds=(theirs.fileno(), *(fd for fd in (self._make_memory(),))),
+                process_group=0,  # Ctrl-C is the testbed's, even while this one still loads
+            )  # fmt: skip
+        self.connection = Connection(ours.detach())
+        self._places: Sequence[Place] = ()
+        self._dtype = np.dtype("<i4")
+        self._number = 0  # of restarts
+        self.done = False
+
+    def _make_memory(self) -> int:
+        # Anonymous: gone with the last process that has it, however that ends.
+        self._memory = os.memfd_create("railyard")
+        return self._memory
+
+    def launch(
+        self,
+        places: Sequence[Place],
+        dtype: np.dtype,
+        array_bytes: int,
+        rate_bps: float,
+        dilation: int,
+        bin_ps: int,
+    ) -> None:
+        """Have every host made in its namespace and wait until all are ready."""
+        self._places, self._dtype, self._array_bytes = places, dtype, array_bytes
+        os.ftruncate(self._memory, max(1, len(places) * (8 + array_bytes)))
+        self._room = mmap.mmap(self._memory, 0)
+        self._tallies = np.frombuffer(self._room, np.int64, len(places))
+        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, array_bytes))
+        if not self.connection.poll(_READY_SECONDS):
+            raise TestbedError(
+                f"the hosts were not ready after {_READY_SECONDS:g} s",
+                remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
+            )
+        self._expect("ready")
+
+    def go(self, start_ns: int) -> None:
+        """Let time begin, at `start_ns` of the machine's monotonic clock."""
+        self.connection.send(("go", start_ns))
+
+    def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Iterated | Idle]]) -> None:
+        """Have every host made anew, and begin at `start_ns` of the machine's monotonic clock."""
+        self._number += 1
+        self.done = False
+        self.connection.send(("restart", self._number, start_ns, makes))
+
+    def hear(self) -> None:
+        """Take the message that the connection has: that all are done, or why one is not."""
+        # What was done before a restart, of which they had not heard yet, is not.
+        self.done = self._expect("done") == self._number
+
+    @property
+    def received_bytes(self) -> int:
+        """Data that has come to all hosts together."""
+        return int(self._tallies.sum())
+
+    def reports(self) -> Mapping[str, Report]:
+        """Stop every host and hear what it has to say."""
+        self.connection.send(("stop",))
+        while (message := self._take())[0] == "done":
+            pass  # on its way when they were told to stop
+        return self._checked(message, "reports")
+
+    def array(self, node: str) -> Array:
+        """A host's result, after reports()."""
+        index = next(place for place, one in enumerate(self._places) if one.node == node)
+        start = 8 * len(self._places) + index * self._array_bytes
+        return np.frombuffer(self._room, np.uint8, self._array_bytes, start).view(self._dtype).copy()
+
+    def _expect(self, kind: str) -> Any:
+        return self._checked(self._take(), kind)
+
+    def _take(self) -> tuple[Any, ...]:
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):  # at the end of a message, or in the middle of one
+            return ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
+
+    def _checked(self, message: tuple[Any, ...], kind: str) -> Any:
+        if message[0] == "failed":
+            _, node, why = message
+            raise EmulationError(f"{node} failed: {why}", remedy="this is a bug of Railyard: report it")
+        assert message[0] == kind, message
+        return message[1] if len(message) > 1 else {}
+
+    def close(self) -> None:
+        """End every process; harmless when none runs."""
+        self.connection.close()  # which is what they end on
+        try:
+            self.process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self._memory >= 0:
+            os.close(self._memory)
+            self._memory = -1

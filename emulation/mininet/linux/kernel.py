@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this kernel can do, tried out once in a namespace that nobody sees."""
+
+import errno
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import final
+
+from emulation.errors import TestbedError
+from emulation.mininet.linux import netns, requests
+from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
+
+__all__ = ["CLSACT", "CLS_BPF", "FEATURES", "MIRRED", "NETEM", "TBF", "VETH", "Feature", "missing", "need"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A part of the kernel, as its module is called, the option that builds it, and what it is for here."""
+
+    module: str
+    option: str
+    purpose: str
+
+
+VETH = Feature("veth", "CONFIG_VETH", "links between namespaces")
+CLSACT = Feature("sch_ingress", "CONFIG_NET_SCH_INGRESS", "filters on what an interface receives")
+CLS_BPF = Feature("cls_bpf", "CONFIG_NET_CLS_BPF", "redirecting and losing frames")
+MIRRED = Feature("act_mirred", "CONFIG_NET_ACT_MIRRED", "redirecting frames")
+TBF = Feature("sch_tbf", "CONFIG_NET_SCH_TBF", "the rate of a link")
+NETEM = Feature("sch_netem", "CONFIG_NET_SCH_NETEM", "the delay of a link")
+FEATURES = (VETH, CLSACT, CLS_BPF, MIRRED, TBF, NETEM)
+
+_PATCH, _DEVICE, _MTU = 2, 3, 1500
+
+
+@cache
+def missing() -> Mapping[Feature, str]:
+    """What this kernel cannot do, and what it says of it. TestbedError where the process may not try."""
+    return MappingProxyType(netns.inside_new(_try))
+
+
+def need(*features: Feature) -> None:
+    """TestbedError naming every one of the features that this kernel does not have."""
+    lacking = [feature for feature in features if feature in missing()]
+    if not lacking:
+        return
+    what = "; ".join(f"{one.module} ({one.option}), for {one.purpose}: {missing()[one]}" for one in lacking)
+    modules = " ".join(one.module for one in lacking)
+    raise TestbedError(
+        f"kernel {platform.release()} has no {what}",
+        remedy=f"load it (`modprobe -a {modules}`) or boot a kernel that has it; on Ubuntu it is in "
+        f"the package linux-modules-extra-{platform.release()}",
+    )
+
+
+def _try() -> dict[Feature, str]:
+    route = RouteSocket()
+    namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+    def attempt(request: Request) -> list[Refusal]:
+        return route.attempt([request])
+
+    pair = requests.Side(_PATCH, "patch", _MTU), requests.Side(_DEVICE, "device", _MTU)
+    # Each needs those before it: without a link there is nothing to try the rest on.
+    trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
+        (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
+        (TBF, lambda: requests.rate_limit(_PATCH, 1e6, _MTU, 1 << 20, "tbf")),
+        (NETEM, lambda: requests.delay(_DEVICE, 1e-3, 1000, "netem")),
+        (CLSACT, lambda: requests.clsact(_PATCH, "clsact")),
+        (CLS_BPF, lambda: requests.loss(_PATCH, 0.5, "a filter")),
+        (MIRRED, lambda: requests.redirect(_PATCH, _DEVICE, "a redirection")),
+    )
+    needed = dict.fromkeys(FEATURES[1:], (VETH,))
+    needed |= {CLS_BPF: (VETH, CLSACT), MIRRED: (VETH, CLSACT, CLS_BPF)}
+    found: dict[Feature, str] = {}
+    try:
+        for feature, trial in trials:
+            without = next((one for one in needed.get(feature, ()) if one in found), None)
+            refused = [] if without else attempt(trial())
+            if without:
+                found[feature] = f"cannot be tried without {without.module}"
+            elif refused and refused[0].errno in (errno.EPERM, errno.EACCES):
+                raise TestbedError(str(refused[0]), remedy="run as root (sudo)")
+            elif refused:
+                found[feature] = str(refused[0])
+    finally:
+        os.close(namespace)
+        route.close()
+    return found

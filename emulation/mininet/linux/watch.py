@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of carrier in a namespace, as the kernel tells them: how agents learn of dead ports."""
+
+import errno
+import socket
+import struct
+from collections.abc import Iterator
+from typing import final
+
+from pyroute2.netlink.rtnl import RTM_DELLINK, RTM_NEWLINK, RTMGRP_LINK
+
+from emulation.mininet.linux import netns, requests
+from emulation.mininet.linux.netlink import RouteSocket, attributes, messages
+
+__all__ = ["CarrierWatch"]
+
+# Up; up for good, as the kernel's own bookkeeping, which lags, has it; and with a far side that is up.
+_CARRIER = 0x1 | 0x40 | 0x10000  # IFF_UP, IFF_RUNNING, IFF_LOWER_UP
+_IFLA_IFNAME = 3
+_LINK = struct.Struct("=BxHiII")  # of ifinfomsg: family, type, index, flags, which of them changed
+_BUFFER = 1 << 20
+_SO_RCVBUFFORCE = 33
+
+
+@final
+class CarrierWatch:
+    """Watches every interface of the namespace `namespace`, from how they are when it is made.
+
+    An interface has a carrier when it is up and the far side of its pair is. To be selected on: there is
+    something to take when it can be read.
+    """
+
+    def __init__(self, namespace: str, *, buffer_bytes: int = _BUFFER) -> None:
+        self._socket = netns.inside(namespace, lambda: _listen(buffer_bytes))
+        self._route = RouteSocket(namespace)
+        self._known: dict[int, tuple[str, bool]] = {}
+        self._again()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+        self._route.close()
+
+    def take(self) -> list[tuple[str, bool]]:
+        """Name and carrier of every interface whose carrier has changed since, in the order of the changes.
+
+        One that appears has had none before, one that is gone has none. Does not wait. Where changes came
+        faster than they were taken, so that the kernel has forgotten some, it tells only what came of them.
+        """
+        changes: list[tuple[str, bool]] = []
+        while True:
+            try:
+                answer = self._socket.recv(1 << 16)
+            except BlockingIOError:
+                return changes
+            except OSError as ex:
+                if ex.errno != errno.ENOBUFS:
+                    raise
+                self._drain()
+                changes += self._again()
+                continue
+            for kind, _, _, content in messages(memoryview(answer)):
+                changes += self._heed(kind, content)
+
+    def _again(self) -> list[tuple[str, bool]]:
+        """All interfaces as they are now."""
+        changes: list[tuple[str, bool]] = []
+        seen: set[int] = set()
+        for kind, content in self._route.dump(requests.link_dump()):
+            seen.add(_LINK.unpack_from(content)[2])
+            changes += self._heed(kind, content)
+        for index in self._known.keys() - seen:
+            changes += self._forget(index)
+        return changes
+
+    def _heed(self, kind: int, content: memoryview) -> Iterator[tuple[str, bool]]:
+        if kind not in (RTM_NEWLINK, RTM_DELLINK):
+            return
+        family, _, index, flags, _ = _LINK.unpack_from(content)
+        if family != socket.AF_UNSPEC:  # a bridge of its port
+            return
+        if kind == RTM_DELLINK:
+            yield from self._forget(index)
+            return
+        known = self._known.get(index, ("", False))
+        name = known[0]
+        for attribute, value in attributes(content[_LINK.size :]):
+            if attribute == _IFLA_IFNAME:
+                name = bytes(value).rstrip(b"\0").decode()
+        up = flags & _CARRIER == _CARRIER
+        self._known[index] = name, up
+        if up != known[1]:
+            yield name, up
+
+    def _forget(self, index: int) -> Iterator[tuple[str, bool]]:
+        name, up = self._known.pop(index, ("", False))
+        if up:
+            yield name, False
+
+    def _drain(self) -> None:
+        """Throw away what is older than the dump that follows."""
+        while True:
+            try:
+                self._socket.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except OSError as ex:
+                if ex.errno != errno.ENOBUFS:
+                    raise
+
+
+def _listen(buffer_bytes: int) -> socket.socket:
+    route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE)
+    try:
+        route.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, buffer_bytes)
+    except OSError:
+        route.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    route.bind((0, RTMGRP_LINK))
+    return route

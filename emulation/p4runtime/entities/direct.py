@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct counters and direct meters of one switch, as entities of their own."""
+
+from collections.abc import Iterator
+from typing import final
+
+from finsy.proto import p4r, rpc_code
+
+from emulation import _engine
+from emulation.p4runtime.entities.match import Key
+from emulation.p4runtime.entities.meters import message_of, rates_of, refuse_color_counts
+from emulation.p4runtime.entities.tables import Row, Tables
+from emulation.p4runtime.layout import MeterLayout, TableLayout
+from emulation.p4runtime.status import Refusal, engine_refusal
+
+__all__ = ["DirectCounters", "DirectMeters"]
+
+_INVALID = rpc_code.INVALID_ARGUMENT
+
+
+def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableLayout, list[Key], int]:
+    """Table, key and priority of the one entry that a write names."""
+    table = tables.table(entry.table_id)
+    if kind != p4r.Update.MODIFY:
+        raise Refusal(_INVALID, f"table {table.name!r}: direct resources can only be modified")
+    if entry.is_default_action or not table.keys:
+        raise Refusal(
+            rpc_code.UNIMPLEMENTED, f"table {table.name!r}: v1model neither counts nor meters misses"
+        )
+    return table, table.decode_match(entry), table.decode_priority(entry)
+
+
+def _selected(
+    tables: Tables, table: TableLayout, wanted: p4r.TableEntry
+) -> Iterator[tuple[p4r.TableEntry, Row]]:
+    """Entries, with their key alone, that a read names; NOT_FOUND when it names one that is not there."""
+    found = False
+    for row in tables.rows(table, wanted):
+        if wanted.priority in (0, row[1]):
+            found = True
+            yield table.encode_key(row[0], row[1]), row
+    if wanted.match and not found:
+        raise Refusal(rpc_code.NOT_FOUND, f"table {table.name!r}: there is no such entry")
+
+
+@final
+class DirectCounters:
+    """By table entry. Every method wants the engine's lock held."""
+
+    def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
+        self._network = network
+        self._switch = switch
+        self._tables = tables
+
+    def write(self, kind: int, entry: p4r.DirectCounterEntry) -> None:
+        """MODIFY sets the counts; without data it changes nothing."""
+        table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
+        if not table.counter:
+            raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
+        data = entry.data
+        if data.packet_count < 0 or data.byte_count < 0:
+            raise Refusal(_INVALID, f"table {table.name!r}: a count below 0")
+        if not entry.HasField("data"):
+            row = self._network.table_get(self._switch, table.handle, keys, priority)
+            status = 2 if row is None else 0
+        else:
+            status = self._network.direct_counter_write(
+                self._switch, table.handle, keys, priority, data.packet_count, data.byte_count
+            )
+        if status:
+            raise engine_refusal(status, f"table {table.name!r}")
+
+    def read(self, wanted: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
+        """Of one entry, of all of a table, or of all tables."""
+        entry = wanted.table_entry
+        for table in self._tables.chosen(entry.table_id):
+            if not table.counter:
+                if entry.table_id:
+                    raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
+                continue
+            for key, row in _selected(self._tables, table, entry):
+                data = p4r.CounterData(packet_count=row[4], byte_count=row[5])
+                counter = p4r.DirectCounterEntry(table_entry=key, data=data)
+                yield p4r.Entity(direct_counter_entry=counter)
+
+
+@final
+class DirectMeters:
+    """By table entry. Every method wants the engine's lock held."""
+
+    def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
+        self._network = network
+        self._switch = switch
+        self._tables = tables
+
+    def write(self, kind: int, entry: p4r.DirectMeterEntry) -> None:
+        """MODIFY sets the rates; without a config every packet is green again."""
+        table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
+        meter = _meter(table)
+        if entry.HasField("counter_data"):
+            raise refuse_color_counts(meter)
+        rates = rates_of(meter, entry.config) if entry.HasField("config") else None
+        status = self._network.direct_meter_write(self._switch, table.handle, keys, priority, rates)
+        if status:
+            raise engine_refusal(status, f"table {table.name!r}")
+
+    def read(self, wanted: p4r.DirectMeterEntry) -> Iterator[p4r.Entity]:
+        """Of one entry, of all of a table, or of all tables."""
+        entry = wanted.table_entry
+        for table in self._tables.chosen(entry.table_id):
+            if table.meter is None and not entry.table_id:
+                continue
+            if wanted.HasField("counter_data"):
+                raise refuse_color_counts(_meter(table))
+            _meter(table)
+            for key, row in _selected(self._tables, table, entry):
+                rates = self._network.direct_meter_read(self._switch, table.handle, row[0], row[1])
+                config = None if rates is None else message_of(rates)
+                meter = p4r.DirectMeterEntry(table_entry=key, config=config)
+                yield p4r.Entity(direct_meter_entry=meter)
+
+
+def _meter(table: TableLayout) -> MeterLayout:
+    if table.meter is None:
+        raise Refusal(_INVALID, f"table {table.name!r} has no direct meter")
+    return table.meter

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Match fields: between P4Runtime's FieldMatch and the engine's key.
+
+The engine takes a key as one (value, extra, prefix) a field, in the program's order: extra is the mask of a
+ternary field or the high end of a range, prefix the length of an LPM field; an optional field has prefix 1
+when it is asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from finsy.proto import p4r, rpc_code
+
+from emulation.p4runtime.entities.bytestrings import canonical, fitting, unsigned
+from emulation.p4runtime.status import Refusal
+
+__all__ = ["Key", "KeyLayout"]
+
+Key = tuple[bytes, bytes, int]
+
+_INVALID = rpc_code.INVALID_ARGUMENT
+_ZERO = b"\x00"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyLayout:
+    """One field of the key of a table or a value set, `of`. `position` is its place in the program's key.
+
+    `masked`: an optional field that the program holds as a ternary one, which is how p4c writes it.
+    """
+
+    id: int
+    name: str
+    match: str
+    bits: int
+    position: int
+    of: str
+    masked: bool = False
+
+    @property
+    def what(self) -> str:
+        """How messages name it."""
+        return f"{self.of}, field {self.name!r}"
+
+    @property
+    def wildcard(self) -> Key | None:
+        """The key that matches everything; None for an exact field, which has none."""
+        if self.match == "exact":
+            return None
+        if self.match == "range":
+            return (_ZERO, self.ones, 0)
+        if self.match == "ternary" or self.masked:
+            return (_ZERO, _ZERO, 0)
+        return (_ZERO, b"", 0)
+
+    @property
+    def ones(self) -> bytes:
+        """The largest number of the field."""
+        return ((1 << self.bits) - 1).to_bytes((self.bits + 7) // 8)
+
+    def decode(self, sent: p4r.FieldMatch) -> Key:
+        """The engine's form of one field of a match."""
+        kind = sent.WhichOneof("field_match_type")
+        if kind is None or kind != self.match:
+            raise Refusal(_INVALID, f"{self.what} is {self.match}, not {kind or 'unset'}")
+        return _DECODERS[kind](self, sent)
+
+    def encode(self, entry: p4r.TableEntry | p4r.ValueSetMember, key: Key) -> None:
+        """Add the field to a match; a wildcard is left out."""
+        value, extra, prefix = key
+        match self.match:
+            case "exact":
+                entry.match.add(field_id=self.id).exact.value = canonical(value)
+            case "lpm" if prefix:
+                lpm = entry.match.add(field_id=self.id).lpm
+                lpm.value, lpm.prefix_len = canonical(value), prefix
+            case "ternary" if any(extra):
+                ternary = entry.match.add(field_id=self.id).ternary
+                ternary.value, ternary.mask = canonical(value), canonical(extra)
+            case "range" if any(value) or int.from_bytes(extra) + 1 < 1 << self.bits:
+                bounds = entry.match.add(field_id=self.id).range
+                bounds.low, bounds.high = canonical(value), canonical(extra)
+            case "optional" if prefix or (self.masked and any(extra)):
+                entry.match.add(field_id=self.id).optional.value = canonical(value)
+            case _:
+                pass
+
+    def number(self, value: bytes, part: str = "value") -> bytes:
+        """A bytestring that fits the field."""
+        fits = fitting(value, self.bits)
+        return unsigned(value, self.bits, f"{self.what}, {part}") if fits is None else fits
+
+
+def _exact(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
+    return (key.number(sent.exact.value), b"", 0)
+
+
+def _lpm(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
+    value, prefix = key.number(sent.lpm.value), sent.lpm.prefix_len
+    if prefix == 0:
+        raise Refusal(_INVALID, f"{key.what}: prefix length 0; leave the field out to match everything")
+    if not 0 < prefix <= key.bits:
+        raise Refusal(_INVALID, f"{key.what}: prefix length {prefix} is not within 1..{key.bits}")
+    if int.from_bytes(value) & ((1 << (key.bits - prefix)) - 1):
+        raise Refusal(_INVALID, f"{key.what}: 0x{value.hex()} has bits beyond its prefix of {prefix}")
+    return (value, b"", prefix)
+
+
+def _ternary(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
+    value, mask = key.number(sent.ternary.value), key.number(sent.ternary.mask, "mask")
+    if not any(mask):
+        raise Refusal(_INVALID, f"{key.what}: mask 0; leave the field out to match everything")
+    if int.from_bytes(value) & ~int.from_bytes(mask):
+        raise Refusal(_INVALID, f"{key.what}: 0x{value.hex()} has bits outside its mask 0x{mask.hex()}")
+    return (value, mask, 0)
+
+
+def _range(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
+    low, high = key.number(sent.range.low, "low"), key.number(sent.range.high, "high")
+    bottom, top = int.from_bytes(low), int.from_bytes(high)
+    if bottom > top:
+        raise Refusal(_INVALID, f"{key.what}: low {bottom} is above high {top}")
+    if bottom == 0 and top == (1 << key.bits) - 1:
+        raise Refusal(_INVALID, f"{key.what}: the whole range; leave the field out to match everything")
+    return (low, high, 0)
+
+
+def _optional(key: KeyLayout, sent: p4r.FieldMatch) -> Key:
+    value = key.number(sent.optional.value)
+    return (value, key.ones, 0) if key.masked else (value, b"", 1)
+
+
+_DECODERS: dict[str, Callable[[KeyLayout, p4r.FieldMatch], Key]] = {
+    "exact": _exact,
+    "lpm": _lpm,
+    "ternary": _ternary,
+    "range": _range,
+    "optional": _optional,
+}

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action profiles and selectors of one switch: members, groups, and the action sets of single entries.
+
+An action set ("one shot") becomes members and a group of its own, numbered below 0, where no controller's
+are. A selector is programmed one way or the other, never both at once.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from itertools import count
+from typing import final
+
+from finsy.proto import p4r, rpc_code
+
+from emulation import _engine
+from emulation.p4runtime.entities.bytestrings import canonical
+from emulation.p4runtime.layout import ActionLayout, ProfileLayout
+from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.status import Refusal, engine_refusal
+
+__all__ = ["Profiles"]
+
+_INVALID, _NOT_FOUND = rpc_code.INVALID_ARGUMENT, rpc_code.NOT_FOUND
+_INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
+_PORTS = 511  # v1model's port numbers are 9 bits wide, and 511 means drop
+
+_Part = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
+# A member's id, its weight, and the port it needs (None: none).
+_Weighted = tuple[int, int, int | None]
+
+
+@final
+class _Held:
+    """What one profile holds. Messages as they are read."""
+
+    def __init__(self, layout: ProfileLayout) -> None:
+        self.layout = layout
+        self.members: dict[int, p4r.Action] = {}
+        self.groups: dict[int, p4r.ActionProfileGroup] = {}
+        self.sets: dict[int, p4r.ActionProfileActionSet] = {}
+        self.weighted: dict[int, list[_Weighted]] = {}
+        self.fresh = count(-1, -1)
+
+    def check_mode(self, *, one_shot: bool) -> None:
+        if one_shot and (self.members or self.groups):
+            raise Refusal(_INVALID, f"{self.layout.what} has members, so it takes no action sets")
+        if not one_shot and self.sets:
+            raise Refusal(_INVALID, f"{self.layout.what} has action sets, so it takes no members and groups")
+
+    def size(self, weighted: Iterable[_Weighted]) -> int:
+        """What counts against the limits of the profile."""
+        return sum(1 if self.layout.by_members else weight for _, weight, _ in weighted)
+
+    def check_total(self, weighted: Sequence[_Weighted], replaced: int | None) -> None:
+        others = sum(self.size(group) for id, group in self.weighted.items() if id != replaced)
+        if 0 < self.layout.size < others + self.size(weighted):
+            raise Refusal(
+                rpc_code.RESOURCE_EXHAUSTED,
+                f"{self.layout.what}: the groups together exceed its size {self.layout.size}",
+            )
+
+
+@final
+class Profiles:
+    """`down` holds the ports that are down at any time: members that watch one of them are left out."""
+
+    def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, down: Set[int]) -> None:
+        self._network = network
+        self._switch = switch
+        self._down = down
+        self._held = {id: _Held(layout) for id, layout in pipeline.profiles.items()}
+
+    def _profile(self, profile_id: int) -> _Held:
+        held = self._held.get(profile_id)
+        if held is None:
+            raise Refusal(_INVALID, f"no action profile with id {profile_id}")
+        return held
+
+    def _chosen(self, profile_id: int, id: int) -> Iterable[_Held]:
+        if not profile_id and id:
+            raise Refusal(_INVALID, f"id {id} without an action profile id")
+        return [self._profile(profile_id)] if profile_id else self._held.values()
+
+    # -- members
+
+    def write_member(self, kind: int, member: p4r.ActionProfileMember) -> None:
+        """Members: INSERT, MODIFY, DELETE."""
+        held, id = self._profile(member.action_profile_id), member.member_id
+        what = f"{held.layout.what}, member {id}"
+        held.check_mode(one_shot=False)
+        _check_id(kind, id, held.members, what)
+        if kind == _DELETE:
+            self._delete_member(held, id, what)
+            return
+        if not member.HasField("action"):
+            raise Refusal(_INVALID, f"{what}: there is no action")
+        action, values = held.layout.action(member.action)
+        if kind == _INSERT and 0 < held.layout.size <= len(held.members):
+            raise Refusal(
+                rpc_code.RESOURCE_EXHAUSTED, f"{held.layout.what} is full: it has {held.layout.size} members"
+            )
+        operate = self._network.member_insert if kind == _INSERT else self._network.member_modify
+        if status := operate(self._switch, held.layout.handle, id, action.handle, values):
+            raise engine_refusal(status, what)
+        held.members[id] = _encoded(action, values)
+
+    def _delete_member(self, held: _Held, id: int, what: str) -> None:
+        for group in held.groups.values():
+            if any(member.member_id == id for member in group.members):
+                raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is part of group {group.group_id}")
+        if self._network.member_delete(self._switch, held.layout.handle, id):
+            raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is the action of a table entry")
+        del held.members[id]
+
+    def read_members(self, wanted: p4r.ActionProfileMember) -> Iterator[p4r.Entity]:
+        """Members of one profile or of all, with one id or with any."""
+        for held in self._chosen(wanted.action_profile_id, wanted.member_id):
+            for id, action in held.members.items():
+                if wanted.member_id in (0, id):
+                    member = p4r.ActionProfileMember(
+                        action_profile_id=held.layout.id, member_id=id, action=action
+                    )
+                    yield p4r.Entity(action_profile_member=member)
+
+    # -- groups
+
+    def write_group(self, kind: int, group: p4r.ActionProfileGroup) -> None:
+        """Groups: INSERT, MODIFY, DELETE."""
+        held, id = self._profile(group.action_profile_id), group.group_id
+        what = f"{held.layout.what}, group {id}"
+        if not held.layout.selector:
+            raise Refusal(_INVALID, f"{held.layout.what} has no selector, so it has no groups")
+        held.check_mode(one_shot=False)
+        _check_id(kind, id, held.groups, what)
+        if kind == _DELETE:
+            if self._network.group_delete(self._switch, held.layout.handle, id):
+                raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is the action of a table entry")
+            del held.groups[id], held.weighted[id]
+            return
+        weighted = self._members_of(held, group, what)
+        before = held.groups.get(id)
+        if before is not None and group.max_size != before.max_size:
+            raise Refusal(_INVALID, f"{what}: max_size cannot change from {before.max_size}")
+        self._check_max_size(held, group.max_size, weighted, what)
+        held.check_total(weighted, id)
+        self._set(held, id, weighted)
+        kept = p4r.ActionProfileGroup()
+        kept.CopyFrom(group)
+        _shorten(kept.members)
+        held.groups[id] = kept
+
+    def _members_of(self, held: _Held, group: p4r.ActionProfileGroup, what: str) -> list[_Weighted]:
+        weighted = []
+        for member in group.members:
+            if member.member_id not in held.members:
+                raise Refusal(_NOT_FOUND, f"{what}: there is no member {member.member_id}")
+            weighted.append((member.member_id, *_share(held.layout, member, what)))
+        if len({id for id, _, _ in weighted}) != len(weighted):
+            raise Refusal(_INVALID, f"{what}: a member twice; its weight says how often it counts")
+        return weighted
+
+    @staticmethod
+    def _check_max_size(held: _Held, max_size: int, weighted: Sequence[_Weighted], what: str) -> None:
+        limit = held.layout.max_group_size
+        if max_size < 0 or 0 < limit < max_size:
+            raise Refusal(_INVALID, f"{what}: max_size {max_size} is not within 0..{limit or 'its size'}")
+        if 0 < (max_size or limit) < held.size(weighted):
+            raise Refusal(
+                rpc_code.RESOURCE_EXHAUSTED,
+                f"{what}: {held.size(weighted)} exceeds its largest size {max_size or limit}",
+            )
+
+    def read_groups(self, wanted: p4r.ActionProfileGroup) -> Iterator[p4r.Entity]:
+        """Groups of one selector or of all, with one id or with any."""
+        for held in self._chosen(wanted.action_profile_id, wanted.group_id):
+            for id, group in held.groups.items():
+                if wanted.group_id in (0, id):
+                    yield p4r.Entity(action_profile_group=group)
+
+    # -- what table entries point to
+
+    def require(self, profile_id: int, action: p4r.TableAction) -> None:
+        """That the member or the group an entry names is there; NOT_FOUND or INVALID_ARGUMENT if not."""
+        held = self._profile(profile_id)
+        if action.WhichOneof("type") == "action_profile_member_id":
+            id, among, kind = action.action_profile_member_id, held.members, "member"
+        else:
+            id, among, kind = action.action_profile_group_id, held.groups, "group"
+            if not held.layout.selector:
+                raise Refusal(_INVALID, f"{held.layout.what} has no selector, so it has no groups")
+        if id not in among:
+            raise Refusal(_NOT_FOUND, f"{held.layout.what}: there is no {kind} {id}")
+
+    def insert_set(
+        self, profile_id: int, sent: p4r.ActionProfileActionSet, replaced: int | None = None
+    ) -> int:
+        """Members and a group for an action set; returns the group's number. `replaced` does not count."""
+        held = self._profile(profile_id)
+        layout = held.layout
+        what = f"{layout.what}, action set"
+        if not layout.selector:
+            raise Refusal(_INVALID, f"{layout.what} has no selector, so it takes no action sets")
+        held.check_mode(one_shot=True)
+        _check_semantics(layout, sent)
+        actions = [layout.action(one.action) for one in sent.action_profile_actions]
+        shares = [_share(layout, one, what) for one in sent.action_profile_actions]
+        weighted: list[_Weighted] = [(next(held.fresh), *share) for share in shares]
+        if 0 < layout.max_group_size < held.size(weighted):
+            raise Refusal(_INVALID, f"{what}: {held.size(weighted)} exceeds {layout.max_group_size}")
+        held.check_total(weighted, replaced)
+        for (id, _, _), (action, values) in zip(weighted, actions, strict=True):
+            if status := self._network.member_insert(self._switch, layout.handle, id, action.handle, values):
+                for created, _, _ in weighted:
+                    self._network.member_delete(self._switch, layout.handle, created)
+                raise engine_refusal(status, what)
+        group = next(held.fresh)
+        self._set(held, group, weighted)
+        kept = p4r.ActionProfileActionSet()
+        kept.CopyFrom(sent)
+        for one, (action, values) in zip(kept.action_profile_actions, actions, strict=True):
+            one.action.CopyFrom(_encoded(action, values))
+        _shorten(kept.action_profile_actions)
+        held.sets[group] = kept
+        return group
+
+    def delete_set(self, profile_id: int, group: int) -> None:
+        """Once no entry points to it; a group that is not of an action set stays."""
+        held = self._profile(profile_id)
+        if group in held.sets:
+            self._network.group_delete(self._switch, held.layout.handle, group)
+            for member, _, _ in held.weighted.pop(group):
+                self._network.member_delete(self._switch, held.layout.handle, member)
+            del held.sets[group]
+
+    def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
+        """The action of an entry that points to a member or a group."""
+        if not is_group:
+            return p4r.TableAction(action_profile_member_id=handle)
+        if handle >= 0:
+            return p4r.TableAction(action_profile_group_id=handle)
+        return p4r.TableAction(action_profile_action_set=self._held[profile_id].sets[handle])
+
+    # -- ports
+
+    def port_changed(self, port: int) -> None:
+        """Leave out, or take in again, the members that watch a port."""
+        for held in self._held.values():
+            for group, weighted in held.weighted.items():
+                if any(watched == port for _, _, watched in weighted):
+                    self._set(held, group, weighted)
+
+    def _set(self, held: _Held, group: int, weighted: list[_Weighted]) -> None:
+        live = [(id, weight) for id, weight, watched in weighted if watched not in self._down]
+        if status := self._network.group_set(self._switch, held.layout.handle, group, live):
+            raise engine_refusal(status, f"{held.layout.what}, group {group}")
+        held.weighted[group] = weighted
+
+
+def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
+    if id == 0:
+        raise Refusal(_INVALID, f"{what}: 0 is no id")
+    if kind == _INSERT and id in among:
+        raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists")
+    if kind != _INSERT and id not in among:
+        raise Refusal(_NOT_FOUND, f"{what} does not exist")
+
+
+def _check_semantics(layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
+    """A set may repeat how its selector chooses and counts; it cannot be other than that."""
+    own = sent.SUM_OF_MEMBERS if layout.by_members else sent.SUM_OF_WEIGHTS
+    if sent.size_semantics not in (sent.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
+        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} has its own size_semantics for all sets")
+    if sent.action_selection_mode not in (sent.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, sent.HASH):
+        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} chooses by hash for all sets")
+
+
+def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | None]:
+    """Weight and watched port of a member or of an action."""
+    weight = part.weight
+    if layout.weights_disallowed:
+        if weight:
+            raise Refusal(_INVALID, f"{what}: weight {weight}, but {layout.what} takes no weights")
+        weight = 1
+    if weight <= 0:
+        raise Refusal(_INVALID, f"{what}: weight {weight} is not above 0")
+    if layout.by_members and 0 < layout.max_member_weight < weight:
+        raise Refusal(_INVALID, f"{what}: weight {weight} is above {layout.max_member_weight}")
+    port: int | None = None
+    if part.WhichOneof("watch_kind") == "watch":
+        port = part.watch
+    elif part.watch_port:
+        port = int.from_bytes(part.watch_port)
+    if port is not None and not 0 <= port < _PORTS:
+        raise Refusal(_INVALID, f"{what}: there is no port {port} to watch")
+    return weight, port
+
+
+def _shorten(parts: Iterable[_Part]) -> None:
+    """Watched ports in canonical form."""
+    for part in parts:
+        if part.watch_port:
+            part.watch_port = canonical(part.watch_port)
+
+
+def _encoded(action: ActionLayout, values: Sequence[bytes]) -> p4r.Action:
+    message = p4r.Action()
+    action.encode(message, values)
+    return message

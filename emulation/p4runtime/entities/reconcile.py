@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept when a new pipeline takes the place of an old one: RECONCILE_AND_COMMIT.
+
+Entries, members, groups, sessions and configurations are kept, or the request is refused: what they belong to
+must have the same id, name and form in both. Counts and registers are dropped where it has not.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+from finsy.proto import p4i, p4r, rpc_code
+
+from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.status import Refusal
+from emulation.p4runtime.stream.roles import entity_id
+from emulation.p4runtime.target import Target
+
+__all__ = ["carried_over", "write_back"]
+
+_DATA = ("counter_entry", "register_entry")
+_INSERT, _MODIFY, _DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
+_MODIFIED_ONLY = ("counter_entry", "meter_entry", "register_entry", "value_set_entry")
+
+
+def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
+    """What `old` holds and `new` has a place for; INVALID_ARGUMENT names what has none."""
+    before, after = _Definitions(old.pipeline.p4info), _Definitions(new.p4info)
+    kept = []
+    for entity in old.everything():
+        for id in (entity_id(entity), *_actions(entity)):
+            if before.form(id) != after.form(id):
+                break
+        else:
+            kept.append(entity)
+            continue
+        which = entity.WhichOneof("entity")
+        if which not in _DATA and not _belongs_to_program(old.pipeline, entity):
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"{which} of {before.name(entity_id(entity))!r} cannot be kept: the new configuration has"
+                f" no {before.name(id)!r} of the same form",
+            )
+    return kept
+
+
+def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None) -> None:
+    """Give a target as its program makes it what was carried over; INVALID_ARGUMENT if it does not fit."""
+    if old is not None:
+        _remove_initial(target, old)
+    for entity in kept:
+        which = entity.WhichOneof("entity")
+        entry = entity.table_entry
+        constant = which == "table_entry" and target.pipeline.tables[entry.table_id].const
+        present = which in _MODIFIED_ONLY or (which == "table_entry" and target.holds(entry))
+        if constant and not present:
+            continue  # the new program has other constants
+        kind = _MODIFY if present else _INSERT
+        try:
+            target.write(p4r.Update(type=kind, entity=entity))
+        except Refusal as refusal:
+            reason = f"the state cannot be kept: {refusal.message}"
+            raise Refusal(rpc_code.INVALID_ARGUMENT, reason) from refusal
+
+
+def _remove_initial(target: Target, old: Pipeline) -> None:
+    """The program's own entries of a table that was there before are what the controller left of them."""
+    for id, table in target.pipeline.tables.items():
+        if table.initial and id in old.tables:
+            for entity in target.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=id))):
+                target.write(p4r.Update(type=_DELETE, entity=entity))
+
+
+def _belongs_to_program(pipeline: Pipeline, entity: p4r.Entity) -> bool:
+    """Entries that came with the old program go with it."""
+    if entity.WhichOneof("entity") != "table_entry":
+        return False
+    table = pipeline.tables[entity.table_entry.table_id]
+    return table.const and not entity.table_entry.is_default_action
+
+
+def _actions(entity: p4r.Entity) -> Iterator[int]:
+    """Ids of the actions that an entity has."""
+    if entity.WhichOneof("entity") == "action_profile_member":
+        yield entity.action_profile_member.action.action_id
+    action = entity.table_entry.action
+    if action.WhichOneof("type") == "action":
+        yield action.action.action_id
+    for one in action.action_profile_action_set.action_profile_actions:
+        yield one.action.action_id
+
+
+@final
+class _Definitions:
+    """The definitions of a p4info, without what makes no difference to the entities that belong to them."""
+
+    def __init__(self, info: p4i.P4Info) -> None:
+        self._names: dict[int, str] = {}
+        self._forms: dict[int, object] = {0: None}
+        for table in info.tables:
+            keys = [(one.id, one.name, one.bitwidth, one.match_type) for one in table.match_fields]
+            self._add(table.preamble, keys, table.implementation_id)
+        for action in info.actions:
+            self._add(action.preamble, [(one.id, one.name, one.bitwidth) for one in action.params])
+        for profile in info.action_profiles:
+            self._add(profile.preamble, profile.with_selector)
+        for counter in info.counters:
+            self._add(counter.preamble, counter.size)
+        for meter in info.meters:
+            self._add(meter.preamble, meter.size, meter.spec.SerializeToString())
+        for register in info.registers:
+            self._add(register.preamble, register.size, register.type_spec.SerializeToString())
+        for value_set in info.value_sets:
+            keys = [(one.id, one.name, one.bitwidth, one.match_type) for one in value_set.match]
+            self._add(value_set.preamble, keys)
+        for digest in info.digests:
+            self._add(digest.preamble, digest.type_spec.SerializeToString())
+
+    def _add(self, preamble: p4i.Preamble, *form: object) -> None:
+        self._names[preamble.id] = preamble.name
+        self._forms[preamble.id] = (preamble.name, form)
+
+    def form(self, id: int) -> object:
+        """Equal for two definitions of which either can take the other's place; None for none."""
+        return self._forms.get(id)
+
+    def name(self, id: int) -> str:
+        """For messages."""
+        return self._names.get(id, "")

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries and default entries of one switch, their direct counters and meters, their idle timeouts."""
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+from finsy.proto import p4r, rpc_code
+
+from emulation import _engine
+from emulation.p4runtime.entities.entries import EntryKey, check_constant, check_direct, entry_key, selected
+from emulation.p4runtime.entities.match import Key
+from emulation.p4runtime.entities.meters import Rates, message_of, refuse_color_counts
+from emulation.p4runtime.entities.profiles import Profiles
+from emulation.p4runtime.layout import TableLayout
+from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.status import Refusal, engine_refusal
+
+__all__ = ["Row", "Tables"]
+
+_INVALID, _DENIED = rpc_code.INVALID_ARGUMENT, rpc_code.PERMISSION_DENIED
+_INSERT, _MODIFY, _DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
+_MEMBER, _GROUP = -1, -2  # the engine's actions of entries that point to one
+_PS_A_NS = 1000
+_LONGEST_PS = (1 << 63) - 1
+
+Row = tuple[list[Key], int, int, list[bytes], int, int]
+"""An entry as the engine reads it: key, priority, action, parameters, packets, bytes."""
+
+# What only P4Runtime knows of an entry: metadata, controller_metadata, idle_timeout_ns.
+_Note = tuple[bytes, int, int]
+
+
+@final
+class Tables:
+    """Every method wants the engine's lock held."""
+
+    def __init__(
+        self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, profiles: Profiles
+    ) -> None:
+        self._network = network
+        self._switch = switch
+        self._tables = pipeline.tables
+        self._by_handle = {table.handle: table for table in pipeline.tables.values()}
+        self._profiles = profiles
+        self._notes: dict[EntryKey, _Note] = {}
+        self._own_default: set[int] = set()
+        for table in pipeline.tables.values():
+            network.table_set_constant(switch, table.handle, table.const)
+
+    def table(self, table_id: int) -> TableLayout:
+        """The table with an id; INVALID_ARGUMENT if there is none."""
+        table = self._tables.get(table_id)
+        if table is None:
+            raise Refusal(_INVALID, f"no table with id {table_id}")
+        return table
+
+    def chosen(self, table_id: int) -> list[TableLayout]:
+        """The one table, or all of them for id 0."""
+        return [self.table(table_id)] if table_id else list(self._tables.values())
+
+    # -- writes
+
+    def write(self, kind: int, entry: p4r.TableEntry) -> None:
+        """INSERT, MODIFY or DELETE of an entry; MODIFY of a default entry."""
+        table = self._tables.get(entry.table_id) or self.table(entry.table_id)
+        if entry.is_const:
+            raise Refusal(_INVALID, f"table {table.name!r}: is_const must not be set in a write")
+        if entry.is_default_action:
+            self._write_default(kind, table, entry)
+            return
+        if not table.keys:
+            raise Refusal(_INVALID, f"table {table.name!r} has no key, so it has only a default entry")
+        if table.const:
+            check_constant(kind, table, entry)
+        keys = table.decode_match(entry)
+        priority = table.decode_priority(entry)
+        if kind == _DELETE:
+            self._delete(table, keys, priority)
+            return
+        rates = check_direct(table, entry)
+        wanted = entry.action
+        which = wanted.WhichOneof("type")
+        if which is None:
+            self._keep_action(kind, table, keys, priority)
+        elif table.profile:
+            self._point(kind, table, wanted, keys, priority)
+        elif which != "action":
+            raise Refusal(_INVALID, f"table {table.name!r} has direct actions, not an action profile")
+        else:
+            sent = wanted.action
+            action = table.actions.get(sent.action_id) or table.action(sent.action_id)
+            values = action.decode(sent)
+            if not action.for_entries:
+                raise Refusal(
+                    _DENIED, f"table {table.name!r}: action {action.name!r} is for the default entry"
+                )
+            operate = self._network.table_insert if kind == _INSERT else self._network.table_modify
+            status = operate(self._switch, table.handle, keys, priority, action.handle, values)
+            if status:
+                raise engine_refusal(status, f"table {table.name!r}")
+        if table.has_direct:
+            self._write_direct(kind, table, entry, keys, priority, rates)
+        if self._notes or entry.metadata or entry.controller_metadata or entry.idle_timeout_ns:
+            self._remember(entry_key(table, keys, priority), entry)
+
+    def _keep_action(self, kind: int, table: TableLayout, keys: list[Key], priority: int) -> None:
+        """For an entry without an action: only a MODIFY of one that is there."""
+        if kind == _INSERT:
+            raise Refusal(_INVALID, f"table {table.name!r}: an INSERT needs an action")
+        if self._network.table_get(self._switch, table.handle, keys, priority) is None:
+            raise Refusal(rpc_code.NOT_FOUND, f"table {table.name!r}: there is no such entry")
+
+    def _point(
+        self, kind: int, table: TableLayout, action: p4r.TableAction, keys: list[Key], priority: int
+    ) -> None:
+        """An entry of an indirect table: to a member, a group, or a group made for its action set."""
+        which = action.WhichOneof("type")
+        if which == "action":
+            raise Refusal(_INVALID, f"table {table.name!r} has an action profile, not direct actions")
+        replaced = self._set_of(table, keys, priority) if kind == _MODIFY else None
+        if which == "action_profile_action_set":
+            target = self._profiles.insert_set(table.profile, action.action_profile_action_set, replaced)
+        else:
+            self._profiles.require(table.profile, action)
+            target = action.action_profile_member_id or action.action_profile_group_id
+        group = which != "action_profile_member_id"
+        status = self._network.table_point(
+            self._switch, table.handle, keys, priority, group, target, kind == _INSERT
+        )
+        unused = target if status else replaced
+        if unused is not None:
+            self._profiles.delete_set(table.profile, unused)
+        if status:
+            raise engine_refusal(status, f"table {table.name!r}")
+
+    def _set_of(self, table: TableLayout, keys: list[Key], priority: int) -> int | None:
+        """The group that the present entry's action set became."""
+        row = self._network.table_get(self._switch, table.handle, keys, priority)
+        return _handle(row) if row is not None and row[2] == _GROUP else None
+
+    def _delete(self, table: TableLayout, keys: list[Key], priority: int) -> None:
+        unused = self._set_of(table, keys, priority) if table.profile else None
+        status = self._network.table_delete(self._switch, table.handle, keys, priority)
+        if status:
+            raise engine_refusal(status, f"table {table.name!r}")
+        if unused is not None:
+            self._profiles.delete_set(table.profile, unused)
+        if self._notes:
+            self._notes.pop(entry_key(table, keys, priority), None)
+
+    def _write_direct(
+        self,
+        kind: int,
+        table: TableLayout,
+        entry: p4r.TableEntry,
+        keys: list[Key],
+        priority: int,
+        rates: Rates | None,
+    ) -> None:
+        """What was checked before the entry was written. A MODIFY resets a meter that it does not name."""
+        network, switch, handle = self._network, self._switch, table.handle
+        if entry.HasField("counter_data"):
+            data = entry.counter_data
+            network.direct_counter_write(switch, handle, keys, priority, data.packet_count, data.byte_count)
+        if table.meter is not None and (rates is not None or kind == _MODIFY):
+            network.direct_meter_write(switch, handle, keys, priority, rates)
+        if table.ageing:
+            note = self._notes.get(entry_key(table, keys, priority)) if kind == _MODIFY else None
+            if entry.idle_timeout_ns != (note[2] if note else 0):
+                self._set_ttl(table, keys, priority, entry.idle_timeout_ns)
+
+    def _set_ttl(self, table: TableLayout, keys: list[Key], priority: int, ttl_ns: int) -> None:
+        """Starts the entry's time anew."""
+        ttl_ps = min(ttl_ns * _PS_A_NS, _LONGEST_PS)
+        self._network.table_set_ttl(self._switch, table.handle, keys, priority, ttl_ps)
+
+    def _write_default(self, kind: int, table: TableLayout, entry: p4r.TableEntry) -> None:
+        what = f"table {table.name!r}"
+        if kind != _MODIFY:
+            raise Refusal(_INVALID, f"{what}: the default entry can only be modified")
+        if entry.match or entry.priority:
+            raise Refusal(_INVALID, f"{what}: the default entry has no match and no priority")
+        if table.const_default or table.profile:
+            raise Refusal(_DENIED, f"{what}: the default entry is constant")
+        if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
+            raise Refusal(_INVALID, f"{what}: the default entry has no idle timeout")
+        if check_direct(table, entry) is not None or entry.HasField("counter_data"):
+            raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: v1model neither counts nor meters misses")
+        which = entry.action.WhichOneof("type")
+        if which is None:
+            status = self._network.table_reset_default(self._switch, table.handle)
+            self._own_default.discard(table.id)
+        elif which != "action":
+            raise Refusal(_INVALID, f"{what} has direct actions, not an action profile")
+        else:
+            sent = entry.action.action
+            action = table.action(sent.action_id)
+            if not action.for_default:
+                raise Refusal(_DENIED, f"{what}: action {action.name!r} is not for the default entry")
+            status = self._network.table_set_default(
+                self._switch, table.handle, action.handle, action.decode(sent)
+            )
+            self._own_default.add(table.id)
+        if status:
+            raise engine_refusal(status, f"{what}, default entry")
+        if which:
+            self._remember((table.id, None, 0), entry)
+        else:
+            self._notes.pop((table.id, None, 0), None)
+
+    def _remember(self, key: EntryKey, entry: p4r.TableEntry) -> None:
+        note = (entry.metadata, entry.controller_metadata, entry.idle_timeout_ns)
+        if any(note):
+            self._notes[key] = note
+        else:
+            self._notes.pop(key, None)
+
+    # -- reads
+
+    def read(self, wanted: p4r.TableEntry) -> Iterator[p4r.Entity]:
+        """What passes the filters of a request, with the direct resources it asks for."""
+        tables = self.chosen(wanted.table_id)
+        if not wanted.table_id and (wanted.match or wanted.priority or wanted.HasField("action")):
+            raise Refusal(_INVALID, "with table id 0 no filter can be used")
+        if wanted.HasField("meter_counter_data"):
+            for table in tables:
+                if table.meter is not None:
+                    raise refuse_color_counts(table.meter)
+        if wanted.table_id and not tables[0].ageing and wanted.HasField("time_since_last_hit"):
+            raise Refusal(_INVALID, f"table {tables[0].name!r} has no idle timeout")
+        for table in tables:
+            if wanted.is_default_action:
+                entry = self._default(table)
+                if entry is not None and selected(entry, wanted):
+                    yield p4r.Entity(table_entry=entry)
+                continue
+            for row in self.rows(table, wanted):
+                entry = self._entry(table, row)
+                if selected(entry, wanted):
+                    self._add_direct(table, row, entry, wanted)
+                    yield p4r.Entity(table_entry=entry)
+
+    def rows(self, table: TableLayout, wanted: p4r.TableEntry) -> Sequence[Row]:
+        """The entries with the match of a request, or all."""
+        network, switch = self._network, self._switch
+        if wanted.match and (wanted.priority or not table.ordered):
+            found = network.table_get(switch, table.handle, table.decode_match(wanted), wanted.priority)
+            return [] if found is None else [found]
+        rows = network.table_read(switch, table.handle)
+        if wanted.match:
+            key = entry_key(table, table.decode_match(wanted), 0)
+            rows = [row for row in rows if entry_key(table, row[0], 0) == key]
+        return rows
+
+    def _entry(self, table: TableLayout, row: Row) -> p4r.TableEntry:
+        keys, priority, action, values, _, _ = row
+        entry = table.encode_key(keys, priority)
+        entry.is_const = table.const
+        if table.profile:
+            pointed = self._profiles.pointed(table.profile, action == _GROUP, _handle(row))
+            entry.action.CopyFrom(pointed)
+        else:
+            known = table.actions_by_handle.get(action)
+            if known is not None:  # an entry of the program's may run an action that the p4info does not name
+                known.encode(entry.action.action, values)
+        if self._notes:
+            self._recall(entry, entry_key(table, keys, priority))
+        return entry
+
+    def _add_direct(
+        self, table: TableLayout, row: Row, entry: p4r.TableEntry, wanted: p4r.TableEntry
+    ) -> None:
+        keys, priority, _, _, packets, octets = row
+        if table.counter and wanted.HasField("counter_data"):
+            entry.counter_data.packet_count, entry.counter_data.byte_count = packets, octets
+        if table.meter is not None and wanted.HasField("meter_config"):
+            rates = self._network.direct_meter_read(self._switch, table.handle, keys, priority)
+            if rates is not None:
+                entry.meter_config.CopyFrom(message_of(rates))
+        if table.ageing and wanted.HasField("time_since_last_hit"):
+            idle_ps = self._network.table_idle(self._switch, table.handle, keys, priority)
+            entry.time_since_last_hit.elapsed_ns = idle_ps // _PS_A_NS
+
+    def _default(self, table: TableLayout) -> p4r.TableEntry | None:
+        """None for an action that the compiler made and the p4info does not name."""
+        entry = p4r.TableEntry(
+            table_id=table.id, is_default_action=True, is_const=table.const_default or bool(table.profile)
+        )
+        if table.profile:
+            if table.initial_default:
+                entry.action.action.action_id = table.initial_default
+            return entry
+        action, values = self._network.table_default(self._switch, table.handle)
+        if action is not None:
+            if action not in table.actions_by_handle:
+                return None
+            table.actions_by_handle[action].encode(entry.action.action, values)
+        self._recall(entry, (table.id, None, 0))
+        return entry
+
+    def _recall(self, entry: p4r.TableEntry, key: EntryKey) -> None:
+        note = self._notes.get(key)
+        if note is not None:
+            entry.metadata, entry.controller_metadata, entry.idle_timeout_ns = note
+
+    # -- whole states
+
+    def before(self, entry: p4r.TableEntry) -> Iterator[p4r.Entity]:
+        """What is there now of the entry that a write names, so that writing it again brings it back."""
+        table = self.table(entry.table_id)
+        if entry.is_default_action:
+            yield p4r.Entity(table_entry=self._written_default(table))
+        elif table.keys:
+            keys, priority = table.decode_match(entry), table.decode_priority(entry)
+            row = self._network.table_get(self._switch, table.handle, keys, priority)
+            if row is not None:
+                yield p4r.Entity(table_entry=self._whole(table, row))
+
+    def everything(self) -> Iterator[p4r.Entity]:
+        """All that a controller has, or could have, written."""
+        for table in self._tables.values():
+            for row in self._network.table_read(self._switch, table.handle):
+                if not table.const or table.counter or table.meter:
+                    yield p4r.Entity(table_entry=self._whole(table, row))
+            if table.id in self._own_default:
+                yield p4r.Entity(table_entry=self._written_default(table))
+
+    def _whole(self, table: TableLayout, row: Row) -> p4r.TableEntry:
+        entry = self._entry(table, row)
+        wanted = p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
+        self._add_direct(table, row, entry, wanted)
+        if table.const:
+            entry.is_const = False
+            entry.ClearField("action")
+        return entry
+
+    def _written_default(self, table: TableLayout) -> p4r.TableEntry:
+        entry = self._default(table) if table.id in self._own_default else None
+        if entry is None:
+            return p4r.TableEntry(table_id=table.id, is_default_action=True)
+        entry.is_const = False
+        return entry
+
+    def aged(self, handle: int) -> list[p4r.TableEntry]:
+        """The entries of a table (the engine's number) whose timeout has passed; it starts anew."""
+        table = self._by_handle.get(handle)
+        if table is None:
+            return []
+        entries = []
+        for keys, priority in self._network.table_aged(self._switch, handle):
+            entry = table.encode_key(keys, priority)
+            self._recall(entry, entry_key(table, keys, priority))
+            self._set_ttl(table, keys, priority, entry.idle_timeout_ns)
+            entries.append(entry)
+        return entries
+
+
+def _handle(row: Row) -> int:
+    """The member or group that an entry of an indirect table points to."""
+    return int.from_bytes(row[3][0], signed=True)

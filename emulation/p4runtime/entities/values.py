@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of P4 types: P4Runtime's P4Data and the plain numbers that the engine holds for it.
+
+A digest's type is flattened to its leaves, in order, as the program sends it; a register's is one number.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, final
+
+from finsy.proto import p4d, p4t, rpc_code
+
+from emulation.errors import ProgramError
+from emulation.p4runtime.entities.bytestrings import signed_bytes, signed_number, unsigned
+from emulation.p4runtime.status import Refusal
+
+__all__ = ["Number", "ValueType", "value_type"]
+
+_REMEDY = "give registers and digests types of bit<W>, int<W>, bool, enum, error and structs of them"
+_ENUM_BITS = 32  # what p4c gives enum and error for BMv2
+
+_T = TypeVar("_T")
+
+
+class ValueType(Protocol):
+    """A P4 type."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The bits of each leaf."""
+        ...
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        """The message of the next leaves, in canonical form."""
+        ...
+
+
+def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
+    """Resolve the type of a p4info; ProgramError for one that v1model's registers and digests never have."""
+    match spec.WhichOneof("type_spec"):
+        case "bitstring":
+            return _number(spec.bitstring)
+        case "bool":
+            return _Bool()
+        case "struct":
+            members = _find(named.structs, spec.struct.name).members
+            return _Struct("struct", tuple(value_type(member.type_spec, named) for member in members))
+        case "tuple":
+            return _Struct("tuple", tuple(value_type(member, named) for member in spec.tuple.members))
+        case "header":
+            fields = _find(named.headers, spec.header.name).members
+            return _Header(tuple(_number(field.type_spec) for field in fields))
+        case "serializable_enum":
+            bits = _find(named.serializable_enums, spec.serializable_enum.name).underlying_type.bitwidth
+            return Number(bits, False, "enum_value")
+        case "enum":
+            return _Name("enum", tuple(one.name for one in _find(named.enums, spec.enum.name).members))
+        case "error":
+            return _Name("error", tuple(named.error.members))
+        case "new_type":
+            new = _find(named.new_types, spec.new_type.name)
+            if new.WhichOneof("representation") == "original_type":
+                return value_type(new.original_type, named)
+            if new.translated_type.sdn_bitwidth:
+                return Number(new.translated_type.sdn_bitwidth, False)
+        case _:
+            pass
+    raise ProgramError(f"p4info: a value of type {str(spec).strip()!r} is not supported", remedy=_REMEDY)
+
+
+def _find(among: Mapping[str, _T], name: str) -> _T:
+    if name not in among:
+        raise ProgramError(f"p4info: type {name!r} is not in its type_info", remedy=_REMEDY)
+    return among[name]
+
+
+def _number(spec: p4t.P4BitstringLikeTypeSpec) -> "Number":
+    kind = spec.WhichOneof("type_spec")
+    if kind == "bit":
+        return Number(spec.bit.bitwidth, False)
+    if kind == "int":
+        return Number(spec.int.bitwidth, True)
+    raise ProgramError("p4info: a value of type varbit is not supported", remedy=_REMEDY)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """bit<W>, int<W> or an enum with numbers; `kind` is its field of P4Data."""
+
+    bits: int
+    signed: bool
+    kind: str = "bitstring"
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return (self.bits,)
+
+    def pack(self, number: int) -> bytes:
+        """The bytestring of what a leaf holds."""
+        if not self.signed:
+            return number.to_bytes((number.bit_length() + 7) // 8 or 1)
+        return signed_bytes(number - (number >> (self.bits - 1) << self.bits))
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        return p4d.P4Data(**{self.kind: self.pack(next(leaves))})  # pyright: ignore[reportArgumentType]
+
+    def decode(self, data: p4d.P4Data, what: str) -> int:
+        """What a leaf holds for a message; a Refusal, naming `what`, if it is not of this type."""
+        given = data.WhichOneof("data")
+        if given != self.kind:
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT, f"{what}: the data must be a {self.kind}, not {given or 'unset'}"
+            )
+        value: bytes = getattr(data, self.kind)
+        if self.signed:
+            return signed_number(value, self.bits, what) % (1 << self.bits)
+        return int.from_bytes(unsigned(value, self.bits, what))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Bool:
+    widths: tuple[int, ...] = (1,)
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        return p4d.P4Data(bool=bool(next(leaves)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """An enum without numbers, or an error: the program numbers its members in their order."""
+
+    kind: str
+    names: tuple[str, ...]
+    widths: tuple[int, ...] = (_ENUM_BITS,)
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        number = next(leaves)
+        name = self.names[number] if number < len(self.names) else str(number)
+        return p4d.P4Data(**{self.kind: name})  # pyright: ignore[reportArgumentType]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Struct:
+    """A struct or a tuple."""
+
+    kind: str
+    members: tuple[ValueType, ...]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return tuple(width for member in self.members for width in member.widths)
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        held = p4d.P4StructLike(members=[member.encode(leaves) for member in self.members])
+        return p4d.P4Data(**{self.kind: held})  # pyright: ignore[reportArgumentType]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """A header inside a digest: the program sends its fields, not whether it was valid."""
+
+    fields: tuple[Number, ...]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return tuple(field.bits for field in self.fields)
+
+    def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        bitstrings = [field.pack(next(leaves)) for field in self.fields]
+        return p4d.P4Data(header=p4d.P4Header(is_valid=True, bitstrings=bitstrings))

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""StreamChannel: arbitration, packet-outs, acknowledgements in; packet-ins and notifications out.
+
+Everything here runs on the event loop in the background, but `publish`, which any thread may call.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, final
+
+from finsy.proto import U128, p4r, rpc_code, rpc_status
+
+from controller.p4runtime.event_loop import background_loop
+from emulation import _engine
+from emulation.p4runtime.device import Device
+from emulation.p4runtime.status import Refusal
+from emulation.p4runtime.stream.roles import Role
+
+__all__ = ["Stream", "Streams"]
+
+_OF_STANDING: dict[int, str] = {
+    rpc_code.OK: "",
+    rpc_code.ALREADY_EXISTS: "another controller is primary",
+    rpc_code.NOT_FOUND: "no controller is primary",
+}
+
+
+@final
+class Stream:
+    """One StreamChannel: what is still to be sent on it, and the (device, role) it entered for."""
+
+    def __init__(self) -> None:
+        self.outgoing: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
+        self.device: Device | None = None
+        self.role = Role("")
+
+    def send(self, **update: Any) -> None:
+        """Put a message on it."""
+        self.outgoing.put_nowait(p4r.StreamMessageResponse(**update))
+
+
+@final
+class Streams:
+    """The open streams of a server. `device_of` finds a device by its id, or raises a Refusal."""
+
+    def __init__(
+        self,
+        network: _engine.SwitchSet,
+        device_of: Callable[[int], Device],
+        lock: threading.RLock,
+        on_packet_out: Callable[[], None] | None,
+    ) -> None:
+        self._network = network
+        self._device_of = device_of
+        self._lock = lock
+        self._on_packet_out = on_packet_out
+        self._open: set[Stream] = set()
+
+    async def converse(
+        self, messages: AsyncIterator[p4r.StreamMessageRequest]
+    ) -> AsyncIterator[p4r.StreamMessageResponse]:
+        """One StreamChannel from its beginning to its end; a Refusal ends it for a bad arbitration."""
+        stream = Stream()
+        listener = asyncio.create_task(self._listen(stream, messages))
+        self._open.add(stream)
+        try:
+            while (message := await stream.outgoing.get()) is not None:
+                yield message
+            await listener
+        finally:
+            listener.cancel()
+            self._open.discard(stream)
+            if stream.device is not None:
+                self._notify(stream.device, stream.role, stream.role.arbitration.leave(stream))
+
+    async def _listen(self, stream: Stream, messages: AsyncIterator[p4r.StreamMessageRequest]) -> None:
+        try:
+            async for message in messages:
+                self._on_message(stream, message)
+        finally:
+            stream.outgoing.put_nowait(None)
+
+    def close(self) -> None:
+        """End every stream, so that the server need not wait for its clients."""
+        for stream in self._open:
+            stream.outgoing.put_nowait(None)
+
+    def _on_message(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
+        which = message.WhichOneof("update")
+        error = p4r.StreamError()
+        try:
+            match which:
+                case "arbitration":
+                    self._arbitrate(stream, message.arbitration)
+                    return
+                case "packet":
+                    error.packet_out.packet_out.CopyFrom(message.packet)
+                    self._packet_out(stream, message.packet)
+                case "digest_ack":
+                    error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+                    self._acknowledge(stream, message.digest_ack)
+                case _:
+                    error.other.other.CopyFrom(message.other)
+                    raise Refusal(rpc_code.UNIMPLEMENTED, f"stream message {which} is not supported")
+        except Refusal as refusal:
+            if which == "arbitration":
+                raise
+            error.canonical_code, error.message = refusal.code, refusal.message
+            stream.send(error=error)
+
+    # -- arbitration
+
+    def _arbitrate(self, stream: Stream, update: p4r.MasterArbitrationUpdate) -> None:
+        device = self._device_of(update.device_id)
+        role = device.role(update.role.name)
+        if stream.device is not None and (stream.device is not device or stream.role is not role):
+            raise Refusal(rpc_code.FAILED_PRECONDITION, "the device and the role of a stream cannot change")
+        config = update.role.config if update.role.HasField("config") else None
+        role.check(config, device.roles)
+        election_id = U128.decode(update.election_id) if update.HasField("election_id") else None
+        before = role.arbitration.primary
+        told = role.arbitration.update(stream, election_id)
+        stream.device, stream.role = device, role
+        if role.arbitration.primary is stream:
+            role.configure(config)
+            if before is not stream:
+                with self._lock:
+                    device.primary_changed()
+        self._notify(device, role, told)
+
+    def _notify(self, device: Device, role: Role, told: Iterable[Any]) -> None:
+        for stream in told:
+            update = p4r.MasterArbitrationUpdate(device_id=device.id)
+            if role.name:
+                update.role.name = role.name
+            if role.config is not None:
+                update.role.config.CopyFrom(role.config)
+            if role.arbitration.highest is not None:
+                update.election_id.CopyFrom(U128.encode(role.arbitration.highest))
+            code = role.arbitration.standing(stream)
+            update.status.CopyFrom(rpc_status.Status(code=code, message=_OF_STANDING[code]))
+            stream.send(arbitration=update)
+
+    # -- from controllers
+
+    @staticmethod
+    def _primary_of(stream: Stream, what: str) -> Device:
+        if stream.device is None or stream.role.arbitration.primary is not stream:
+            raise Refusal(rpc_code.PERMISSION_DENIED, f"only the primary sends {what}")
+        if stream.device.forwarding is None:
+            raise Refusal(
+                rpc_code.FAILED_PRECONDITION,
+                f"No forwarding pipeline config set for device {stream.device.id}",
+            )
+        return stream.device
+
+    def _packet_out(self, stream: Stream, packet: p4r.PacketOut) -> None:
+        device = self._primary_of(stream, "packet-outs")
+        assert device.forwarding is not None
+        frame = device.forwarding.pipeline.packet_out.join(packet)
+        with self._lock:
+            self._network.packet_out(device.switch, frame)
+        if self._on_packet_out is not None:
+            self._on_packet_out()
+
+    def _acknowledge(self, stream: Stream, ack: p4r.DigestListAck) -> None:
+        device = self._primary_of(stream, "acknowledgements")
+        if not stream.role.has(ack.digest_id):
+            raise Refusal(
+                rpc_code.PERMISSION_DENIED, f"digest {ack.digest_id} is not of role {stream.role.name!r}"
+            )
+        with self._lock:
+            assert device.forwarding is not None
+            device.forwarding.digests.acknowledge(ack)
+
+    # -- to controllers
+
+    def packet_in(self, device: Device, frame: bytes) -> None:
+        """Queue a packet-in for the primary of every role; without one it is dropped, as on hardware."""
+        if device.forwarding is None:
+            return
+        packet = device.forwarding.pipeline.packet_in.split(frame)
+        if packet is None:
+            return
+        for role in device.roles:
+            if isinstance(role.arbitration.primary, Stream) and role.takes(packet):
+                role.arbitration.primary.send(packet=packet)
+
+    def publish(self, device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
+        """Queue a notification for the primaries of the roles that have the entity with this id."""
+        background_loop().call_soon_threadsafe(self._publish, device, id, message)
+
+    @staticmethod
+    def _publish(device: Device, id: int, message: p4r.StreamMessageResponse) -> None:
+        for role in device.roles:
+            if isinstance(role.arbitration.primary, Stream) and role.has(id):
+                role.arbitration.primary.outgoing.put_nowait(message)

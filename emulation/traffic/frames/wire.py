@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fast path of frames.py: the same bytes, made from templates and read with struct.
+
+A template is built once by Scapy; a frame is the template's addresses and length, the fields that change,
+and the payload, joined. Nothing here decides a layout: the tests hold both to the same bytes.
+"""
+
+import struct
+from functools import cache
+from typing import Final, NamedTuple
+
+from emulation.errors import FrameError
+from emulation.traffic.frames.layers import (
+    CFG_CNA16,
+    CLH,
+    ETHERTYPE,
+    LPH,
+    NTH,
+    SACK,
+    TPH,
+    VL_RESPONSE,
+    Ether,
+    Opcode,
+    decode_length,
+    encode_length,
+    mac,
+)
+
+__all__ = [
+    "DATA_HEADER_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "PSN_MASK",
+    "AckFields",
+    "AckWriter",
+    "DataFields",
+    "DataWriter",
+    "iteration_of",
+    "parse",
+    "readdress",
+    "scan",
+]
+
+PSN_MASK: Final = 0xFFFFFF
+DATA_HEADER_BYTES: Final = 54
+ACK_BYTES: Final = 46
+ETHERNET_BYTES: Final = 14
+SRH_BYTES: Final = 8
+# The source's switch pushes a source route; the packet must still fit the LPH's length.
+MAX_PAYLOAD_BYTES: Final = 16 * 32 * 20 - SRH_BYTES - (DATA_HEADER_BYTES - ETHERNET_BYTES)
+
+_ADDRESSES = struct.Struct(">6s6sHIHHH")  # Ethernet, LPH, scna dcna cc of the NTH: what a connection fixes
+_DATA = struct.Struct(">BBBBHQHBBHHII")  # lb sl/mgmt/nlp; opcode flags src_q dst_q/psn/ack_psn; CLH
+_ACK = struct.Struct(">BBBBHQQ")  # the same, with the SACK bitmap for the CLH
+_READ_DATA = struct.Struct(">12xHIHH2xBBBBHQHBBHHII")
+_READ_ACK = struct.Struct(">12xHIHH2xBBBBHQQ")
+_FLAGS_AT = 27
+_LB_AT = 24
+_ACK_PSN_AT = 35
+_JOB_AT = 38
+
+_NO_LENGTH: Final = 1 << 30
+_LENGTHS: Final = tuple(decode_length(field) or _NO_LENGTH for field in range(1 << 14))
+
+
+class DataFields(NamedTuple):
+    """A data frame's fields, in the order of `scan`."""
+
+    opcode: int
+    flags: int
+    scna: int
+    dcna: int
+    src_q: int
+    dst_q: int
+    psn: int
+    lb: int
+    job: int
+    op: int
+    dtype: int
+    step: int
+    chunk: int
+    offset: int
+    length: int
+
+
+class AckFields(NamedTuple):
+    """An acknowledgement's fields, in the order of `scan`."""
+
+    opcode: int
+    flags: int
+    scna: int
+    dcna: int
+    src_q: int
+    dst_q: int
+    ack_psn: int
+    lb: int
+    sack: int
+
+
+def _mac_bytes(cna: int) -> bytes:
+    return b"\x02\0\0\0" + cna.to_bytes(2, "big")
+
+
+@cache
+def _template(opcode: Opcode, level: int = 0) -> bytes:
+    if opcode is Opcode.DATA:
+        frame = (
+            Ether(dst=mac(0), src=mac(0), type=ETHERTYPE)
+            / LPH(vl=2 * level)
+            / NTH(sl=level)
+            / TPH(opcode=opcode)
+            / CLH()
+        )
+    else:
+        frame = (
+            Ether(dst=mac(0), src=mac(0), type=ETHERTYPE)
+            / LPH(vl=VL_RESPONSE)
+            / NTH(sl=1)
+            / TPH(opcode=opcode)
+            / SACK()
+        )
+    return bytes(frame)
+
+
+def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0) -> bytes:
+    """The first 24 bytes of a connection's frames of one size: the template's, with its addresses and
+    length.
+    """
+    template = _template(opcode, level)
+    _, _, ethertype, lph, _, _, cc = _ADDRESSES.unpack_from(template)
+    lph = lph & ~0xBFFF | lb_mode << 15 | encode_length(len(template) - ETHERNET_BYTES + payload_bytes)
+    return _ADDRESSES.pack(_mac_bytes(dcna), _mac_bytes(scna), ethertype, lph, scna, dcna, cc)
+
+
+class DataWriter:
+    """Makes the data frames of one connection, all of service level `level`."""
+
+    __slots__ = (
+        "_class",
+        "_connection",
+        "_dtype",
+        "_job",
+        "_level",
+        "_opcode",
+        "_prefixes",
+        "_queue",
+        "_static",
+    )
+
+    def __init__(
+        self,
+        *,
+        scna: int,
+        dcna: int,
+        src_q: int,
+        dst_q: int,
+        job: int,
+        dtype: int,
+        lb_mode: int,
+        level: int = 0,
+    ) -> None:
+        template = _template(Opcode.DATA, level)
+        self._level = level
+        self._class = template[25]
+        self._opcode = template[26]
+        self._static = (scna, dcna, lb_mode)
+        self._queue = src_q
+        self._connection = dst_q << 48
+        self._job = job
+        self._dtype = dtype
+        self._prefixes: dict[int, bytes] = {}
+
+    def frame(
+        self,
+        lb: int,
+        flags: int,
+        psn: int,
+        op: int,
+        step: int,
+        chunk: int,
+        offset: int,
+        payload: bytes | memoryview,
+    ) -> bytes:
+        """A data frame; `offset` in bytes, `payload` one contiguous run of bytes."""
+        size = len(payload)
+        prefix = self._prefixes.get(size)
+        if prefix is None:
+            prefix = self._prefixes[size] = _prefix(Opcode.DATA, *self._static, size, self._level)
+        return b"".join(
+            (
+                prefix,
+                _DATA.pack(
+                    lb,
+                    self._class,
+                    self._opcode,
+                    flags,
+                    self._queue,
+                    self._connection | psn << 24,
+                    self._job,
+                    op,
+                    self._dtype,
+                    step,
+                    chunk,
+                    offset,
+                    size,
+                ),
+                payload,
+            )
+        )
+
+
+class AckWriter:
+    """Makes the acknowledgements of one connection."""
+
+    __slots__ = ("_class", "_connection", "_opcode", "_prefix", "_queue")
+
+    def __init__(self, *, scna: int, dcna: int, src_q: int, dst_q: int, lb_mode: int) -> None:
+        template = _template(Opcode.ACK)
+        self._class = template[25]
+        self._opcode = template[26]
+        self._prefix = _prefix(Opcode.ACK, scna, dcna, lb_mode, 0)
+        self._queue = src_q
+        self._connection = dst_q << 48
+
+    def frame(self, lb: int, ack_psn: int, sack: int) -> bytes:
+        """An acknowledgement of every PSN before `ack_psn` and of those `sack` marks after it."""
+        return self._prefix + _ACK.pack(
+            lb, self._class, self._opcode, 0, self._queue, self._connection | ack_psn, sack
+        )
+
+
+def readdress(frame: bytes, lb: int, flags: int) -> bytes:
+    """The frame with another load-balance value and other transport flags: what a retransmission changes."""
+    return b"".join((frame[:_LB_AT], bytes((lb, *frame[25:27], flags)), frame[_FLAGS_AT + 1 :]))
+
+
+def scan(frame: bytes) -> tuple[int, ...] | str:
+    """Fields of a frame delivered to a host, as DataFields or AckFields name them; or one word saying why
+    it is junk.
+
+    Bytes after the packet's end are the carrier's padding and are ignored.
+    """
+    size = len(frame)
+    if size >= DATA_HEADER_BYTES:
+        (
+            ethertype, lph, scna, dcna, lb, service, opcode, flags, src_q, word,
+            job, op, dtype, step, chunk, offset, length,
+        ) = _READ_DATA.unpack_from(frame)  # fmt: skip
+    elif size >= ACK_BYTES:
+        ethertype, lph, scna, dcna, lb, service, opcode, flags, src_q, word, _ = _READ_ACK.unpack_from(frame)
+        job = op = dtype = step = chunk = offset = length = 0
+    else:
+        return "short"
+    if ethertype != ETHERTYPE:
+        return "ethertype"
+    if lph >> 16 & 0xF != CFG_CNA16:
+        return "cfg"
+    link_bytes = _LENGTHS[lph & 0x3FFF]
+    if link_bytes > size - ETHERNET_BYTES:
+        return "length"
+    if service & 0x8:
+        return "management"
+    if opcode == 1:
+        if link_bytes != length + (DATA_HEADER_BYTES - ETHERNET_BYTES):
+            return "length"
+        return (
+            1, flags, scna, dcna, src_q, word >> 48, word >> 24 & 0xFFFFFF, lb,
+            job, op, dtype, step, chunk, offset, length,
+        )  # fmt: skip
+    if opcode == 2:
+        if link_bytes != ACK_BYTES - ETHERNET_BYTES:
+            return "length"
+        sack = int.from_bytes(frame[38:46], "big")
+        return 2, flags, scna, dcna, src_q, word >> 48, word & 0xFFFFFF, lb, sack
+    return "opcode"
+
+
+def iteration_of(frame: bytes) -> tuple[bool, int] | None:
+    """Of a data frame (True, its job number), of an acknowledgement (False, the first 4 bits of its ack_psn).
+
+    None of what is neither, which `scan` will say.
+    """
+    if len(frame) < ACK_BYTES:
+        return None
+    if frame[_FLAGS_AT - 1] == Opcode.DATA:
+        return True, frame[_JOB_AT] << 8 | frame[_JOB_AT + 1]
+    return (False, frame[_ACK_PSN_AT] >> 4) if frame[_FLAGS_AT - 1] == Opcode.ACK else None
+
+
+def parse(frame: bytes) -> DataFields | AckFields:
+    """The fields of a frame by name; FrameError saying why when it is not a whole data frame or
+    acknowledgement.
+    """
+    fields = scan(frame)
+    if isinstance(fields, str):
+        raise FrameError(f"frame of {len(frame)} bytes is junk: {fields}")
+    return DataFields(*fields) if fields[0] == Opcode.DATA else AckFields(*fields)

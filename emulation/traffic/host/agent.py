@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One NPU of a collective, sans-IO: frames and the time in, frames and the next deadline out.
+
+It never reads a clock or opens a socket; a testbed drives it. All state of a slice is two numbers: how many
+phases of its plan have been applied, and how many of its released sends have not left yet.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+
+import numpy as np
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.layers import VL_RESPONSE, Combine
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, scan
+from emulation.traffic.host.connections import Peer, connect
+from emulation.traffic.host.gate import StepGate
+from emulation.traffic.host.stats import AgentStats, Failure
+from emulation.traffic.host.transport import NEVER, TransportParameters
+from emulation.traffic.schedule.data import DTYPES, Array, element_type, fold
+from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, Sliced
+
+__all__ = ["Agent", "Output"]
+
+Output = tuple[list[tuple[bytes, int]], int | None]
+"""Frames to send, each with its VL, and when to call `on_timer` (virtual ps), None for never."""
+
+_DATA = 1
+_COPY = Combine.COPY
+_ITEM_BYTES = 4
+_MAX_ARRAY_BYTES = 1 << 32
+_MAX_CELLS = 1 << 16
+
+
+class _Queue:
+    """Slices ready for one peer, of one step and kind."""
+
+    __slots__ = ("left", "op", "peer", "shift", "slices", "step")
+
+    def __init__(self, peer: Peer, send: Send) -> None:
+        self.peer = peer
+        self.step = send.step
+        self.op = int(send.op)
+        self.shift = send.shift * _ITEM_BYTES
+        self.slices: deque[int] = deque()
+        self.left = 0  # slices still to leave in this run, ready or not
+
+
+_left = attrgetter("left")
+_Plan = tuple[dict[int, tuple[int, Phase, int]], tuple[tuple[_Queue, ...], ...], tuple[Phase, ...]]
+
+
+class Agent:
+    """One rank of a collective. `addresses[r]` is the CNA of rank r.
+
+    `result` is the rank's array, its input at first; `finished_ps` is when it became right, None before;
+    `done` says that everything it sent is acknowledged as well, and `on_done` is called once it is. `failed`
+    is set when a peer stays silent for too long: the agent then sends nothing more.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        sliced: Sliced,
+        data: Array,
+        addresses: Sequence[int],
+        *,
+        job: int = 1,
+        parameters: TransportParameters | None = None,
+    ) -> None:
+        parameters = parameters or TransportParameters()
+        _check(rank, sliced, data, addresses)
+        # Makes an equal one, as it is now: for a testbed that runs it in another process.
+        self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
+        self.rank = rank
+        self.failed: Failure | None = None
+        self.on_done: Callable[[], None] | None = None
+        self.finished_ps: int | None = None
+        self.result: Array = data.astype(DTYPES[element_type(data)], copy=True)
+        self._bytes = self.result.data.cast("B")
+        self._dtype = self.result.dtype
+        self.address = addresses[rank]
+        self._job = job
+        self._vl = 2 * parameters.level
+        self._kind = int(element_type(data))
+        self._junk: Counter[str] = Counter()
+        self._deadline = NEVER  # no later than any timer; may be earlier, then on_timer finds nothing to do
+        self._ready: deque[Peer] = deque()
+        table = sliced.table  # of all agents, and never changed
+        self._offset = table.offset
+        self._size = table.size
+        self._cell = table.cell
+        self._slice_at = table.at
+        self._applied = [0] * len(sliced.slices)
+        self._unsent = [0] * len(sliced.slices)
+        self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
+        self._blocked: set[int] = set()  # slices complete but for sends that have not left
+        self._queues: dict[Send, _Queue] = {}
+        self._started = False
+        self._open = 0  # phases not applied yet, over all slices
+        plans = sliced.plans[rank]
+        self._by_rank = connect(rank, plans, addresses, parameters, job=job, dtype=self._kind)
+        self._peers = {addresses[far]: peer for far, peer in self._by_rank.items()}
+        # Many cells share a plan, and a plan is one object.
+        several = {id(plan): plan for plan in plans}
+        compiled = {key: self._compile(plan) for key, plan in several.items()}
+        self._plans = [compiled[id(plan)] for plan in plans]
+        due: Counter[int] = Counter()
+        slices_of: Counter[int] = Counter()
+        for plan, count in zip(plans, table.count, strict=True):
+            slices_of[id(plan)] += count
+        for key, plan in several.items():
+            count = slices_of[key]
+            self._open += len(plan.phases) * count
+            due.update({phase.step: count for phase in plan.phases})
+            for send in (send for group in plan.releases for send in group):
+                queue = self._queues[send]
+                queue.left += count
+                queue.peer.left += count
+        self._gate: StepGate[tuple[int, _Queue]] | None = None if sliced.overlap else StepGate(due)
+        for index in table.order:
+            self._release(index, 0)
+        self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
+
+    def _compile(self, plan: CellPlan) -> _Plan:
+        for send in (send for group in plan.releases for send in group):
+            if send not in self._queues:
+                self._queues[send] = _Queue(self._by_rank[send.peer], send)
+        arrivals = {phase.step: (index, phase, len(phase.sources)) for index, phase in enumerate(plan.phases)}
+        releases = tuple(tuple(self._queues[send] for send in group) for group in plan.releases)
+        return arrivals, releases, plan.phases
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is right and all that was sent is acknowledged."""
+        return self.finished_ps is not None and not any(
+            peer.left or any(sender.in_flight for sender in peer.senders) for peer in self._peers.values()
+        )
+
+    @property
+    def longest(self) -> int:
+        """Frames that one peer is still to get, each counted once, the most of any."""
+        return max((peer.left for peer in self._peers.values()), default=0)
+
+    @property
+    def stats(self) -> AgentStats:
+        """Counts up to now."""
+        senders = [sender for peer in self._peers.values() for sender in peer.senders]
+        receivers = [receiver for peer in self._peers.values() for receiver in peer.receivers]
+        return AgentStats(
+            sent=sum(sender.sent for sender in senders),
+            retransmitted=sum(sender.retransmitted for sender in senders),
+            received=sum(receiver.received for receiver in receivers),
+            duplicates=sum(receiver.duplicates for receiver in receivers),
+            acks_sent=sum(receiver.acks for receiver in receivers),
+            acks_received=sum(sender.acks for sender in senders),
+            rtt_ps=max((sender.rtt_ps for sender in senders), default=0),
+            junk=dict(sorted(self._junk.items())),
+        )
+
+    def start(self, now: int) -> Output:
+        """Begin to send. Frames may arrive before: they are taken and acknowledged, no data leave."""
+        self._started = True
+        if not self._open:
+            self.finished_ps = now
+        out: list[tuple[bytes, int]] = []
+        self._pump(now, out)
+        self._tell()
+        return out, None if self._deadline == NEVER else self._deadline
+
+    def _tell(self) -> None:
+        if self.on_done is not None and self.done:
+            tell, self.on_done = self.on_done, None
+            tell()
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        """Take a frame. One that is not for this agent, or not whole, is counted and dropped."""
+        out: list[tuple[bytes, int]] = []
+        if self.failed:
+            return out, None
+        fields = scan(frame)
+        if isinstance(fields, str):
+            self._junk[fields] += 1
+        else:
+            peer = self._peers.get(fields[2])
+            number = -1 if peer is None or fields[3] != self.address else peer.number(fields)
+            if peer is None or number < 0:
+                self._junk["connection"] += 1
+            elif fields[0] == _DATA:
+                self._on_data(peer, number, fields, frame, now, out)
+            else:
+                sender = peer.senders[number]
+                if sender.on_ack(fields[6], fields[8], now):
+                    if peer.active and not peer.waiting:
+                        peer.waiting = True
+                        self._ready.append(peer)
+                    if sender.timer < self._deadline:  # backoff ended
+                        self._deadline = sender.timer
+            if self._ready and self._started:
+                self._pump(now, out)
+            if self.finished_ps is not None:
+                self._tell()
+        deadline = self._deadline
+        return out, None if deadline == NEVER else deadline
+
+    def on_timer(self, now: int) -> Output:
+        """Do what is due at `now`: late acknowledgements, retransmissions."""
+        out: list[tuple[bytes, int]] = []
+        if self.failed:
+            return out, None
+        deadline = NEVER
+        for peer in self._peers.values():
+            for receiver in peer.receivers:
+                if receiver.ack_at <= now:
+                    out.append((receiver.ack(), VL_RESPONSE))
+                deadline = min(deadline, receiver.ack_at)
+            for sender in peer.senders:
+                if sender.timer <= now:
+                    out.extend((frame, self._vl) for frame in sender.on_timeout(now))
+                    if sender.failed_psn is not None:
+                        self.failed = Failure(self.rank, peer.rank, sender.failed_psn, now)
+                        self._deadline = NEVER
+                        return [], None
+                deadline = min(deadline, sender.timer)
+        self._deadline = deadline
+        return out, None if deadline == NEVER else deadline
+
+    def _on_data(
+        self,
+        peer: Peer,
+        number: int,
+        fields: tuple[int, ...],
+        frame: bytes,
+        now: int,
+        out: list[tuple[bytes, int]],
+    ) -> None:
+        _, flags, _, _, _, _, psn, _, job, op, kind, step, _, offset, length = fields
+        if job != self._job or kind != self._kind:
+            self._junk["job"] += 1
+            return
+        index = self._slice_at.get(offset, -1)
+        if index < 0 or self._size[index] != length:
+            self._junk["range"] += 1
+            return
+        arrival = self._plans[self._cell[index]][0].get(step)
+        if arrival is None or arrival[1].op != op or peer.rank not in arrival[1].sources:
+            self._junk["unexpected"] += 1
+            return
+        receiver = peer.receivers[number]
+        new = receiver.accept(psn, flags, now)
+        if new:
+            place, phase, count = arrival
+            if count == 1 and self._applied[index] == place and not self._unsent[index]:
+                self._apply(index, phase, {peer.rank: frame}, now)
+            else:
+                held = self._held.setdefault((index, step), {})
+                held[peer.rank] = frame
+                if len(held) == count:
+                    self._settle(index, now)
+        elif new is None:
+            self._junk["psn"] += 1
+            return
+        if receiver.ack_at <= now:
+            out.append((receiver.ack(), VL_RESPONSE))
+        elif receiver.ack_at < self._deadline:
+            self._deadline = receiver.ack_at
+
+    def _settle(self, index: int, now: int) -> None:
+        """Apply every phase of a slice whose turn has come and whose contributions are all here."""
+        phases = self._plans[self._cell[index]][2]
+        while self._applied[index] < len(phases):
+            phase = phases[self._applied[index]]
+            held = self._held.get((index, phase.step))
+            if held is None or len(held) < len(phase.sources):
+                return
+            if self._unsent[index]:
+                self._blocked.add(index)
+                return
+            del self._held[index, phase.step]
+            self._apply(index, phase, held, now, more=False)
+
+    def _apply(self, index: int, phase: Phase, held: dict[int, bytes], now: int, more: bool = True) -> None:
+        start = self._offset[index]
+        size = self._size[index]
+        if phase.op is _COPY:
+            (frame,) = held.values()
+            self._bytes[start : start + size] = memoryview(frame)[
+                DATA_HEADER_BYTES : DATA_HEADER_BYTES + size
+            ]
+        else:
+            count = size // _ITEM_BYTES
+            dtype = self._dtype
+            parts = [(s, np.frombuffer(held[s], dtype, count, DATA_HEADER_BYTES)) for s in phase.sources]
+            fold(self.result[start // _ITEM_BYTES : start // _ITEM_BYTES + count], self.rank, parts)
+        self._applied[index] += 1
+        self._release(index, self._applied[index])
+        if self._gate is not None:
+            for freed, queue in self._gate.came(phase.step):
+                self._queue(freed, queue)
+        self._open -= 1
+        if not self._open:
+            self.finished_ps = now
+        if more and self._held:
+            self._settle(index, now)
+
+    def _release(self, index: int, applied: int) -> None:
+        for queue in self._plans[self._cell[index]][1][applied]:
+            self._unsent[index] += 1
+            if self._gate is None or not self._gate.holds(queue.step, (index, queue)):
+                self._queue(index, queue)
+
+    def _queue(self, index: int, queue: _Queue) -> None:
+        peer = queue.peer
+        if not queue.slices:
+            peer.active.append(queue)
+        queue.slices.append(index)
+        if not peer.waiting and peer.pick():
+            peer.waiting = True
+            self._ready.append(peer)
+
+    def _pump(self, now: int, out: list[tuple[bytes, int]]) -> None:
+        """Send one frame a peer in turn, until no peer has both a frame and room in its window.
+
+        Of a peer's queues the one with the fewest slices still to leave goes first: the short later steps
+        that others wait for pass the long first one, and equal steps of a ring go in order.
+        """
+        ready = self._ready
+        while ready:
+            peer = ready.popleft()
+            sender = peer.pick()
+            if sender is None:
+                peer.waiting = False
+                continue
+            active = peer.active
+            queue = active[0] if len(active) == 1 else min(active, key=_left)
+            index = queue.slices.popleft()
+            queue.left -= 1
+            peer.left -= 1
+            if not queue.slices:
+                active.remove(queue)
+            start = self._offset[index]
+            frame = sender.send(
+                queue.op,
+                queue.step,
+                self._cell[index],
+                start + queue.shift,
+                self._bytes[start : start + self._size[index]],
+                not peer.left,
+                now,
+            )
+            peer.gone()
+            out.append((frame, self._vl))
+            if sender.timer < self._deadline:
+                self._deadline = sender.timer
+            if active:
+                ready.append(peer)
+            else:
+                peer.waiting = False
+            self._unsent[index] -= 1
+            if self._blocked and index in self._blocked and not self._unsent[index]:
+                self._blocked.discard(index)
+                self._settle(index, now)
+
+
+def _check(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:
+    schedule = sliced.schedule
+    if not 0 <= rank < schedule.ranks:
+        raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
+    if data.shape != (schedule.elements,):
+        raise EmulationError(
+            f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {schedule.elements}"
+        )
+    if len(addresses) != schedule.ranks or len(set(addresses)) != schedule.ranks:
+        raise EmulationError(f"{len(set(addresses))} distinct addresses for {schedule.ranks} ranks")
+    if schedule.elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(sliced.cells) > _MAX_CELLS:
+        raise EmulationError(
+            f"schedule {schedule.name}: {schedule.elements} elements in {len(sliced.cells)} cells",
+            remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
+        )
+    largest = max((length for _, length, _ in sliced.slices), default=0) * _ITEM_BYTES
+    if largest > MAX_PAYLOAD_BYTES:
+        raise EmulationError(
+            f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
+            remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
+        )

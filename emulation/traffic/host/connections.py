@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connections of a rank with its peers: one, or one for each of several paths (HPN, path selection).
+
+With several each has a value of lb of its own, by which switches choose its path, and sequence numbers of its
+own. A message goes on one of them. Queues are numbered by connection and rank, so both ends know which it is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Final, final
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.wire import AckWriter, DataWriter
+from emulation.traffic.host.path_choice import ONE
+from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
+from emulation.traffic.schedule.slicing import CellPlan
+
+__all__ = ["Peer", "connect"]
+
+_MAX_QUEUES: Final = 1 << 16
+_DATA: Final = 1
+
+
+@final
+class Peer:
+    """The connections with one rank, and what waits for it: `active` are queues with something ready."""
+
+    __slots__ = (
+        "_draw",
+        "_drawn",
+        "_own",
+        "_ranks",
+        "active",
+        "left",
+        "rank",
+        "receivers",
+        "senders",
+        "waiting",
+    )
+
+    def __init__(
+        self,
+        rank: int,
+        own: int,
+        ranks: int,
+        senders: Sequence[Sender],
+        receivers: Sequence[Receiver],
+        draw: Callable[[int], int] | None = None,
+    ) -> None:
+        self.rank = rank
+        self._own = own
+        self._ranks = ranks
+        self.senders = tuple(senders)
+        self.receivers = tuple(receivers)
+        self.active: list[Any] = []
+        self.left = 0
+        self.waiting = False  # is in the agent's round robin
+        self._draw = draw
+        self._drawn: Sender | None = None
+
+    def number(self, fields: tuple[int, ...]) -> int:
+        """The connection on which a frame from the peer's address has come, by its queues; -1 for none."""
+        number, rank = divmod(fields[5], self._ranks)
+        ends = self.receivers if fields[0] == _DATA else self.senders
+        if rank != self.rank or fields[4] != number * self._ranks + self._own or number >= len(ends):
+            return -1
+        return number
+
+    def pick(self) -> Sender | None:
+        """The connection on which the next message goes; None while its window is full.
+
+        One that was drawn stays so until a message has gone on it.
+        """
+        senders = self.senders
+        if len(senders) == 1:
+            sender = senders[0]
+        elif self._draw is None:
+            sender = min(senders, key=_unfinished)
+        else:
+            sender = self._drawn = self._drawn or senders[self._draw(len(senders))]
+        return sender if sender.has_room() else None
+
+    def gone(self) -> None:
+        """A message has left."""
+        self._drawn = None
+
+
+def _unfinished(sender: Sender) -> int:
+    return sender.unfinished
+
+
+def connect(
+    rank: int,
+    plans: Iterable[CellPlan],
+    addresses: Sequence[int],
+    parameters: TransportParameters,
+    *,
+    job: int,
+    dtype: int,
+) -> dict[int, Peer]:
+    """By rank, what there is between this one and each with which its plans have it exchange anything.
+
+    Each begins with the peer after it, so that no peer is everybody's first. EmulationError when queues
+    cannot be numbered.
+    """
+    chosen = parameters.connections or ONE
+    ranks = len(addresses)
+    found: dict[int, Peer] = {}
+    for peer in sorted(_peers(plans), key=lambda peer: (peer - rank) % ranks):
+        ends = {"scna": addresses[rank], "dcna": addresses[peer]}
+        out, back = chosen.of(rank, peer), chosen.of(peer, rank)
+        if ranks * max(len(out), len(back)) > _MAX_QUEUES:
+            raise EmulationError(
+                f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
+                remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
+            )
+        senders = [
+            Sender(
+                parameters,
+                DataWriter(
+                    **ends,
+                    src_q=number * ranks + peer,
+                    dst_q=number * ranks + rank,
+                    job=job,
+                    dtype=dtype,
+                    lb_mode=parameters.lb_mode,
+                    level=parameters.level,
+                ),
+                lb,
+            )
+            for number, lb in enumerate(out)
+        ]
+        # Where nothing is chosen acknowledgements have the lb of what goes their way.
+        lbs = back if parameters.connections else out
+        receivers = [
+            Receiver(
+                parameters,
+                AckWriter(
+                    **ends,
+                    src_q=number * ranks + peer,
+                    dst_q=number * ranks + rank,
+                    lb_mode=parameters.lb_mode,
+                ),
+                lb,
+            )
+            for number, lb in enumerate(lbs)
+        ]
+        draw = Random(f"{chosen.seed} {rank} {peer}").randrange if chosen.choose == "random" else None
+        found[peer] = Peer(peer, rank, ranks, senders, receivers, draw)
+    return found
+
+
+def _peers(plans: Iterable[CellPlan]) -> set[int]:
+    several = {id(plan): plan for plan in plans}.values()
+    sources = {source for plan in several for phase in plan.phases for source in phase.sources}
+    return sources | {send.peer for plan in several for group in plan.releases for send in group}

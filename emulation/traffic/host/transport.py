@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reliable connection from one rank to another, sans-IO: a Sender at one end, a Receiver at the other.
+
+Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so a frame out of order is accepted
+and only the acknowledgement keeps the order: the first PSN missing, and a 64-bit map of what came after it.
+Retransmission is selective and by timer alone, because frames sprayed over many paths overtake each other
+in health.
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.layers import SERVICE_LEVELS, Flags
+from emulation.traffic.frames.wire import PSN_MASK, AckWriter, DataWriter, readdress
+from emulation.traffic.host.path_choice import Connections
+
+__all__ = ["NEVER", "Receiver", "Sender", "TransportParameters"]
+
+NEVER: Final = 1 << 62
+MAX_WINDOW: Final = 64
+_SLOT = MAX_WINDOW - 1  # 64 divides 2^24: a PSN keeps its slot when it wraps
+_HALF = 1 << 23
+_ACK_NOW = int(Flags.ACK_NOW)
+_AGAIN = int(Flags.RETRANSMISSION)
+# Odd, so sixteen timeouts try all sixteen buckets; not one, because neighbours often share a path.
+_BUCKET_STRIDE = 5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TransportParameters:
+    """What a connection may do; both its ends need the same window and first_psn. Times in picoseconds.
+
+    lb_mode 1 gives each frame the next load-balance value, 0 gives a connection one value until a timeout.
+    A connection fails after max_retries timeouts in a row without any frame newly acknowledged. `level`,
+    one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one a pair.
+    """
+
+    window: int = 64
+    ack_every: int = 16
+    ack_delay_ps: int = 2_000_000
+    initial_rto_ps: int = 100_000_000
+    min_rto_ps: int = 25_000_000
+    max_rto_ps: int = 10_000_000_000
+    max_retries: int = 10
+    lb_mode: int = 1
+    first_psn: int = 0
+    level: int = 0
+    connections: Connections | None = None
+
+    def __post_init__(self) -> None:
+        limits = {
+            "window": (1, MAX_WINDOW),
+            "ack_every": (1, MAX_WINDOW),
+            "ack_delay_ps": (1, self.min_rto_ps - 1),
+            "initial_rto_ps": (self.min_rto_ps, self.max_rto_ps),
+            "max_retries": (0, 1_000_000),
+            "lb_mode": (0, 1),
+            "first_psn": (0, PSN_MASK),
+        }
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise EmulationError(f"transport: {name} {value}", remedy=f"use a value from {low} to {high}")
+        if self.level not in SERVICE_LEVELS:
+            raise EmulationError(
+                f"transport: level {self.level}", remedy=f"use one of {', '.join(map(str, SERVICE_LEVELS))}"
+            )
+
+
+class Sender:
+    """The sending end: frames in flight, the round-trip estimate (RFC 6298), the retransmission timer.
+
+    `timer` is when `on_timeout` is due, NEVER when nothing is in flight. `unfinished` are bytes sent of which
+    the acknowledgement, in order, has not come. `failed_psn` is the oldest frame of a connection given up,
+    None while it lives.
+    """
+
+    __slots__ = (
+        "_again",
+        "_base",
+        "_frames",
+        "_lb",
+        "_lbs",
+        "_parameters",
+        "_recover",
+        "_rto",
+        "_sacked",
+        "_sent_at",
+        "_spray",
+        "_window",
+        "_writer",
+        "acks",
+        "failed_psn",
+        "next_psn",
+        "retransmitted",
+        "retries",
+        "rtt_ps",
+        "rttvar_ps",
+        "sent",
+        "timer",
+        "unfinished",
+    )
+
+    def __init__(self, parameters: TransportParameters, writer: DataWriter, lb: int) -> None:
+        self._parameters = parameters
+        self._writer = writer
+        self._window = parameters.window
+        self._spray = parameters.lb_mode
+        self._lb = lb & 0xFF
+        self._base = self.next_psn = self._recover = parameters.first_psn
+        self._frames: list[bytes] = [b""] * MAX_WINDOW
+        self._sent_at = [0] * MAX_WINDOW
+        self._lbs = [0] * MAX_WINDOW
+        self._sacked = 0  # bit i: base + 1 + i has come
+        self._again = False  # frames before _recover were sent twice: they give no round-trip sample
+        self._rto = parameters.initial_rto_ps
+        self.rtt_ps = self.rttvar_ps = 0
+        self.timer = NEVER
+        self.retries = 0
+        self.failed_psn: int | None = None
+        self.sent = self.retransmitted = self.acks = self.unfinished = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Frames from the oldest unacknowledged one to the newest sent."""
+        return (self.next_psn - self._base) & PSN_MASK
+
+    @property
+    def rto_ps(self) -> int:
+        """The retransmission timeout now, backoff included."""
+        return self._rto
+
+    def has_room(self) -> bool:
+        """Whether the window lets another frame go."""
+        return (self.next_psn - self._base) & PSN_MASK < self._window
+
+    def send(
+        self, op: int, step: int, chunk: int, offset: int, payload: bytes | memoryview, last: bool, now: int
+    ) -> bytes:
+        """The next frame; `last` when nothing will follow it for now. The caller has checked `has_room`."""
+        psn = self.next_psn
+        lb = self._lb
+        if self._spray:
+            self._lb = (lb + 1) & 0xFF
+        self.next_psn = after = (psn + 1) & PSN_MASK
+        flags = _ACK_NOW if last or (after - self._base) & PSN_MASK >= self._window else 0
+        frame = self._writer.frame(lb, flags, psn, op, step, chunk, offset, payload)
+        slot = psn & _SLOT
+        self._frames[slot] = frame
+        self._sent_at[slot] = now
+        self._lbs[slot] = lb
+        self.sent += 1
+        self.unfinished += len(frame)
+        if self.timer == NEVER:
+            self.timer = now + self._rto
+        return frame
+
+    def on_ack(self, ack_psn: int, sack: int, now: int) -> bool:
+        """Take an acknowledgement; True when the window moved. An old or false one changes nothing."""
+        self.acks += 1
+        base = self._base
+        flying = (self.next_psn - base) & PSN_MASK
+        moved = (ack_psn - base) & PSN_MASK
+        if moved > flying:
+            return False
+        left = flying - moved
+        news = (sack & ((1 << left - 1) - 1) if left > 1 else 0) if sack else 0
+        if not moved:
+            if news & ~self._sacked:
+                self._sacked |= news
+                self.retries = 0
+            return False
+        frames = self._frames
+        for psn in range(base, base + moved):
+            self.unfinished -= len(frames[psn & _SLOT])
+            frames[psn & _SLOT] = b""
+        if self._again and (ack_psn - self._recover) & PSN_MASK < _HALF:
+            self._again = False
+        elif not self._again:
+            self._sample(now - self._sent_at[(ack_psn - 1) & _SLOT])
+        self._base = ack_psn
+        self._sacked = news
+        self.retries = 0
+        self._rto = self._estimate()
+        self.timer = now + self._rto if left else NEVER
+        return True
+
+    def _sample(self, rtt: int) -> None:
+        if self.rtt_ps:
+            self.rttvar_ps = (3 * self.rttvar_ps + abs(self.rtt_ps - rtt)) // 4
+            self.rtt_ps = (7 * self.rtt_ps + rtt) // 8
+        else:
+            self.rtt_ps = rtt
+            self.rttvar_ps = rtt // 2
+
+    def _estimate(self) -> int:
+        limits = self._parameters
+        if not self.rtt_ps:
+            return limits.initial_rto_ps
+        return min(max(self.rtt_ps + 4 * self.rttvar_ps, limits.min_rto_ps), limits.max_rto_ps)
+
+    def on_timeout(self, now: int) -> list[bytes]:
+        """Frames to send again, the timer being due; none when the connection is given up.
+
+        Every frame that the receiver has not marked goes again, in another bucket; the last asks for an
+        acknowledgement at once. Frames younger than a timeout stay out, the oldest excepted.
+        """
+        limits = self._parameters
+        if self.retries >= limits.max_retries:
+            self.failed_psn = self._base
+            self.timer = NEVER
+            return []
+        self.retries += 1
+        self._again = True
+        self._recover = self.next_psn
+        if not self._spray:
+            self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
+        slots = []
+        for place in range(self.in_flight):
+            slot = (self._base + place) & _SLOT
+            marked = place > 0 and self._sacked >> (place - 1) & 1
+            if not marked and (place == 0 or now - self._sent_at[slot] >= self._rto):
+                slots.append(slot)
+        out = []
+        for slot in slots:
+            lb = (self._lbs[slot] + _BUCKET_STRIDE) & 0xFF if self._spray else self._lb
+            flags = _AGAIN | _ACK_NOW if slot == slots[-1] else _AGAIN
+            frame = readdress(self._frames[slot], lb, flags)
+            self._frames[slot] = frame
+            self._sent_at[slot] = now
+            self._lbs[slot] = lb
+            out.append(frame)
+        self.retransmitted += len(out)
+        self._rto = min(2 * self._rto, limits.max_rto_ps)
+        self.timer = now + self._rto
+        return out
+
+
+class Receiver:
+    """The receiving end: what has come, and when to say so.
+
+    `ack_at` is when an acknowledgement is due at the latest, NEVER when none is.
+    """
+
+    __slots__ = (
+        "_ack_delay",
+        "_ack_every",
+        "_bitmap",
+        "_expected",
+        "_lb",
+        "_spray",
+        "_unsaid",
+        "_writer",
+        "ack_at",
+        "acks",
+        "duplicates",
+        "received",
+    )
+
+    def __init__(self, parameters: TransportParameters, writer: AckWriter, lb: int) -> None:
+        self._writer = writer
+        self._ack_every = parameters.ack_every
+        self._ack_delay = parameters.ack_delay_ps
+        self._spray = parameters.lb_mode
+        self._lb = lb & 0xFF
+        self._expected = parameters.first_psn
+        self._bitmap = 0  # bit i: expected + 1 + i has come
+        self._unsaid = 0
+        self.ack_at = NEVER
+        self.acks = self.duplicates = self.received = 0
+
+    def accept(self, psn: int, flags: int, now: int) -> bool | None:
+        """Whether a frame is new: False for a duplicate, None for a PSN no window reaches. Sets `ack_at`."""
+        ahead = (psn - self._expected) & PSN_MASK
+        if ahead == 0:
+            bitmap = self._bitmap
+            if bitmap:
+                run = (~bitmap & (bitmap + 1)).bit_length()  # 1 + the ones bitmap ends with
+                self._bitmap = bitmap >> run
+                self._expected = (psn + run) & PSN_MASK
+            else:
+                self._expected = (psn + 1) & PSN_MASK
+            new = True
+        elif ahead <= MAX_WINDOW:
+            bit = 1 << ahead - 1
+            new = not self._bitmap & bit
+            self._bitmap |= bit
+        elif ahead >= _HALF:
+            new = False
+        else:
+            return None
+        if new:
+            self.received += 1
+        else:
+            # The sender did not hear: what the acknowledgements cross may be broken.
+            self.duplicates += 1
+            self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
+        self._unsaid += 1
+        if flags & _ACK_NOW or self._unsaid >= self._ack_every:
+            self.ack_at = now
+        elif self._unsaid == 1:
+            self.ack_at = now + self._ack_delay
+        return new
+
+    def ack(self) -> bytes:
+        """An acknowledgement of all that has come."""
+        lb = self._lb
+        if self._spray:
+            self._lb = (lb + 1) & 0xFF
+        self._unsaid = 0
+        self.ack_at = NEVER
+        self.acks += 1
+        return self._writer.frame(lb, self._expected, self._bitmap)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DAG of sends itself: transfers at steps, and what they are for. `schedule` says what it means."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.layers import Combine
+from emulation.traffic.schedule.goals import Goal
+
+__all__ = ["Schedule", "Transfer", "demand", "neighbours"]
+
+MAX_STEP = 0xFFFF
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """`length` elements at `offset` of the source's array, to `offset + shift` of the target's, at a step."""
+
+    step: int
+    source: int
+    target: int
+    offset: int
+    length: int
+    op: Combine
+    shift: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Who sends what to whom, and in which step; offsets in elements.
+
+    `goals` say what it is for, one after the other; without any it is an AllReduce of all ranks over the
+    whole array. EmulationError when a transfer is impossible.
+    """
+
+    name: str
+    ranks: int
+    elements: int
+    transfers: tuple[Transfer, ...]
+    goals: tuple[Goal, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1 or self.elements < 1:
+            raise EmulationError(
+                f"schedule {self.name}: {self.ranks} ranks, {self.elements} elements",
+                remedy="both are at least one",
+            )
+        ranks, elements = self.ranks, self.elements
+        for transfer in self.transfers:
+            # The whole check of a good transfer in one line: a big fabric has a hundred thousand of them.
+            low, there, length = transfer.offset, transfer.offset + transfer.shift, transfer.length
+            if not (
+                0 <= transfer.source < ranks
+                and 0 <= transfer.target < ranks
+                and transfer.source != transfer.target
+                and 0 <= transfer.step <= MAX_STEP
+                and length >= 1
+                and 0 <= low <= elements - length
+                and 0 <= there <= elements - length
+            ):
+                raise EmulationError(f"schedule {self.name}: {transfer}: {self._fault(transfer)}")
+
+    def _fault(self, transfer: Transfer) -> str:
+        if not (0 <= transfer.source < self.ranks and 0 <= transfer.target < self.ranks):
+            return f"ranks are 0 to {self.ranks - 1}"
+        if transfer.source == transfer.target:
+            return "a rank cannot send to itself"
+        if not 0 <= transfer.step <= MAX_STEP:
+            return f"steps are 0 to {MAX_STEP}"
+        return f"not a range of an array of {self.elements} elements"
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return max((transfer.step for transfer in self.transfers), default=-1) + 1
+
+    @property
+    def purpose(self) -> tuple[Goal, ...]:
+        """`goals`, or the AllReduce that a schedule without any stands for."""
+        if self.goals:
+            return self.goals
+        return (Goal("allreduce", tuple(range(self.ranks)), (((0, self.elements),),), end=self.steps),)
+
+
+def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> dict[tuple[str, str], int]:
+    """Bytes each pair (source, target) sends; `names[rank]` is the node of a rank."""
+    total: dict[tuple[str, str], int] = defaultdict(int)
+    for transfer in schedule.transfers:
+        total[names[transfer.source], names[transfer.target]] += transfer.length * element_bytes
+    return dict(total)
+
+
+def neighbours(schedule: Schedule, rank: int) -> tuple[int, ...]:
+    """Ranks that a rank exchanges data with, either way, ascending."""
+    pairs = {(t.source, t.target) for t in schedule.transfers if rank in (t.source, t.target)}
+    return tuple(sorted({source if target == rank else target for source, target in pairs}))

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A schedule cut into what one frame carries, and what each rank does with each piece."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any, final, overload
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.layers import Combine
+from emulation.traffic.schedule.dag import Schedule, Transfer
+
+__all__ = ["Arrival", "CellPlan", "Phase", "Send", "SliceTable", "Sliced", "bounds_of", "slice_schedule"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A transfer's part in one cell."""
+
+    step: int
+    peer: int
+    op: Combine
+    shift: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What arrives for a cell in one step: `sources` in rank order, each once."""
+
+    step: int
+    op: Combine
+    sources: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CellPlan:
+    """What one rank does with one cell: `releases[i]` may leave when `i` phases have been applied."""
+
+    phases: tuple[Phase, ...] = ()
+    releases: tuple[tuple[Send, ...], ...] = ((),)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """All that reaches a range of a rank in one step: `origins` are (source, offset there) in rank order."""
+
+    target: int
+    offset: int
+    length: int
+    phase: Phase
+    origins: tuple[tuple[int, int], ...]
+
+
+@final
+class SliceTable:
+    """What every rank's agent knows of the slices, made once for all of them; in bytes, by slice.
+
+    `order` is that in which slices leave at first: in turn over the cells, so that the later steps they lead
+    to fill all links evenly. `count[c]` is the number of slices of cell c.
+    """
+
+    __slots__ = ("at", "cell", "count", "offset", "order", "size")
+
+    def __init__(self, slices: Sequence[tuple[int, int, int]], cells: int, item_bytes: int) -> None:
+        self.offset = [offset * item_bytes for offset, _, _ in slices]
+        self.size = [length * item_bytes for _, length, _ in slices]
+        self.cell = [cell for _, _, cell in slices]
+        self.at = {offset: index for index, offset in enumerate(self.offset)}
+        self.count = [0] * cells
+        places = []
+        for cell in self.cell:
+            places.append(self.count[cell])
+            self.count[cell] += 1
+        self.order = sorted(range(len(places)), key=lambda index: (places[index], index))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """A schedule cut for the wire.
+
+    Cells are the pieces between the ends of transfers, so that a transfer is a run of whole cells at both its
+    ends; `cells[c]` is (offset, length). `slices[s]` is (offset, length, cell): each cell cut to at most
+    `slice_elements`. `plans[rank][cell]` says what the rank does with it; it is made when it is asked for.
+    `arrivals` is the schedule from the receivers' side, in the order of steps. `overlap`: a slice goes on as
+    soon as it can; without, a rank sends nothing of a step before it has all that earlier steps bring it.
+    """
+
+    schedule: Schedule
+    slice_elements: int
+    cells: tuple[tuple[int, int], ...]
+    slices: tuple[tuple[int, int, int], ...]
+    plans: "Plans"
+    arrivals: tuple[Arrival, ...]
+    table: SliceTable
+    overlap: bool = True
+
+
+_IDLE = CellPlan()
+
+
+@final
+class Plans(Sequence[tuple[CellPlan, ...]]):
+    """Each rank's plans by cell, worked out for one rank at a time: those of all would fill the memory.
+
+    Cells with which a rank does the same share one plan; a rank has few.
+    """
+
+    def __init__(self, schedule: Schedule, bounds: list[int], arrivals: Iterable[Arrival]) -> None:
+        self._bounds = bounds
+        self._leaving: list[list[Transfer]] = [[] for _ in range(schedule.ranks)]
+        self._coming: list[list[Arrival]] = [[] for _ in range(schedule.ranks)]
+        for transfer in schedule.transfers:
+            self._leaving[transfer.source].append(transfer)
+        for arrival in arrivals:
+            self._coming[arrival.target].append(arrival)
+
+    def __len__(self) -> int:
+        return len(self._leaving)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[CellPlan, ...]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[CellPlan, ...]]: ...
+
+    def __getitem__(self, index: int | slice) -> tuple[CellPlan, ...] | Sequence[tuple[CellPlan, ...]]:
+        if isinstance(index, slice):
+            return [self._of(rank) for rank in range(*index.indices(len(self)))]
+        return self._of(index)
+
+    def _of(self, rank: int) -> tuple[CellPlan, ...]:
+        cells = len(self._bounds) - 1
+        sends: list[tuple[Send, ...]] = [()] * cells
+        phases: list[tuple[Phase, ...]] = [()] * cells
+        # Cells that have the same history have the same tuple, by identity.
+        grown: dict[tuple[int, int], tuple[Send | Phase, ...]] = {}
+        known: dict[Send, Send] = {}
+        for transfer in self._leaving[rank]:
+            send = Send(transfer.step, transfer.target, transfer.op, transfer.shift)
+            send = known.setdefault(send, send)
+            self._grow(sends, transfer.offset, transfer.length, send, grown)
+        for arrival in self._coming[rank]:
+            self._grow(phases, arrival.offset, arrival.length, arrival.phase, grown)
+        plans: dict[tuple[int, int], CellPlan] = {}
+        row = []
+        for leave, come in zip(sends, phases, strict=True):
+            if not leave and not come:
+                row.append(_IDLE)
+                continue
+            key = (id(leave), id(come))
+            if key not in plans:
+                plans[key] = _plan(leave, come)
+            row.append(plans[key])
+        return tuple(row)
+
+    def _grow(
+        self,
+        by_cell: list[tuple[Any, ...]],
+        offset: int,
+        length: int,
+        item: Send | Phase,
+        grown: dict[tuple[int, int], tuple[Send | Phase, ...]],
+    ) -> None:
+        first = bisect_left(self._bounds, offset)
+        last = bisect_left(self._bounds, offset + length)
+        this = id(item)
+        for cell, before in enumerate(by_cell[first:last], first):
+            key = (id(before), this)
+            after = grown.get(key)
+            if after is None:
+                after = grown[key] = (*before, item)
+            by_cell[cell] = after
+
+
+def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
+    steps = [phase.step for phase in phases]
+    releases: list[list[Send]] = [[] for _ in range(len(phases) + 1)]
+    for send in sends:
+        releases[bisect_left(steps, send.step)].append(send)
+    return CellPlan(phases, tuple(tuple(group) for group in releases))
+
+
+def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: bool = True) -> Sliced:
+    """Cut a schedule into slices; EmulationError when two transfers of one step contradict each other."""
+    if slice_elements < 1:
+        raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
+    bounds = bounds_of(schedule)
+    cells = tuple((low, high - low) for low, high in pairwise(bounds))
+    slices = tuple(
+        (offset + start, min(slice_elements, length - start), cell)
+        for cell, (offset, length) in enumerate(cells)
+        for start in range(0, length, slice_elements)
+    )
+    arrivals = tuple(_arrivals(schedule))
+    plans = Plans(schedule, bounds, arrivals)
+    table = SliceTable(slices, len(cells), 4)
+    return Sliced(schedule, slice_elements, cells, slices, plans, arrivals, table, overlap)
+
+
+def bounds_of(schedule: Schedule, more: Iterable[int] = ()) -> list[int]:
+    """Ends of all cells; one inside a shifted transfer is one at its other end too, until none is new."""
+    bounds = {0, schedule.elements, *more}
+    for offset, length, shift in {(t.offset, t.length, t.shift) for t in schedule.transfers}:
+        bounds.update((offset, offset + length, offset + shift, offset + shift + length))
+    shifted = {(t.offset, t.length, t.shift) for t in schedule.transfers if t.shift}
+    grown = bool(shifted)
+    while grown:
+        before = len(bounds)
+        ordered = sorted(bounds)
+        for offset, length, shift in shifted:
+            for start, move in ((offset, shift), (offset + shift, -shift)):
+                inside = ordered[bisect_left(ordered, start) : bisect_left(ordered, start + length)]
+                bounds.update(bound + move for bound in inside)
+        grown = len(bounds) > before
+    return sorted(bounds)
+
+
+_place = attrgetter("step", "target")
+
+
+def _arrivals(schedule: Schedule) -> Iterator[Arrival]:
+    phases: dict[Phase, Phase] = {}
+    for (_, target), group in groupby(sorted(schedule.transfers, key=_place), key=_place):
+        for offset, length, transfers in _runs(list(group)):
+            transfers.sort(key=attrgetter("source"))
+            sources = tuple(transfer.source for transfer in transfers)
+            first = transfers[0]
+            if len(transfers) > 1:
+                _check(schedule, target, offset, length, transfers)
+            phase = Phase(first.step, first.op, sources)
+            phase = phases.setdefault(phase, phase)
+            origins = tuple((transfer.source, offset - transfer.shift) for transfer in transfers)
+            yield Arrival(target, offset, length, phase, origins)
+
+
+def _runs(transfers: list[Transfer]) -> Iterator[tuple[int, int, list[Transfer]]]:
+    """Ranges of the target into which the same transfers go; most often they are equal or apart."""
+    by_range: dict[tuple[int, int], list[Transfer]] = defaultdict(list)
+    for transfer in transfers:
+        by_range[transfer.offset + transfer.shift, transfer.length].append(transfer)
+    ranges = sorted(by_range)
+    if all(low + length <= after for (low, length), (after, _) in pairwise(ranges)):
+        for low, length in ranges:
+            yield low, length, by_range[low, length]
+        return
+    ends = sorted({end for low, length in ranges for end in (low, low + length)})
+    inside: dict[int, list[Transfer]] = defaultdict(list)
+    for low, length in ranges:
+        for cut in range(bisect_left(ends, low), bisect_left(ends, low + length)):
+            inside[cut].extend(by_range[low, length])
+    for cut in sorted(inside):
+        yield ends[cut], ends[cut + 1] - ends[cut], inside[cut]
+
+
+def _check(schedule: Schedule, target: int, offset: int, length: int, transfers: list[Transfer]) -> None:
+    sources = {transfer.source for transfer in transfers}
+    if len(sources) < len(transfers) or any(transfer.op is Combine.COPY for transfer in transfers):
+        raise EmulationError(
+            f"schedule {schedule.name}: in step {transfers[0].step} rank {target} gets elements {offset} to "
+            f"{offset + length - 1} {len(transfers)} times",
+            remedy="a range is copied once, or reduced once from each source, in a step",
+        )

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every source-route header put to the compiled P4 program, and what it makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from controller.planner import make_plan
+from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
+from emulation._engine import Network
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.traffic.frames.layers import CFG_CNA16, LPH, NTH, Ether, mac
+from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
+from lab.run.boot import booted
+from topologies import HOST_PORT, full_mesh
+
+__all__ = ["HOPS", "INSTRUCTIONS", "REFUSED", "TABLES", "Headers", "put_every_header"]
+
+# What decides a hop other than an instruction; and nothing, for the frame is dropped.
+TABLES, REFUSED = "tables", "refused"
+
+# The reasons of p4/include/types.p4.
+INSTRUCTIONS, HOPS = 4, 5
+
+_PTRS = 16
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """What decided a hop, by (ptr, bitmap): the number of an instruction, TABLES or REFUSED.
+
+    `pushed` is by how many bytes a source's own frame grew for its route, `advanced` whether every frame that
+    left had a ptr higher by one, `drops` the program's counts of refused frames by reason.
+    """
+
+    decided: Mapping[tuple[int, int], int | str]
+    pushed: int
+    advanced: bool
+    drops: Mapping[int, int]
+
+    def along(self, bits: Sequence[int]) -> tuple[int | str, ...]:
+        """What decides each of the first hops of a route with that bitmap, of which the rest is 0."""
+        bitmap = sum(bit << (MAX_HOPS - 1 - place) for place, bit in enumerate(bits))
+        return tuple(self.decided[ptr, bitmap] for ptr in range(len(bits)))
+
+
+def put_every_header(progress: Callable[[float], None] = lambda share: None) -> Headers:
+    """All 4,096 bitmaps at all 16 values of ptr, one frame each, through the program of an NPU.
+
+    It has seven neighbours: instructions lead to six of them, the tables to the seventh.
+    """
+    mesh = full_mesh([8])
+    source, target = mesh.nodes[0], mesh.nodes[7]
+    ports = range(1, 1 + MAX_INSTRUCTIONS)
+    blank = steered_frame(source.address, target.address, list(ports), 100)
+    testbed = EmbeddedTestbed(mesh)
+    decided: dict[tuple[int, int], int | str] = {}
+    advanced = True
+    with booted(testbed, make_plan(mesh, strategy="shortest")) as up:
+        network = testbed.network
+        for bitmap in range(1 << MAX_HOPS):
+            for ptr in range(_PTRS):
+                route = encode(SourceRoute(ptr, bitmap, tuple(ports)))
+                frame = blank[:ROUTE_AT] + route + blank[ROUTE_AT + HEADER_BYTES :]
+                left = network.process(source.index, HOST_PORT, frame)
+                decided[ptr, bitmap] = _decided(left)
+                advanced &= not left or left[0][1][ROUTE_AT] >> 4 == ptr + 1
+            progress((bitmap + 1) / (1 << MAX_HOPS))
+        counts = up.client.read_counter(source.name, "drops")
+        drops = {reason: packets for reason, (packets, _) in counts.items() if packets}
+        pushed = _pushed(network, source.index, source.address, target.address)
+    return Headers(decided, pushed, advanced, drops)
+
+
+def _decided(left: Sequence[tuple[int, bytes]]) -> int | str:
+    if not left:
+        return REFUSED
+    port = left[0][0]
+    return port - 1 if port <= MAX_INSTRUCTIONS else TABLES
+
+
+def _pushed(network: Network, switch: int, source: int, target: int) -> int:
+    head = Ether(src=mac(source), dst=mac(target)) / LPH(cfg=CFG_CNA16) / NTH(scna=source, dcna=target)
+    frame = bytes(head)
+    ((_, left),) = network.process(switch, HOST_PORT, frame)
+    return len(left) - len(frame)

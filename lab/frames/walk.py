@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A frame's way through a fabric, hop by hop: every switch runs its program on it with the tables of a plan.
+
+Time does not pass and no other frame is there, so nothing waits: what is shown is what the switches decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import final
+
+from scapy.packet import Packet
+
+from controller.p4runtime.client import P4RuntimeClient
+from controller.plan import CPU_PORT, Plan
+from controller.routing.source_route import MAX_HOPS, instruction_index
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.traffic.frames.layers import NTH, SRH, Ether
+from lab.run.boot import programs_of
+from topologies import HOST_PORT, End
+
+__all__ = ["Crossing", "Hop", "Journey", "walk"]
+
+# A route counts 12 hops; a frame that the tables alone carry past this goes round and round.
+_MOST_HOPS = 2 * MAX_HOPS
+
+_PACKET_IN_BYTES = 2
+
+# Of the counter `drops`: docs/wire-format.md.
+_REASONS = {
+    1: "it is cut short",
+    2: "its Ethernet type is not a UB link's",
+    3: "what its cfg says follows is unknown",
+    4: "its bitmap asks for a seventh instruction",
+    5: "its ptr is past 11",
+    6: "the port does not exist",
+    7: "the tables have no route",
+    8: "the turn has no lane",
+    9: "nothing is known of the port it came by",
+    10: "its length cannot hold another header",
+    11: "a switch has no host to deliver it to",
+    12: "it is for a foreign rail",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one switch did; `out` and `frame_out` are None when it dropped the frame: `dropped` says why."""
+
+    node: str
+    port_in: int
+    frame_in: bytes
+    decided_by: str
+    out: int | None
+    frame_out: bytes | None
+    dropped: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A frame on a link: who sends it by which port (None: the node's own side), to whom, and when in ps."""
+
+    sender: str
+    port: int | None
+    receiver: str
+    time_ps: int
+    frame: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """All hops, all crossings, and how it ended; `time_ps` is when the last bit was there."""
+
+    hops: tuple[Hop, ...]
+    crossings: tuple[Crossing, ...]
+    arrived: bool
+    end: str
+    time_ps: int
+
+
+def walk(plan: Plan, frame: bytes, entry: End, cut: Set[str] = frozenset()) -> Journey:
+    """Follow a frame that comes to `entry`; frames on links in `cut`, which no table knows of, are lost."""
+    with EmbeddedTestbed(plan.fabric) as testbed, P4RuntimeClient(testbed.address) as client:
+        client.connect(testbed.device_ids)
+        return _Walk(plan, testbed, client, cut).follow(frame, entry)
+
+
+@final
+class _Walk:
+    def __init__(self, plan: Plan, testbed: EmbeddedTestbed, client: P4RuntimeClient, cut: Set[str]) -> None:
+        for name in cut:
+            plan.fabric.link(name)
+        self._plan, self._testbed, self._client, self._cut = plan, testbed, client, cut
+        self._fabric = plan.fabric
+        self._programs = programs_of(plan.fabric)
+        self._index = {node.name: index for index, node in enumerate(plan.fabric.nodes)}
+        self._drops: dict[str, dict[int, int]] = {}
+        self._now = 0
+        self._hops: list[Hop] = []
+        self._crossings: list[Crossing] = []
+
+    def follow(self, frame: bytes, entry: End) -> Journey:
+        self._enter(frame, entry)
+        while len(self._hops) < _MOST_HOPS:
+            hop = self._hop(entry, frame)
+            self._hops.append(hop)
+            if hop.out is None or hop.frame_out is None:
+                return self._done(False, f"{hop.node} drops it: {hop.dropped}")
+            if hop.out == CPU_PORT:
+                return self._done(True, f"{hop.node} gives it to its controller")
+            if hop.out == HOST_PORT:
+                self._cross(hop.frame_out, hop.node, hop.out, f"{hop.node}'s own side")
+                return self._done(True, f"{hop.node} gives it to its own side")
+            link, far = self._fabric.link_at(hop.node, hop.out), self._fabric.peer(hop.node, hop.out)
+            if link is None or far is None:
+                return self._done(False, f"nothing is at {hop.node} port {hop.out}")
+            if link.name in self._cut:
+                return self._done(False, f"link {link.name} is down, and no table of {hop.node} knows it yet")
+            self._cross(hop.frame_out, hop.node, hop.out, f"{far.node} port {far.port}")
+            frame, entry = hop.frame_out, far
+        return self._done(False, f"{_MOST_HOPS} hops and no end: it goes round in circles")
+
+    def _hop(self, entry: End, frame: bytes) -> Hop:
+        node = entry.node
+        if node not in self._drops:
+            self._client.push_pipeline({node: self._programs[node]})
+            self._client.install({node: self._plan.entries[node]})
+            self._drops[node] = {}
+        sent = self._testbed.network.process(self._index[node], entry.port, frame)
+        if not sent:
+            return Hop(node, entry.port, frame, _decision(frame, None), None, None, self._reason(node))
+        # The programs send no copies: what comes out is one frame.
+        port, after = sent[0]
+        if port == CPU_PORT:
+            after = after[_PACKET_IN_BYTES:]
+        return Hop(node, entry.port, frame, _decision(frame, after), port, after, "")
+
+    def _reason(self, node: str) -> str:
+        counts = {
+            index: packets
+            for index, (packets, _) in self._client.read_counter(node, "drops").items()
+            if packets
+        }
+        before, self._drops[node] = self._drops[node], counts
+        new = [index for index, packets in counts.items() if packets != before.get(index, 0)]
+        return " and ".join(_REASONS.get(index, f"reason {index}") for index in new) or "it does not say why"
+
+    def _enter(self, frame: bytes, entry: End) -> None:
+        far = self._fabric.peer(entry.node, entry.port)
+        if far is None:
+            where = f"{entry.node} port {entry.port}"
+            self._crossings.append(Crossing(entry.node, None, where, self._now, frame))
+            self._pass(frame, self._host_rate, self._fabric.host_delay_ps)
+        else:
+            self._cross(frame, far.node, far.port, f"{entry.node} port {entry.port}")
+
+    def _cross(self, frame: bytes, sender: str, port: int, receiver: str) -> None:
+        self._crossings.append(Crossing(sender, port, receiver, self._now, frame))
+        link = self._fabric.link_at(sender, port)
+        if link is None:
+            self._pass(frame, self._host_rate, self._fabric.host_delay_ps)
+        else:
+            self._pass(frame, link.rate_bps, link.delay_ps)
+
+    @property
+    def _host_rate(self) -> int:
+        return self._fabric.host_lanes * self._fabric.lane_rate_bps
+
+    def _pass(self, frame: bytes, rate_bps: int, delay_ps: int) -> None:
+        self._now += len(frame) * 8 * 10**12 // rate_bps + delay_ps
+
+    def _done(self, arrived: bool, end: str) -> Journey:
+        return Journey(tuple(self._hops), tuple(self._crossings), arrived, end, self._now)
+
+
+def _decision(frame: bytes, after: bytes | None) -> str:
+    """Who named the egress port: an instruction, of a route that came along or was pushed, or the tables."""
+    route = Ether(frame).getlayer(SRH)
+    if route is not None:
+        return _by(route)
+    pushed = Ether(after).getlayer(SRH) if after is not None else None
+    if pushed is None:
+        return "tables"
+    pushed.ptr -= 1
+    bucket = Ether(frame)[NTH].lb & 0xF
+    return f"bucket {bucket}, {_by(pushed)}"
+
+
+def _by(route: Packet) -> str:
+    if route.ptr >= MAX_HOPS:
+        return f"nobody, ptr {route.ptr}"
+    index = instruction_index(route.bitmap, route.ptr)
+    if index is None:
+        return "tables"
+    return f"instr {index}" + (f": port {route.instr[index]}" if index < len(route.instr) else "")

@@ -1,0 +1,79 @@
+"""Bringing a fabric up: the compiled programs, then switches, controller and tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, final
+
+from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.plan import Plan
+from emulation.errors import ProgramError
+from emulation.testbed import Testbed
+from topologies import Fabric, RailyardError
+
+__all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "programs_of"]
+
+# Committed compiler output; `make p4` writes it.
+PROGRAMS = Path(__file__).resolve().parents[2] / "p4" / "build"
+
+
+class InstallProgress(Protocol):
+    def __call__(self, done: int, total: int) -> None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """A testbed whose tables are filled; `seconds` is wall-clock time from its start to the last entry."""
+
+    testbed: Testbed
+    client: P4RuntimeClient
+    entries: int
+    seconds: float
+
+
+def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
+    """The compiled program of every node; ProgramError names the file that is missing."""
+    files = {program: _read(program) for program in sorted({node.program for node in fabric.nodes})}
+    return {node.name: files[node.program] for node in fabric.nodes}
+
+
+@contextmanager
+def booted(testbed: Testbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
+    """Start a testbed and fill its tables from the plan; both are gone afterwards."""
+    programs = programs_of(plan.fabric)
+    began = time.perf_counter()
+    with running(testbed), P4RuntimeClient(testbed.addresses) as client:
+        client.on_packet_in = testbed.packet_arrived
+        client.connect(testbed.device_ids)
+        client.push_pipeline(programs)
+        entries = client.install(plan.entries, progress)
+        yield Booted(testbed, client, entries, time.perf_counter() - began)
+
+
+@contextmanager
+def running(testbed: Testbed) -> Iterator[None]:
+    """Start a testbed, and stop it afterwards."""
+    testbed.start()
+    try:
+        yield
+    except RailyardError:
+        testbed.check()  # which may know the reason
+        raise
+    finally:
+        testbed.stop()
+
+
+def _read(program: str) -> ProgramFiles:
+    paths = [PROGRAMS / f"{program}.json", PROGRAMS / f"{program}.p4info.txtpb"]
+    try:
+        return ProgramFiles(*(path.read_bytes() for path in paths))
+    except OSError as ex:
+        raise ProgramError(
+            f"{ex.filename}: {ex.strerror}",
+            remedy="`git checkout p4/build` brings the compiled programs back",
+        ) from None

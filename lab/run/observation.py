@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was seen of one run, before any figure is made of it. Times are picoseconds of virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+from emulation.control.rewired import Rewired
+from emulation.control.takeover import TakenOver
+from emulation.faults import Fault
+
+__all__ = [
+    "Deadlock",
+    "FaultSeen",
+    "JobIteration",
+    "JobSeen",
+    "Observation",
+    "Recovery",
+    "Timeline",
+    "Traffic",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Frames of all NPUs together; `sent` and `received` count a data frame once, however often it went."""
+
+    sent: int
+    retransmitted: int
+    received: int
+    duplicates: int
+    acknowledgements: int
+    lost_with_link: int
+    dropped_by_switch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Bytes of data frames that reached an NPU, a bin of `bin_ps` each."""
+
+    bin_ps: int
+    delivered: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FaultSeen:
+    """What was done to what, and when; `links` are those it took down, `words` what it did."""
+
+    at_ps: int
+    target: str
+    event: str
+    links: tuple[str, ...] = ()
+    words: str = ""
+
+    @classmethod
+    def of(cls, fault: Fault) -> FaultSeen:
+        target = fault.target
+        links = target.links if fault.event == "down" else ()
+        return cls(fault.at_ps, target.name, fault.event, links, fault.says)
+
+    @property
+    def says(self) -> str:
+        """In words: `npu0-npu1 goes down`."""
+        return self.words or f"{self.target} goes {self.event}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What the controllers did about faults; `converged_ps` is the time of the last table write."""
+
+    converged_ps: int | None
+    notices: int
+    nodes_told: int
+    entries_rewritten: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """What ended a run: from `at_ps` on nothing moved.
+
+    `cycle` holds (link, "from->to", VL): buffers that are full of frames which wait for the next one, those
+    of the last for the first.
+    """
+
+    at_ps: int
+    cycle: tuple[tuple[str, str, int], ...]
+
+    def __str__(self) -> str:
+        way = ", ".join(f"{ends} on VL {vl}" for _, ends, vl in self.cycle)
+        return f"deadlock at {self.at_ps / 10**6:g} us: {way}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JobIteration:
+    """One iteration of a job: its first member began to compute, the first to send, the last was
+    through with that, and was through with all."""
+
+    begun_ps: int
+    send_ps: int
+    sent_ps: int
+    end_ps: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """One of several jobs: when it began, and how long after that its last member had its result.
+
+    Of a job with a rhythm there are its `iterations`, each with `compute_ps` of computation a member, and the
+    `priority` of its data at the end, 0 being the first.
+    """
+
+    name: str
+    begun_ps: int
+    completion_ps: int
+    bound_ps: int
+    nodes: int
+    right_nodes: int
+    retransmitted: int
+    compute_ps: int = 0
+    priority: int = 0
+    iterations: tuple[JobIteration, ...] = ()
+
+    @property
+    def lengths_ps(self) -> tuple[int, ...]:
+        """Of each iteration: from the end of the one before, to when all its members were through."""
+        ends = [self.begun_ps, *(one.end_ps for one in self.iterations)]
+        return tuple(end - begin for begin, end in pairwise(ends))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """`link_bytes` counts, for every link, what it carried from its first to its second end, and back.
+
+    `first_wrong` tells the first thing wrong with the data, or why there is none; empty when all is right.
+    `stale_frames` came from a job that a takeover had ended, `transit_frames` are those that went on from a
+    spare in service; `cut_off` says what was out of reach at the end. `cross_rail_frames` left a
+    rail; None where there are no rails. `jobs` are those of a run of several,
+    `rewired` the changes of circuits that were made for them.
+    """
+
+    completion_ps: int
+    nodes: int
+    right_nodes: int
+    first_wrong: str
+    checksum: int
+    table_entries: int
+    traffic: Traffic
+    timeline: Timeline
+    link_bytes: Mapping[str, tuple[int, int]]
+    faults: tuple[FaultSeen, ...]
+    recovery: Recovery
+    deadlock: Deadlock | None = None
+    takeovers: tuple[TakenOver, ...] = ()
+    stale_frames: int = 0
+    transit_frames: int = 0
+    cut_off: str = ""
+    cross_rail_frames: int | None = None
+    cross_plane_frames: int | None = None
+    jobs: tuple[JobSeen, ...] = ()
+    rewired: tuple[Rewired, ...] = ()

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a scenario: every variant on a testbed of its own, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, final
+
+from emulation.control.bonding import LacpTimes
+from emulation.control.loop import ControlLoop, HelloTimes
+from emulation.control.rewiring import RewiringPolicy
+from emulation.control.takeover import SparePolicy
+from emulation.errors import CutOffError, DeadlockedError, EmulationError
+from emulation.faults import Faults
+from emulation.fidelity import Fidelity, judge
+from emulation.testbed import SwitchSeen, Testbed
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES
+from lab.report.heat_map import traffic_matrix
+from lab.report.metrics import Subject
+from lab.run.boot import Booted, booted
+from lab.run.collect import dropped, link_of, seen_of
+from lab.run.job import Before, Jobs
+from lab.run.observation import Deadlock, Observation
+from lab.run.prepare import Prepared
+from lab.run.scheduling import Scheduling
+from lab.run.testbeds import Embedded, TestbedChoice
+from lab.scenario.schema import ELEMENT_BYTES
+from topologies.transform.spares import has_spares
+
+__all__ = ["Progress", "Run", "observe", "run"]
+
+# A timeline of a run that keeps to its bound has about this many bins.
+BINS = 48
+
+# In real time, how often a run that goes on is looked at, in real seconds, and how long nothing may come.
+LOOK_SECONDS = 0.2
+STALL_SECONDS = 60.0
+
+_EMBEDDED = Embedded()
+_NONE: Mapping[str, Path] = {}
+
+
+class Progress(Protocol):
+    """Told what is being done, for which variant, and how much of it (0 to 1)."""
+
+    def __call__(self, variant: str, stage: str, share: float, /) -> None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was seen of every variant, and the wall-clock seconds it took, which no result may depend on."""
+
+    subjects: Mapping[str, Subject]
+    seconds: Mapping[str, Mapping[str, float]]
+
+
+@final
+@dataclass(slots=True)
+class _Stopwatch:
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = round(now - self._since, 3)
+        self._since = now
+
+
+def silent(variant: str, stage: str, share: float) -> None:
+    """No progress."""
+
+
+def run(
+    prepared: Sequence[Prepared],
+    seed: int,
+    progress: Progress = silent,
+    choice: TestbedChoice = _EMBEDDED,
+    captures: Mapping[str, Path] = _NONE,
+) -> Run:
+    """`captures` names links whose frames are to be written, each into a folder, as VARIANT-LINK.pcap."""
+    choice.check(prepared, captures=bool(captures))
+    subjects: dict[str, Subject] = {}
+    seconds: dict[str, Mapping[str, float]] = {}
+    for ready in prepared:
+        watch = _Stopwatch()
+        seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
+        rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_bytes}
+        sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
+        subjects[ready.variant.name] = Subject(seen, ready.bound_ps, rates, fidelity, sent)
+        seconds[ready.variant.name] = watch.seconds
+    return Run(subjects, seconds)
+
+
+def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
+    """Run one variant on the embedded testbed; `look` may ask it to be called, before its time begins."""
+    return _observe(ready, seed, silent, _Stopwatch(), _EMBEDDED, _NONE, look)[0]
+
+
+def _observe(
+    ready: Prepared,
+    seed: int,
+    progress: Progress,
+    watch: _Stopwatch,
+    choice: TestbedChoice,
+    captures: Mapping[str, Path],
+    look: Callable[[Testbed], None] | None = None,
+) -> tuple[Observation, Fidelity | None]:
+    """This is the one place where a run is put together."""
+    variant = ready.variant
+    bin_ps = max(1, ready.bound_ps // BINS)
+    testbed = choice.make(ready, bin_ps, seed)
+
+    def installing(done: int, total: int) -> None:
+        progress(variant.name, "filling tables", done / total)
+
+    progress(variant.name, "starting", 0.0)
+    with booted(testbed, ready.plan, installing) as up:
+        watch.lap("boot")
+        jobs = Jobs(ready, testbed, seed)
+        control = _control(ready, up, jobs)
+        if control.bonding is not None and testbed.virtual:
+            jobs.before = control.bonding.when_up
+        if variant.control.circuits == "jobs":
+            jobs.before = control.rewirings.begin
+            jobs.after = lambda job: control.rewirings.again(f"{job} ends")
+        if variant.control.scheduler != "none":
+            scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
+            jobs.before = _after(jobs.before, scheduling.come)
+        jobs.begin()
+        Faults(testbed).schedule(ready.faults)
+        for link, folder in captures.items():
+            testbed.record(link, folder / f"{variant.name}-{link}.pcap")
+        expected = _expected_bytes(ready)
+        progress(variant.name, "running", 0.0)
+        if look is not None:
+            look(testbed)
+        control.start(lambda: jobs.busy)
+        deadlock, stopped_by = None, ""
+        try:
+            for delivered in _slices(ready, testbed, bin_ps):
+                progress(variant.name, "running", min(1.0, delivered / expected))
+        except DeadlockedError as stopped:
+            deadlock = Deadlock(stopped.at_ps, stopped.cycle)
+        except CutOffError as stopped:
+            stopped_by = str(stopped)
+            testbed.give_up()
+        watch.lap("run")
+        progress(variant.name, "checking the data", 1.0)
+        # First: it finds out which frames went to links that were down.
+        fidelity = None if testbed.virtual else _fidelity(ready, up)
+        seen = seen_of(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
+        watch.lap("check")
+    watch.lap("stop")
+    watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
+    return seen, fidelity
+
+
+def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
+    link, control = ready.variant.link, ready.variant.control
+    hellos = None
+    if control.hello_us is not None:
+        hellos = HelloTimes(round(control.hello_us * 10**6), control.hello_multiplier)
+    return ControlLoop(
+        up.testbed,
+        up.client,
+        ready.plan,
+        mode=ready.variant.routing.notification,
+        detect_ps=round(link.detect_us * 10**6),
+        processing_ps=round(control.processing_us * 10**6),
+        hellos=hellos,
+        spares=_spares(ready, jobs),
+        rewiring=_rewiring(ready, jobs),
+        lacp=None
+        if control.lacp_us is None
+        else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier),
+    )
+
+
+def _after(first: Before | None, then: Before) -> Before:
+    """What a job that has come waits for: the one, then the other."""
+    if first is None:
+        return then
+    return lambda name, begin: first(name, lambda: then(name, begin))
+
+
+def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
+    """None where circuits stay as they were built."""
+    if ready.variant.control.circuits == "as-built":
+        return None
+    known = ready.variant.routing.demand == "known"
+    drain_ps = round(ready.variant.control.drain_us * 10**6)
+    return RewiringPolicy(drain_ps, jobs.demands, known)
+
+
+def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
+    """None where there are no spares: an NPU that is gone may then come back, and its peers wait for it."""
+    if not has_spares(ready.fabric):
+        return None
+    known = ready.variant.routing.demand == "known"
+    return SparePolicy(
+        migrate_ps=round(ready.variant.control.migrate_us * 10**6),
+        active=lambda: jobs.busy,
+        resume=jobs.resume,
+        demand=ready.demand if known else None,
+        members=ready.members,
+    )
+
+
+def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
+    """Let time pass until nothing is left to happen; now and then the bytes of data frames that have arrived.
+
+    In virtual time, the further the time, the longer the slices: a run may wait a thousand bins for a
+    retransmission.
+    """
+    until = bin_ps
+    stall = _Stall(ready, testbed)
+    while not testbed.run(until):
+        delivered = testbed.delivered_bytes
+        yield delivered
+        if testbed.virtual:
+            until += max(bin_ps, until // 20)
+        else:
+            stall.look(delivered)
+            until = testbed.now_ps + round(LOOK_SECONDS * 10**12 / testbed.dilation)
+
+
+@final
+class _Stall:
+    """Ends a run in real time that will not end by itself, or not today."""
+
+    def __init__(self, ready: Prepared, testbed: Testbed) -> None:
+        # Frames that were lost may wait for several timeouts, each twice as long as the one before.
+        patience = 64 * ready.transport.initial_rto_ps * testbed.dilation / 10**12
+        self._seconds = STALL_SECONDS + patience
+        self._delivered = -1
+        self._since = 0.0
+
+    def look(self, delivered: int) -> None:
+        now = time.monotonic()
+        if delivered != self._delivered:
+            self._delivered, self._since = delivered, now
+        elif now - self._since > self._seconds:
+            raise EmulationError(
+                f"no data has come to any NPU for {self._seconds:.0f} s",
+                remedy="take a smaller fabric or array, or look with `tcpdump` where frames end",
+            )
+
+
+def _expected_bytes(ready: Prepared) -> int:
+    """Of all data frames when each goes once and all are full."""
+    total = 0
+    for job in ready.jobs:
+        payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
+        each = payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)
+        total += each * (job.rhythm.iterations if job.rhythm else 1)
+    return total
+
+
+def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
+    """Whether to believe the times of a run in real time."""
+    seen = {
+        node.name: SwitchSeen.of(
+            up.client.read_counter(node.name, "tx_by_port_vl"),
+            dropped(up.client, node.name),
+            up.client.packets_out[node.name],
+        )
+        for node in ready.fabric.nodes
+    }
+    steps = max(job.sliced.schedule.steps for job in ready.jobs)
+    return judge(up.testbed.measured(seen, steps=steps))

@@ -1,0 +1,104 @@
+"""A scenario file, read and checked. All its faults are found at once, each with FILE:LINE and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lab.errors import ScenarioError
+from lab.report.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
+from lab.scenario.document import Document, Location
+from lab.scenario.explain import explain, in_file
+from lab.scenario.schema import SETTINGS, Relative, Scenario
+from topologies.errors import RailyardError
+
+__all__ = ["load", "relocated"]
+
+
+def load(path: Path) -> tuple[Scenario, Document]:
+    """Read and check; a ScenarioError has one line for each fault found, with FILE:LINE and what to do."""
+    document = Document(path)
+    try:
+        scenario = Scenario.model_validate(_with_defaults(document.values))
+    except ValidationError as ex:
+        raise ScenarioError.joined(explain(document, ex)) from None
+    faults = [*_twice(document, scenario), *_unknown_metrics(document, scenario)]
+    if faults:
+        raise ScenarioError.joined(faults)
+    return scenario, document
+
+
+def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
+    """An error of a lower floor, put on the line of the scenario that caused it."""
+    return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
+
+
+def _with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every variant with the settings it does not repeat; wrong shapes are left for the check to find."""
+    base = {key: values[key] for key in SETTINGS if key in values}
+    rest = {key: value for key, value in values.items() if key not in SETTINGS}
+    variants = rest.get("variants", ({"name": "run"},))
+    if isinstance(variants, tuple):
+        rest["variants"] = tuple(_merged(base, variant) for variant in variants)
+    return rest
+
+
+def _merged(base: Mapping[str, Any], variant: Any) -> Any:
+    if not isinstance(variant, dict):
+        return variant
+    merged = {**base, **variant}
+    for key in SETTINGS:
+        below, above = base.get(key), variant.get(key)
+        if isinstance(below, dict) and isinstance(above, dict):
+            merged[key] = {**below, **above}
+    jobs, common = merged.get("jobs"), merged.get("collective", {})
+    if isinstance(jobs, tuple) and isinstance(common, dict):
+        merged["jobs"] = tuple(_with_common(job, common) for job in jobs)
+    return merged
+
+
+def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
+    """A job with what its variant says of all collectives."""
+    own = job.get("collective", {}) if isinstance(job, dict) else None
+    return {**job, "collective": {**common, **own}} if isinstance(own, dict) else job
+
+
+def _twice(document: Document, scenario: Scenario) -> list[str]:
+    names = [variant.name for variant in scenario.variants]
+    return [
+        document.at(("variants", index, "name"), f"variant {name!r} is there twice; give each its own name")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ] + [
+        document.at(
+            in_file(document, ("variants", index, "jobs")),
+            f"two jobs of variant {variant.name!r} are named alike",
+        )
+        for index, variant in enumerate(scenario.variants)
+        if len({job.name for job in variant.jobs or ()}) < len(variant.jobs or ())
+    ]
+
+
+def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
+    known = [f"{variant.name}.{metric}" for variant in scenario.variants for metric in ALL_METRICS]
+    known += [
+        f"{variant.name}.{job.name}.{metric}"
+        for variant in scenario.variants
+        for job in variant.jobs or ()
+        for metric in (*JOB_METRICS, *(ITERATION_METRICS if job.rhythm else ()))
+    ]
+    faults = []
+    for index, assertion in enumerate(scenario.assertions):
+        named: dict[Location, str] = {("metric",): assertion.metric}
+        if isinstance(assertion.limit, Relative):
+            named[assertion.relation, "metric"] = assertion.limit.metric
+        for where, metric in named.items():
+            if metric not in known:
+                near = get_close_matches(metric, known, n=1)
+                remedy = f"did you mean {near[0]!r}?" if near else "`railyard list --metrics` names them all"
+                faults.append(document.at(("assertions", index, *where), f"no metric {metric!r}; {remedy}"))
+    return faults

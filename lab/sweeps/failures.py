@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One variant run once for every NPU, or for every switch, which fails in place of the scenario's faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+from lab.errors import ScenarioError
+from lab.run.prepare import Prepared, prepare
+from lab.scenario.loader import load
+from lab.scenario.schema import Fault, Scenario
+from lab.sweeps.parallel import in_processes, only, prepared_from, with_faults
+from topologies import RailyardError
+
+__all__ = ["Failure", "Failures", "TargetKind", "failures", "passed", "plan_failures", "to_json"]
+
+TargetKind = Literal["npu", "switch"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What became of the run in which `target` failed; `trouble` is empty when all went well.
+
+    `spare` is the NPU that took the place of another, empty when none did; `cut_off` says what was out of
+    reach at the end.
+    """
+
+    target: str
+    right: bool
+    completion_us: float
+    convergence_us: float
+    spare: str = ""
+    takeover_us: float = 0.0
+    cut_off: str = ""
+    trouble: str = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it has no result, and says what was cut off."""
+        return not self.right and bool(self.cut_off)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What is to be run: `targets`, all of one kind, in the fabric's order."""
+
+    path: Path
+    variant: str
+    seed: int
+    kind: TargetKind
+    targets: tuple[str, ...]
+
+
+def plan_failures(
+    path: Path, variant: str | None, seed: int | None, kind: TargetKind
+) -> tuple[Scenario, Failures]:
+    """Check everything before the first run; without a variant the first that has a fault.
+
+    The targets are the NPUs of the job, or all switches; what fails does so when the variant's first fault
+    happens. ScenarioError when there is no such fault, or nothing of that kind.
+    """
+    scenario, document = load(path)
+    chosen = with_faults(scenario, document, [variant] if variant else [])[:1]
+    (ready,) = prepare(only(scenario, chosen), document)
+    switches = tuple(node.name for node in ready.fabric.nodes if node.tier)
+    targets = ready.members if kind == "npu" else switches
+    if not targets:
+        where = document.at(("topology",), f"fabric {ready.fabric.name} has no {kind} that could fail")
+        raise ScenarioError(where, remedy="take a fabric with switches, such as ub-rack-lrs")
+    return scenario, Failures(path, chosen[0].name, scenario.seed if seed is None else seed, kind, targets)
+
+
+def failures(planned: Failures, jobs: int) -> Generator[Failure, None, None]:
+    """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
+    return in_processes(_fail, planned.targets, jobs, _enter, planned)
+
+
+def passed(planned: Failures, results: Sequence[Failure]) -> bool:
+    """Whether all are right. What hangs off a switch alone may go with it: then that has to be said."""
+    return all(one.right or (planned.kind == "switch" and one.stopped) for one in results)
+
+
+def to_json(scenario: Scenario, planned: Failures, testbed: str, results: Sequence[Failure]) -> str:
+    document: dict[str, Any] = {
+        "scenario": scenario.name,
+        "variant": planned.variant,
+        "seed": planned.seed,
+        "testbed": testbed,
+        "failed": planned.kind,
+        "passed": passed(planned, results),
+        "metrics": {
+            "runs": len(results),
+            "right_runs": sum(one.right for one in results),
+            "stopped_runs": sum(one.stopped for one in results),
+            "runs_with_spare": sum(bool(one.spare) for one in results),
+        },
+        "runs": [asdict(one) for one in results],
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+# Of a worker process: made once, used for every run.
+_work: tuple[Prepared, Failures] | None = None
+
+
+def _enter(planned: Failures) -> None:
+    global _work
+    _work = prepared_from(planned.path, [planned.variant])[planned.variant], planned
+
+
+def _fail(target: str) -> Failure:
+    from lab.report.metrics import METRICS, SPARE_METRICS, Subject
+    from lab.run.runner import observe
+
+    assert _work is not None
+    ready, planned = _work
+    at_us = ready.variant.faults[0].at_us
+    ready = ready.with_faults((Fault.model_validate({"at_us": at_us, planned.kind: target}),))
+    try:
+        seen = observe(ready, planned.seed)
+    except RailyardError as ex:
+        return Failure(target, False, 0.0, 0.0, trouble=str(ex))
+    subject = Subject(seen, ready.bound_ps, {})
+    inside = 0 < seen.faults[0].at_ps < seen.completion_ps
+    return Failure(
+        target=target,
+        right=seen.right_nodes == seen.nodes and inside,
+        completion_us=METRICS["completion_us"].of(subject),
+        convergence_us=METRICS["convergence_us"].of(subject),
+        spare=seen.takeovers[0].spare if seen.takeovers else "",
+        takeover_us=SPARE_METRICS["takeover_us"].of(subject),
+        cut_off=seen.cut_off,
+        trouble=seen.first_wrong or ("" if inside else "the run was over before it failed"),
+    )

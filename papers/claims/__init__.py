@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What papers say, beside what comes out here: `railyard experiments` prints it as a table.
+
+A claim is a check that computes or measures anew when it is asked, and reports findings. `claims` gathers
+the claims of a paper from the modules of `papers.<paper>.claims`; each module exports `CLAIMS` and
+imports what
+its checks need when they run, so that listing claims builds nothing. `figures` makes findings of closed
+formulas, `runs` runs the experiments' scenarios, `model_figure` is a model's figure beside the paper's.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any, Literal, final
+
+__all__ = ["PAPERS", "Claim", "Finding", "Progress", "Verdict", "claims", "passed", "to_document"]
+
+Verdict = Literal["holds", "differs", "not judged"]
+
+# Called by a check with what it is doing and which share of its work is done, 0 to 1.
+Progress = Callable[[str, float], None]
+
+PAPERS: Mapping[str, str] = {
+    "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)",
+    "rail-only": "Rail-only: a Low-Cost High-Performance Network for Training LLMs with Trillion Parameters"
+    " (2307.12169)",
+    "hpn": "Alibaba HPN: A Data Center Network for Large Language Model Training (SIGCOMM 2024)",
+    "lumoscore": "LumosCore: Highly Scalable LLM Clusters with Optical Interconnect (2411.01503)",
+    "crux": "Crux: GPU-Efficient Communication Scheduling for Deep Learning Training (SIGCOMM 2024)",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one check, in words for a reader.
+
+    `source` says whose figure `paper` is: the paper's, with its section, "derived here" where it follows from
+    what the paper says, or "recalled" where it was not seen in the text. `known`: it differs, `reason` says
+    why, and that is where matters stand; any other difference is a failure.
+    """
+
+    claim: str
+    source: str
+    paper: str
+    ours: str
+    verdict: Verdict
+    reason: str = ""
+    known: bool = False
+
+    @property
+    def fails(self) -> bool:
+        return self.verdict == "differs" and not self.known
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A check of `paper`, asked for by its slug `name`.
+
+    `long`: it takes minutes, and is run when asked for. `picture` draws it as SVG, once `run` has come back.
+    """
+
+    name: str
+    paper: str
+    title: str
+    run: Callable[[Progress], Sequence[Finding]]
+    long: bool = False
+    picture: Callable[[], str] | None = None
+
+
+def claims(paper: str) -> tuple[Claim, ...]:
+    """The claims of a paper of `PAPERS`, module by module; KeyError when it is none of them."""
+    if paper not in PAPERS:
+        raise KeyError(paper)
+    package = import_module(f"papers.{paper.replace('-', '_')}.claims")
+    modules = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return tuple(claim for name in modules for claim in import_module(f"{package.__name__}.{name}").CLAIMS)
+
+
+def passed(findings: Mapping[str, Sequence[Finding]]) -> bool:
+    """Whether nothing differs but what is known to."""
+    return not any(finding.fails for some in findings.values() for finding in some)
+
+
+def to_document(
+    paper: str, run: Sequence[Claim], findings: Mapping[str, Sequence[Finding]], left_out: Sequence[Claim]
+) -> dict[str, Any]:
+    """What `experiments.json` holds: findings by claim, and the claims that were not asked for."""
+    return {
+        "paper": paper,
+        "title": PAPERS[paper],
+        "passed": passed(findings),
+        "claims": [
+            {
+                "name": claim.name,
+                "title": claim.title,
+                "findings": [asdict(finding) for finding in findings[claim.name]],
+            }
+            for claim in run
+        ],
+        "not_run": [claim.name for claim in left_out],
+    }

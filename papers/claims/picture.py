@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a model as bars, the paper's marked in them, in the style of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.report.chart import Compared, compared_svg
+from papers.claims.model_figure import Figure, Kind
+
+__all__ = ["ratios_svg"]
+
+
+def ratios_svg(figures: Sequence[Figure]) -> str:
+    """Those of the figures that are ratios, as SVG text."""
+    rows = [
+        Compared(one.name, one.ours, one.paper, one.kind is Kind.fitted) for one in figures if one.unit == "x"
+    ]
+    return compared_svg(rows, "ratio")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios of the experiments, run for claims packet by packet on the embedded testbed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from papers.claims import Progress
+
+if TYPE_CHECKING:
+    from lab.run.observation import Observation
+    from lab.run.prepare import Prepared
+
+__all__ = ["Runs", "observed"]
+
+Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
+"""By variant, what was run and what was seen of it."""
+
+_EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+
+
+def observed(file: str, note: Progress, names: Collection[str] = (), domains: int | None = None) -> Runs:
+    """Variants of a scenario of the experiments, all when none is named; on so many domains, if given."""
+    from lab.run.prepare import prepare
+    from lab.run.runner import observe
+    from lab.scenario.loader import load
+
+    scenario, document = load(_EXPERIMENTS / file)
+    chosen = tuple(one for one in scenario.variants if not names or one.name in names)
+    topology = scenario.topology
+    if domains is not None:
+        topology = topology.model_copy(update={"domains": domains})
+    note("planning", 0.0)
+    ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
+    seen = {}
+    for place, one in enumerate(ready):
+        note(one.variant.label, place / len(ready))
+        seen[one.variant.name] = one, observe(one, scenario.seed)
+    return seen

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Utilisation of accelerators by scheduler, one row of bars a study, in the style of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.report.chart import INK, colour, plain, svg_of
+from papers.crux.study import BASELINES, Comparison
+
+__all__ = ["utilisation_svg"]
+
+
+def utilisation_svg(found: Sequence[Comparison]) -> str:
+    """The same comparisons give the same text."""
+    from matplotlib.figure import Figure
+
+    rows = [(one, name) for one in found for name in one.outcomes]
+    figure = Figure(figsize=(8.6, 1.0 + 0.36 * len(rows) + 0.5 * len(found)))
+    panels = figure.subplots(len(found), 1, squeeze=False)[:, 0]
+    for axes, one in zip(panels, found, strict=True):
+        plain(axes)
+        names = list(one.outcomes)
+        values = [100 * one.utilisation(name) for name in names]
+        axes.barh(
+            range(len(names)), values, height=0.6, color=[colour(n) for n in range(len(names))], alpha=0.85
+        )
+        for place, value in enumerate(values):
+            axes.annotate(
+                f"{value:.1f} %", (value, place), (4, 0), textcoords="offset points", va="center", color=INK
+            )
+        axes.set_yticks(
+            range(len(names)),
+            [f"{name} ({BASELINES[name]})" if name in BASELINES else name for name in names],
+            color=INK,
+        )
+        axes.invert_yaxis()
+        axes.set_xlim(0, 100)
+        axes.grid(axis="x", color=INK, alpha=0.12)
+        study = one.study
+        jobs = len(next(iter(one.outcomes.values())).jobs)
+        axes.set_xlabel(
+            f"held accelerators that compute, %; {jobs:,} jobs in {study.trace.days:g} days, {study.fabric}, "
+            f"{study.connections} connection{'s' * (study.connections > 1)} a pair"
+        )
+    figure.tight_layout()
+    return svg_of(figure, "utilisation")

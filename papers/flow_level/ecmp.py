@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows over an HPN Pod, each where the switches' own hash puts it: which links it takes, by numbers alone.
+
+The same groups, shifts and hash as in the tables that a plan installs (controller.tables.multipath),
+worked out for
+many flows at once and for a Pod of full size, of which no fabric is built. Capacities are in ports of a NIC;
+each way of a link is one link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from controller.plan import BUCKETS, Hashing
+from controller.routing.ecmp_source import port_of_bucket
+from controller.routing.path_probing import LB_VALUES, flow_hash, ways_taken
+from controller.tables.multipath import group_size
+from lab.errors import ModelError
+from papers.flow_level.rates import Floats, Ints
+from topologies.families.hpn_shape import CABLE_LANES, Shape
+
+__all__ = ["Gpus", "Pod"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """GPUs by segment, host of it and rail, element by element."""
+
+    segment: Ints
+    host: Ints
+    rail: Ints
+
+    @staticmethod
+    def of(segment: ArrayLike, host: ArrayLike, rail: ArrayLike) -> Gpus:
+        arrays = np.broadcast_arrays(*(np.asarray(one, np.int64) for one in (segment, host, rail)))
+        return Gpus(*(one.ravel() for one in arrays))
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    def __getitem__(self, chosen: ArrayLike) -> Gpus:
+        at = np.asarray(chosen)
+        return Gpus(self.segment[at], self.host[at], self.rail[at])
+
+
+@final
+class Pod:
+    """One Pod of hosts whose NICs have a port to each ToR of a set; ModelError for any other shape.
+
+    With a plane a ToR of the set a frame stays on that of the port by which it left; with one plane in all an
+    aggregation switch chooses the ToR, too.
+    """
+
+    def __init__(self, shape: Shape, hashing: Hashing = "levels") -> None:
+        if shape.pods != 1 or shape.mixed or shape.tors != 2 or shape.trunk != 1:
+            mixed = ", sets of all rails" if shape.mixed else ""
+            raise ModelError(
+                f"{shape.pods} Pods, {shape.tors} ToRs a set, {shape.trunk} cables a trunk{mixed}",
+                remedy="take one Pod, sets of two ToRs and one rail, and trunks of one cable",
+            )
+        self.shape = shape
+        self.planes = shape.planes
+        # The ToRs' level is the lowest that chooses: above it another bit is free only after theirs.
+        used = group_size(shape.aggs).bit_length() - 1
+        self._agg_shift = 0 if hashing == "same" else used
+        self._ports = np.array([port_of_bucket(lb % BUCKETS, shape.tors) for lb in range(LB_VALUES)])
+        hosts = shape.hosts + shape.backup
+        self._nics = shape.segments * hosts * shape.rails * shape.tors
+        self._cables = shape.segments * shape.rails * shape.tors * shape.aggs
+        nics, cables = np.ones(self._nics), np.full(self._cables, float(CABLE_LANES))
+        # NICs up, ToRs up, aggregation switches down, NICs down.
+        self.capacities: Floats = np.concatenate([nics, cables, cables, nics])
+
+    def addresses(self, gpus: Gpus) -> Ints:
+        plan = self.shape.plan
+        fields = {"segment": gpus.segment, "host": gpus.host, "rank": gpus.rail}
+        found = np.zeros(len(gpus), np.int64)
+        for name, values in fields.items():
+            found |= values << plan.shift(name)
+        return found
+
+    def port(self, lb: ArrayLike) -> Ints:
+        """The port by which frames of these values of lb leave."""
+        return self._ports[np.asarray(lb)]
+
+    def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:
+        """Links by flow, (flows, 4): up from the NIC and the ToR, down to the ToR and the NIC.
+
+        -1 in the middle for a pair below one ToR, which turns there.
+        """
+        shape = self.shape
+        hashes = flow_hash(self.addresses(source), self.addresses(target), lb)
+        port = self.port(lb)
+        agg = ways_taken(hashes, shape.aggs)
+        near = (source.segment == target.segment) & (source.rail == target.rail)
+        tor = port if self.planes > 1 else ways_taken(hashes, shape.tors, self._agg_shift)
+        tor = np.where(near, port, tor)
+        up = self._cable(source.segment, source.rail, port, agg)
+        down = self._cable(target.segment, target.rail, tor, agg)
+        first = self._nics
+        return np.stack(
+            [
+                self._nic(source, port),
+                np.where(near, -1, first + up),
+                np.where(near, -1, first + self._cables + down),
+                first + 2 * self._cables + self._nic(target, tor),
+            ],
+            axis=1,
+        )
+
+    def nic_loads(self, loads: Floats) -> Floats:
+        """Of loads by link, those of NICs downwards, (NICs, ports)."""
+        return loads[-self._nics :].reshape(-1, self.shape.tors)
+
+    def set_loads(self, loads: Floats) -> Floats:
+        """Of loads by link, those from aggregation switches to the ToRs of a set, (sets, aggs, ToRs)."""
+        shape = self.shape
+        first = self._nics + self._cables
+        cables = loads[first : first + self._cables]
+        return cables.reshape(-1, shape.tors, shape.aggs).transpose(0, 2, 1)
+
+    def _nic(self, gpus: Gpus, port: Ints) -> Ints:
+        shape = self.shape
+        place = (gpus.segment * (shape.hosts + shape.backup) + gpus.host) * shape.rails + gpus.rail
+        return place * shape.tors + port
+
+    def _cable(self, segment: Ints, rail: Ints, tor: Ints, agg: Ints) -> Ints:
+        shape = self.shape
+        return ((segment * shape.rails + rail) * shape.tors + tor) * shape.aggs + agg

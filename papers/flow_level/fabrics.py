@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flows between NPUs go over: a single switch, and Clos networks where a hash picks the path.
+
+The fabric with optical circuits is in optical.py. Capacities are in ports of an NPU; each way of a link is
+one link. The ports of NPUs themselves are none here: a flow's rate is at most 1, and in no phase does an NPU
+send or receive more than one flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, final
+
+import numpy as np
+
+from lab.errors import ModelError
+from papers.flow_level.jobs import Job, Pairs
+from papers.flow_level.placement import Cluster
+from papers.flow_level.rates import Floats, Ints, Routes, routes
+
+__all__ = ["Clos", "Fabric", "Ideal", "Loads", "between_leaves"]
+
+# Of one phase: links, and what each carries when every flow sends at the rate 1.
+Loads = tuple[Ints, Floats]
+
+_NONE = routes([])
+
+
+class Fabric(Protocol):
+    """Holds the routes of the jobs that are placed on it, by a key that the caller chooses."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def capacities(self) -> Floats:
+        """Now, by link."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Another one whenever routes of jobs that were there may be others."""
+        ...
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        """Route a job; seconds for which links are dark by it, after which to call `settle`."""
+        ...
+
+    def settle(self) -> None:
+        """Nothing is dark any more."""
+        ...
+
+    def release(self, key: int) -> None: ...
+
+    def routes(self, key: int) -> tuple[Routes, ...]:
+        """Of each phase of a job, those of its flows that use any link."""
+        ...
+
+    def loads(self, key: int) -> tuple[Loads, ...]:
+        """The same summed up by link."""
+        ...
+
+
+def between_leaves(cluster: Cluster, pairs: Pairs, place: Ints) -> tuple[Ints, Ints, Floats]:
+    """Leaves that a phase's flows lead from and to, where these differ, and how many flows."""
+    ends = cluster.leaf_of(place[pairs])
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    leaves = cluster.pods * cluster.leaves
+    keys, counts = np.unique(ends[:, 0] * leaves + ends[:, 1], return_counts=True)
+    return keys // leaves, keys % leaves, counts.astype(float)
+
+
+@final
+class Ideal:
+    """One switch that all NPUs are on."""
+
+    name = "ideal"
+    version = 0
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.capacities = np.zeros(0)
+        self._phases: dict[int, int] = {}
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        self._phases[key] = len(job.phases)
+        return 0.0
+
+    def settle(self) -> None:
+        pass
+
+    def release(self, key: int) -> None:
+        del self._phases[key]
+
+    def routes(self, key: int) -> tuple[Routes, ...]:
+        return (_NONE,) * self._phases[key]
+
+    def loads(self, key: int) -> tuple[Loads, ...]:
+        return ((_NONE.links, _NONE.weights),) * self._phases[key]
+
+
+@final
+@dataclass(slots=True)
+class _Hashed:
+    """Routes of a job, and what to take from the counts of flows when it leaves."""
+
+    phases: tuple[Routes, ...]
+    loads: tuple[Loads, ...]
+    expected: tuple[Loads, ...] = field(default=())
+
+
+@final
+class Clos:
+    """Leaves, spines and, with three tiers, cores; as many links up as down everywhere.
+
+    Two tiers: as many spines as a leaf has uplinks, each with a link to every leaf. Three: so many spines a
+    Pod, each with a link to each of as many cores of its own as the Pod has leaves.
+
+    Each flow keeps one path, which a hash picks. `tries` paths are looked at, and of these the one is taken
+    whose busiest link has fewest flows: of the same phase, and of phases of other jobs by the share of time
+    that they would take alone. With one try that is plain multipath by hash; five is what the released
+    simulator of LumosCore tries by default.
+    """
+
+    version = 0
+
+    def __init__(
+        self, cluster: Cluster, tiers: int = 2, tries: int = 1, seed: int = 0, name: str = "clos"
+    ) -> None:
+        if tiers not in (2, 3) or tries < 1:
+            raise ModelError(
+                f"a Clos of {tiers} tiers, {tries} tries", remedy="take 2 or 3 tiers, 1 try or more"
+            )
+        self.name = name
+        self.cluster = cluster
+        self._tries = tries
+        self._seed = seed
+        leaves, spines = cluster.pods * cluster.leaves, cluster.npus
+        self._spines = spines
+        self._cores = cluster.leaves if tiers == 3 else 0
+        self._down = leaves * spines
+        self._up_core = 2 * self._down
+        self._down_core = self._up_core + cluster.pods * spines * self._cores
+        self.capacities = np.ones(self._down_core + cluster.pods * spines * self._cores)
+        self._busy = [0.0] * len(self.capacities)
+        self._jobs: dict[int, _Hashed] = {}
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        found = []
+        whole = job.alone / job.iterations
+        rng = np.random.default_rng((self._seed, key))
+        for phase in job.phases:
+            ends = place[phase.pairs]
+            leaf = self.cluster.leaf_of(ends)
+            found.append(self._route(leaf[leaf[:, 0] != leaf[:, 1]], rng))
+        loads = tuple(one.total() for one in found)
+        shares = [phase.amount / whole for phase in job.phases]
+        expected = tuple((links, load * share) for (links, load), share in zip(loads, shares, strict=True))
+        for links, load in expected:
+            for link, more in zip(links.tolist(), load.tolist(), strict=True):
+                self._busy[link] += more
+        self._jobs[key] = _Hashed(tuple(found), loads, expected)
+        return 0.0
+
+    def settle(self) -> None:
+        pass
+
+    def release(self, key: int) -> None:
+        for links, load in self._jobs.pop(key).expected:
+            for link, less in zip(links.tolist(), load.tolist(), strict=True):
+                self._busy[link] -= less
+
+    def routes(self, key: int) -> tuple[Routes, ...]:
+        return self._jobs[key].phases
+
+    def loads(self, key: int) -> tuple[Loads, ...]:
+        return self._jobs[key].loads
+
+    def _route(self, leaf: Ints, rng: np.random.Generator) -> Routes:
+        """A path each of flows between leaves, by row of two; flows over the same links are one row."""
+        if not len(leaf):
+            return _NONE
+        paths = self._paths(leaf, rng)
+        taken = paths[:, 0] if self._tries == 1 else self._least_busy(paths)
+        kinds, counts = np.unique(taken, axis=0, return_counts=True)
+        used = kinds >= 0
+        return Routes(
+            np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
+            kinds[used],
+            np.ones(int(used.sum())),
+            counts.astype(float),
+        )
+
+    def _paths(self, leaf: Ints, rng: np.random.Generator) -> Ints:
+        """By flow and try, links; -1 where a path has fewer than the longest."""
+        spine = rng.integers(self._spines, size=(len(leaf), self._tries))
+        up = leaf[:, :1] * self._spines + spine
+        down = self._down + leaf[:, 1:] * self._spines + spine
+        if not self._cores:
+            return np.stack([up, down], axis=2)
+        pod = self.cluster.pod_of_leaf(leaf)
+        core = rng.integers(self._cores, size=spine.shape)
+        across = (pod[:, :1] != pod[:, 1:]) | np.zeros(spine.shape, bool)
+        up_core = self._up_core + (pod[:, :1] * self._spines + spine) * self._cores + core
+        down_core = self._down_core + (pod[:, 1:] * self._spines + spine) * self._cores + core
+        return np.stack([up, np.where(across, up_core, -1), np.where(across, down_core, -1), down], axis=2)
+
+    def _least_busy(self, paths: Ints) -> Ints:
+        busy = self._busy
+        own: dict[int, float] = {}
+        taken: list[Sequence[int]] = []
+        for tries in paths.tolist():
+            best, least = tries[0], float("inf")
+            for path in tries:
+                most = 0.0
+                for link in path:
+                    if link >= 0:
+                        there = busy[link] + own.get(link, 0.0)
+                        most = max(most, there)
+                if most < least:
+                    best, least = path, most
+            for link in best:
+                own[link] = own.get(link, 0.0) + 1.0
+            taken.append(best)
+        return np.array(taken, np.int64)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods of leaves and spines that optical circuits join, made for the jobs that are there (LumosCore).
+
+Spine h of a Pod has `tau` links to every leaf and as many ports to optical switches, which join it to the
+spines h of other Pods. A job's steady phases ask for circuits when it is placed; the others ride along on
+what their leaves have left. What a job leaves behind stands until another one needs the ports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+
+from controller.circuits.demand import pod_demand
+from controller.circuits.even_split import balanced_parts
+from controller.circuits.leaf import leaf_split, pod_centric_split
+from controller.circuits.split import symmetric_split
+from lab.errors import ModelError
+from papers.flow_level.circuits import at_most, filled, matched, ways
+from papers.flow_level.fabrics import Loads, between_leaves
+from papers.flow_level.jobs import Job
+from papers.flow_level.placement import Cluster
+from papers.flow_level.rates import Floats, Ints, Routes
+
+__all__ = ["Lumos", "Wiring"]
+
+
+class Wiring(StrEnum):
+    """How ports lead to optical switches, and what circuits are made for."""
+
+    # Cross wiring; demand between leaves, so that no link to a spine has more than it carries.
+    leaf = "leaf-centric"
+    # Cross wiring; demand between Pods, evenly over spines, and flows dealt to these in order.
+    pod = "pod-centric"
+    # The same with both ways of a port on one optical switch, so that each holds a matching of Pods only.
+    uniform = "uniform"
+
+
+@final
+@dataclass(slots=True)
+class _Placed:
+    """By phase, leaves from and to and the number of flows; `demand` by pairs of leaves, both ways."""
+
+    phases: tuple[tuple[Ints, Ints, Floats], ...]
+    demand: tuple[Ints, Ints, Ints]
+    loads: tuple[Loads, ...] | None = None
+
+
+@final
+class Lumos:
+    """Links in order: leaf to spine, spine to leaf, by leaf and spine; circuits by spine, Pod and Pod."""
+
+    def __init__(
+        self, cluster: Cluster, wiring: Wiring = Wiring.leaf, tau: int = 2, dark: float = 0.0, name: str = ""
+    ) -> None:
+        if tau < 1 or cluster.npus % tau or cluster.leaves * tau % 2 or dark < 0:
+            raise ModelError(
+                f"{tau} links from a leaf of {cluster.npus} uplinks to a spine, {cluster.leaves} leaves in a "
+                f"Pod, dark for {dark:g} s",
+                remedy="take a divisor of the uplinks that gives spines ports in pairs, and no time below 0",
+            )
+        self.name = name or f"{wiring}, tau {tau}"
+        self.cluster = cluster
+        self.version = 0
+        # Circuits that were made or broken so far.
+        self.moved = 0
+        self._wiring, self._tau, self._dark = wiring, tau, dark
+        self._spines = cluster.npus // tau
+        self._ports = cluster.leaves * tau
+        self._leaves = cluster.pods * cluster.leaves
+        self._down = self._leaves * self._spines
+        self._circuits = 2 * self._down
+        self._jobs: dict[int, _Placed] = {}
+        # What is asked for between leaves; of that, by spine; circuits by spine.
+        self._demand = np.zeros((self._leaves, self._leaves), np.int64)
+        self._split = np.zeros((self._spines, self._leaves, self._leaves), np.int64)
+        self._pods = np.full((0, 0), 0)
+        self._counts = self._realised()
+        self._settled = self.capacities = self._capacity(self._counts)
+        self._spread()
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        flows = tuple(between_leaves(self.cluster, phase.pairs, place) for phase in job.phases)
+        demand = self._wanted(job, flows, place)
+        self._jobs[key] = _Placed(flows, demand)
+        if not len(demand[0]):
+            return 0.0
+        # Of jobs that are gone nothing is kept.
+        self._demand = np.zeros_like(self._demand)
+        for placed in self._jobs.values():
+            np.add.at(self._demand, placed.demand[:2], placed.demand[2])
+        return self._reconfigure()
+
+    def settle(self) -> None:
+        self.capacities = self._settled
+
+    def release(self, key: int) -> None:
+        del self._jobs[key]
+
+    def routes(self, key: int) -> tuple[Routes, ...]:
+        return tuple(self._routes(*phase) for phase in self._jobs[key].phases)
+
+    def loads(self, key: int) -> tuple[Loads, ...]:
+        placed = self._jobs[key]
+        if placed.loads is None:
+            placed.loads = tuple(self._loads(*phase) for phase in placed.phases)
+        return placed.loads
+
+    def _wanted(
+        self, job: Job, flows: tuple[tuple[Ints, Ints, Floats], ...], place: Ints
+    ) -> tuple[Ints, Ints, Ints]:
+        """Links between leaves, the same both ways, and of no leaf more than the job has NPUs there.
+
+        First the most that any steady phase sends, then what the others send between Pods beyond that, as far
+        as there are links left.
+        """
+        leaves = np.unique(self.cluster.leaf_of(place))
+        own = np.bincount(self.cluster.leaf_of(place), minlength=self._leaves)[leaves]
+        asked = np.zeros((len(leaves), len(leaves)), np.int64)
+        for phase, (a, b, number) in zip(job.phases, flows, strict=True):
+            if phase.steady:
+                need = np.zeros_like(asked)
+                need[np.searchsorted(leaves, a), np.searchsorted(leaves, b)] = number
+                asked = np.maximum(asked, np.maximum(need, need.T))
+        others = [
+            (np.searchsorted(leaves, a), np.searchsorted(leaves, b), number)
+            for phase, (a, b, number) in zip(job.phases, flows, strict=True)
+            if not phase.steady
+        ]
+        pod = self.cluster.pod_of_leaf(leaves)
+        # Each two Pods that any phase joins have a circuit, whatever steady phases want.
+        joined = {(int(pod[i]), int(pod[j])) for i, j in np.argwhere(asked)}
+        least = np.zeros_like(asked)
+        for i, j in ((int(i), int(j)) for a, b, _ in others for i, j in zip(a, b, strict=True)):
+            between = int(pod[i]), int(pod[j])
+            if between[0] != between[1] and between not in joined:
+                least[[i, j], [j, i]] = 1
+                joined |= {between, between[::-1]}
+        asked = least + at_most(asked, own - least.sum(axis=1))
+        left = own - asked.sum(axis=1)
+        for a, b, number in others:
+            for i, j, wanted in zip(a, b, number, strict=True):
+                more = min(int(wanted) - asked[i, j], left[i], left[j])
+                if pod[i] != pod[j] and more > 0:
+                    asked[[i, j], [j, i]] += more
+                    left[[i, j]] -= more
+        i, j = np.nonzero(asked)
+        return leaves[i], leaves[j], asked[i, j]
+
+    def _reconfigure(self) -> float:
+        before = self._counts
+        if self._wiring is Wiring.leaf:
+            self._split = leaf_split(self._demand, self._spines, self._tau)
+        self._counts = self._realised()
+        if self._wiring is not Wiring.leaf:
+            self._split = self._dealt()
+        self._settled = self._capacity(self._counts)
+        moved = int(np.abs(self._counts - before).sum()) // 2
+        self.moved += moved
+        dark = moved > 0 and self._dark > 0
+        # What another job has just darkened stays so.
+        self.capacities = np.minimum(self.capacities, self._settled) if self._dark else self._settled
+        self._spread()
+        self.version += 1
+        for placed in self._jobs.values():
+            placed.loads = None
+        return self._dark if dark else 0.0
+
+    def _realised(self) -> Ints:
+        """Circuits by spine, Pod and Pod: what is asked for, and evenly on ports that are left."""
+        if self._wiring is Wiring.leaf:
+            wanted = pod_demand(self._split, self.cluster.leaves)
+            return filled(np.array([at_most(one, self._ports) for one in wanted]), self._ports)
+        pods = pod_demand(self._demand, self.cluster.leaves)
+        if np.array_equal(pods, self._pods):
+            return self._counts
+        self._pods = pods
+        if self._wiring is Wiring.uniform:
+            return matched(pods, self._spines, self._ports)
+        half = balanced_parts(symmetric_split(pods), self._spines)
+        return filled(half + half.transpose(0, 2, 1), self._ports)
+
+    def _dealt(self) -> Ints:
+        """Flows in order on circuits in order, whatever their leaves; several on one where these are few."""
+        pods = pod_demand(self._demand, self.cluster.leaves)
+        there = self._counts.sum(axis=0)
+        pod = self.cluster.pod_of_leaf(np.arange(self._leaves))
+        reached = (pod[:, None] == pod) | (there[pod][:, pod] > 0)
+        times = int(np.ceil(np.max(pods / np.maximum(there, 1), initial=1, where=there > 0)))
+        return pod_centric_split(self._demand * reached, self.cluster.leaves, self._counts * times)
+
+    def _capacity(self, counts: Ints) -> Floats:
+        return np.concatenate([np.full(2 * self._down, float(self._tau)), counts.ravel().astype(float)])
+
+    def _spread(self) -> None:
+        """What pinned flows leave of links between leaves and spines, by leaf and spine."""
+        pinned = self._split.sum(axis=2).T
+        self._left = np.maximum(self._tau - pinned, 0).astype(float)
+        self._ways: dict[tuple[int, int], list[tuple[int, list[int], int]]] = {}
+
+    def _shares(self, a: Ints, b: Ints) -> Floats:
+        """By pair of leaves and spine, the share of flows that go there.
+
+        Flows that circuits were made for are pinned to spines, whole. Others are spread by packets, by what
+        those leave of links and circuits. Where two Pods have no circuit, rows are zero.
+        """
+        i, j = self.cluster.pod_of_leaf(a), self.cluster.pod_of_leaf(b)
+        across = i != j
+        weights = np.ones((len(a), self._spines))
+        direct = self._counts[:, i, j].T.astype(float)
+        weights[across] = direct[across]
+        left = np.minimum(self._left[a], self._left[b])
+        left[across] = np.minimum(left[across], direct[across])
+        some = left.sum(axis=1) > 0
+        weights[some] = left[some]
+        pinned = self._split[:, a, b].T * ~(across[:, None] & (direct == 0))
+        own = pinned.sum(axis=1) > 0
+        weights[own] = pinned[own]
+        return weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
+
+    def _entries(self, a: Ints, b: Ints) -> tuple[Ints, Ints, Floats]:
+        """Row, link and share of every step of every way."""
+        shares = self._shares(a, b)
+        row, spine = np.nonzero(shares)
+        share = shares[row, spine]
+        i, j = self.cluster.pod_of_leaf(a[row]), self.cluster.pod_of_leaf(b[row])
+        across = i != j
+        parts = [
+            (row, a[row] * self._spines + spine, share),
+            (row[across], self._circuit(spine[across], i[across], j[across]), share[across]),
+            (row, self._down + b[row] * self._spines + spine, share),
+        ]
+        for apart in np.flatnonzero(~shares.any(axis=1)):
+            parts.append(self._around(int(apart), int(a[apart]), int(b[apart])))
+        rows, links, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return rows, links, weights
+
+    def _around(self, row: int, a: int, b: int) -> tuple[Ints, Ints, Floats]:
+        """Steps of flows between Pods that have no circuit: by other Pods, where these are fewest."""
+        i, j = a // self.cluster.leaves, b // self.cluster.leaves
+        if (i, j) not in self._ways:
+            self._ways[i, j] = ways(self._counts, i, j)
+        found = self._ways[i, j]
+        if not found:
+            raise ModelError(
+                f"no circuits from Pod {i} to Pod {j}, nor by way of others",
+                remedy="take fewer Pods, or spines with more ports",
+            )
+        whole = sum(width for _, _, width in found)
+        links: list[int] = []
+        shares: list[float] = []
+        for spine, pods, width in found:
+            between = [int(self._circuit(spine, x, y)) for x, y in pairwise(pods)]
+            links += [a * self._spines + spine, *between, self._down + b * self._spines + spine]
+            shares += [width / whole] * (len(between) + 2)
+        return np.full(len(links), row), np.array(links), np.array(shares)
+
+    def _circuit(self, spine: Ints | int, i: Ints | int, j: Ints | int) -> Ints | int:
+        return self._circuits + (spine * self.cluster.pods + i) * self.cluster.pods + j
+
+    def _loads(self, a: Ints, b: Ints, number: Floats) -> Loads:
+        rows, links, shares = self._entries(a, b)
+        carried = np.bincount(links, shares * number[rows], len(self.capacities))
+        used = np.flatnonzero(carried).astype(np.int64)
+        return used, carried[used].astype(float)
+
+    def _routes(self, a: Ints, b: Ints, number: Floats) -> Routes:
+        rows, links, shares = self._entries(a, b)
+        order = np.argsort(rows, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(a)))])
+        return Routes(starts.astype(np.int64), links[order], shares[order], number)

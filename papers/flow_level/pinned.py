@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Clos whose flows keep the path that a scheduler gives them, out of all that multipath could pick.
+
+Crux sets the source port of a connection so that the switches' hash gives the path that was chosen (Crux,
+section 5); here the path itself is set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from lab.errors import ModelError
+from papers.flow_level.fabrics import Loads
+from papers.flow_level.jobs import Job
+from papers.flow_level.placement import Cluster
+from papers.flow_level.rates import Floats, Ints, Routes, routes
+
+__all__ = ["Flows", "Pinned"]
+
+_NONE = routes([])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """Of a job, phase after phase: amounts of its flows between leaves and their candidates.
+
+    `paths` has shape (flows, candidates, links), -1 where there is none.
+    """
+
+    amounts: Floats
+    paths: Ints
+    phase: Ints
+
+
+@final
+@dataclass(slots=True)
+class _Held:
+    flows: Flows
+    phases: int
+    choice: Ints
+    routes: tuple[Routes, ...]
+    loads: tuple[Loads, ...]
+
+
+@final
+class Pinned:
+    """Leaves and `spines` in each Pod, a link of `uplink` ports between every two of them.
+
+    With `cores` there are three tiers: each spine has links of `trunk` ports to so many cores of its own,
+    which its like in other Pods are on as well. Without, there is one Pod. Two NPUs have so many
+    `connections`, which share what one sends to the other evenly; each has a path, at first one that is
+    picked by hash.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        spines: int,
+        cores: int = 0,
+        uplink: float = 1.0,
+        trunk: float = 1.0,
+        connections: int = 1,
+        seed: int = 0,
+        name: str = "pinned",
+    ) -> None:
+        if (
+            spines < 1
+            or cores < 0
+            or min(uplink, trunk) <= 0
+            or connections < 1
+            or (not cores and cluster.pods > 1)
+        ):
+            raise ModelError(
+                f"{cluster.pods} Pods with {spines} spines and {cores} cores each",
+                remedy="give at least one spine, links of more than 0 ports, and cores where there are Pods",
+            )
+        self.name = name
+        self.cluster = cluster
+        # Rate of a connection: an NPU's port is shared by those of its flow.
+        self.port = 1 / connections
+        self.version = 0
+        self._seed = seed
+        self._spines, self._cores, self._connections = spines, cores, connections
+        leaves = cluster.pods * cluster.leaves
+        self._down = leaves * spines
+        self._up_core = 2 * self._down
+        self._down_core = self._up_core + cluster.pods * spines * cores
+        self.capacities = np.full(self._down_core + cluster.pods * spines * cores, uplink, float)
+        self.capacities[self._up_core :] = trunk
+        self._jobs: dict[int, _Held] = {}
+
+    def admit(self, key: int, job: Job, place: Ints) -> float:
+        rng = np.random.default_rng((self._seed, key))
+        amounts: list[Floats] = []
+        ends: list[Ints] = []
+        phases: list[Ints] = []
+        for number, phase in enumerate(job.phases):
+            leaf = self.cluster.leaf_of(place[phase.pairs])
+            leaf = np.repeat(leaf[leaf[:, 0] != leaf[:, 1]], self._connections, axis=0)
+            ends.append(leaf)
+            amounts.append(np.full(len(leaf), phase.amount / self._connections))
+            phases.append(np.full(len(leaf), number))
+        paths = self._paths(np.concatenate([np.zeros((0, 2), np.int64), *ends]))
+        flows = Flows(
+            np.concatenate([np.zeros(0), *amounts]), paths, np.concatenate([np.zeros(0, np.int64), *phases])
+        )
+        usable = (paths >= 0).any(axis=2).sum(axis=1)
+        choice = (rng.random(len(paths)) * usable).astype(np.int64)
+        self._jobs[key] = _Held(flows, len(job.phases), choice, (), ())
+        self._route(self._jobs[key])
+        return 0.0
+
+    def settle(self) -> None:
+        pass
+
+    def release(self, key: int) -> None:
+        del self._jobs[key]
+
+    def routes(self, key: int) -> tuple[Routes, ...]:
+        return self._jobs[key].routes
+
+    def loads(self, key: int) -> tuple[Loads, ...]:
+        return self._jobs[key].loads
+
+    def flows(self, key: int) -> Flows:
+        """What a job sends between leaves, and where it may."""
+        return self._jobs[key].flows
+
+    def choice(self, key: int) -> Ints:
+        """The candidate of each flow, now."""
+        return self._jobs[key].choice
+
+    def pin(self, key: int, choice: Ints) -> None:
+        """Give each flow of a job a candidate."""
+        held = self._jobs[key]
+        if np.array_equal(held.choice, choice):
+            return
+        if (held.flows.paths[np.arange(len(choice)), choice].max(axis=1, initial=-1) < 0).any():
+            raise ModelError("a flow on a candidate that is no path", remedy="choose among its paths")
+        held.choice = choice.copy()
+        self._route(held)
+        self.version += 1
+
+    def _paths(self, leaf: Ints) -> Ints:
+        """By flow and candidate, links: up, to a core and back where Pods differ, down; paths come first."""
+        spines, cores = self._spines, self._cores
+        spine = np.repeat(np.arange(spines), max(cores, 1))
+        core = np.tile(np.arange(max(cores, 1)), spines)
+        up = leaf[:, :1] * spines + spine
+        down = self._down + leaf[:, 1:] * spines + spine
+        if not cores:
+            return np.stack([up, down], axis=2)
+        pod = self.cluster.pod_of_leaf(leaf)
+        far = pod[:, :1] != pod[:, 1:]
+        up_core = self._up_core + (pod[:, :1] * spines + spine) * cores + core
+        down_core = self._down_core + (pod[:, 1:] * spines + spine) * cores + core
+        paths = np.stack([up, np.where(far, up_core, -1), np.where(far, down_core, -1), down], axis=2)
+        # In a Pod there are as many paths as spines.
+        near = paths[~far[:, 0]][:, ::cores]
+        paths[~far[:, 0]] = -1
+        paths[np.flatnonzero(~far[:, 0])[:, None], np.arange(spines)] = near
+        return paths
+
+    def _route(self, held: _Held) -> None:
+        flows = held.flows
+        taken = flows.paths[np.arange(len(held.choice)), held.choice]
+        found = []
+        for phase in range(held.phases):
+            own = taken[flows.phase == phase]
+            if not len(own):
+                found.append(_NONE)
+                continue
+            kinds, counts = np.unique(own, axis=0, return_counts=True)
+            used = kinds >= 0
+            found.append(
+                Routes(
+                    np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
+                    kinds[used],
+                    np.full(int(used.sum()), 1 / self._connections),
+                    counts.astype(float),
+                )
+            )
+        held.routes = tuple(found)
+        held.loads = tuple(one.total() for one in found)

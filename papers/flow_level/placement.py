@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a cluster, and which of its NPUs a job gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from lab.errors import ModelError
+from papers.flow_level.jobs import SERVER
+from papers.flow_level.rates import Ints
+
+__all__ = ["POLICIES", "Cluster", "Placement", "Policy"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Pods of leaves of NPUs; an NPU has one port, and a leaf as many uplinks as NPUs."""
+
+    pods: int
+    leaves: int
+    npus: int
+
+    def __post_init__(self) -> None:
+        if min(self.pods, self.leaves, self.npus) < 1 or self.npus % SERVER:
+            raise ModelError(
+                f"{self.pods} Pods of {self.leaves} leaves of {self.npus} NPUs",
+                remedy=f"give at least one of each, NPUs of a leaf as a multiple of {SERVER}",
+            )
+
+    @property
+    def size(self) -> int:
+        return self.pods * self.leaves * self.npus
+
+    @property
+    def servers(self) -> int:
+        """Of a leaf."""
+        return self.npus // SERVER
+
+    def leaf_of(self, npu: Ints) -> Ints:
+        return npu // self.npus
+
+    def pod_of_leaf(self, leaf: Ints) -> Ints:
+        return leaf // self.leaves
+
+
+# Servers, by Pod and leaf how many are free, servers of a block -> by leaf how many to take, or None.
+Policy = Callable[[int, Ints, int, np.random.Generator], Ints | None]
+
+
+def packed(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
+    """In one leaf, the fullest that has room; else in one Pod; else in as few Pods as will do."""
+    taken = np.zeros_like(free)
+    fits = free >= servers
+    if fits.any():
+        tight = np.where(fits, free, free.max() + 1)
+        taken[np.unravel_index(np.argmin(tight), free.shape)] = servers
+        return taken
+    room = free.sum(axis=1) // block * block
+    fitting = np.flatnonzero(room >= servers)
+    pods = fitting[[np.argmin(room[fitting])]] if len(fitting) else np.argsort(-room, kind="stable")
+    left = servers
+    for pod in pods:
+        part = min(left, int(room[pod]))
+        left -= part
+        for leaf in np.argsort(-free[pod], kind="stable"):
+            here = min(part, int(free[pod, leaf]))
+            taken[pod, leaf] = here
+            part -= here
+    return None if left else taken
+
+
+def first_fit(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
+    """The first that are free, in order of Pods and leaves."""
+    flat = free.ravel()
+    before = np.cumsum(flat) - flat
+    taken = np.clip(servers - before, 0, flat).reshape(free.shape)
+    return taken if taken.sum() == servers else None
+
+
+def anywhere(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
+    """Any that are free, each as likely."""
+    if free.sum() < servers:
+        return None
+    return rng.multivariate_hypergeometric(free.ravel(), servers).reshape(free.shape)
+
+
+POLICIES: Mapping[str, Policy] = {"packed": packed, "first-fit": first_fit, "random": anywhere}
+
+
+@final
+class Placement:
+    """Which NPUs are free. Jobs of less than a server share servers, others have whole ones."""
+
+    def __init__(self, cluster: Cluster, policy: str = "packed", seed: int = 0) -> None:
+        if policy not in POLICIES:
+            raise ModelError(f"no placement {policy!r}", remedy=f"take {', '.join(POLICIES)}")
+        self.cluster = cluster
+        self._policy = POLICIES[policy]
+        self._rng = np.random.default_rng(seed)
+        self._free = np.full((cluster.pods * cluster.leaves, cluster.servers), SERVER)
+        # By server, which of its NPUs are free, as bits.
+        self._bits = np.full(self._free.shape, (1 << SERVER) - 1)
+
+    @property
+    def free(self) -> int:
+        return int(self._free.sum())
+
+    def take(self, npus: int, unit: int = SERVER) -> Ints | None:
+        """NPUs by rank, in order of Pods, leaves and servers; None where there is no room.
+
+        ModelError for a job that would not fit an empty cluster, or is no number of servers.
+        """
+        if npus > self.cluster.size or (npus > SERVER and npus % SERVER):
+            raise ModelError(
+                f"a job of {npus} NPUs on a cluster of {self.cluster.size}",
+                remedy=f"take at most as many, in whole servers of {SERVER} above one",
+            )
+        if npus < SERVER:
+            return self._part(npus)
+        cluster = self.cluster
+        empty = (self._free == SERVER).sum(axis=1).reshape(cluster.pods, cluster.leaves)
+        block = min(max(unit // SERVER, 1), npus // SERVER)
+        chosen = self._policy(npus // SERVER, empty, block, self._rng)
+        if chosen is None:
+            return None
+        servers = []
+        for leaf in np.flatnonzero(chosen.ravel()):
+            own = np.flatnonzero(self._free[leaf] == SERVER)[: chosen.ravel()[leaf]]
+            self._free[leaf, own] = 0
+            self._bits[leaf, own] = 0
+            servers.append(leaf * cluster.servers + own)
+        return (np.concatenate(servers)[:, None] * SERVER + np.arange(SERVER)).ravel()
+
+    def give_back(self, place: Ints) -> None:
+        np.add.at(self._free, np.divmod(place // SERVER, self.cluster.servers), 1)
+        np.bitwise_or.at(
+            self._bits, np.divmod(place // SERVER, self.cluster.servers), np.int64(1) << place % SERVER
+        )
+
+    def _part(self, npus: int) -> Ints | None:
+        """In the fullest server that has room."""
+        fits = self._free >= npus
+        if not fits.any():
+            return None
+        leaf, server = np.unravel_index(np.argmin(np.where(fits, self._free, SERVER + 1)), fits.shape)
+        bits = int(self._bits[leaf, server])
+        own = [bit for bit in range(SERVER) if bits >> bit & 1][:npus]
+        self._bits[leaf, server] &= ~sum(1 << bit for bit in own)
+        self._free[leaf, server] -= npus
+        return (leaf * self.cluster.servers + server) * SERVER + np.array(own)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison of fabrics as one SVG sheet: mean times against ideal; how many jobs are slowed how much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lab.report.chart import DASHES, INK, colour, plain, svg_of
+from papers.flow_level.study import PAPER, Comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_svg"]
+
+# Per cent of a slowdown below which a job counts as not slowed.
+_LEAST = 0.01
+
+
+def plot_svg(found: Comparison) -> str:
+    """The same comparison, of the ideal fabric and any others, gives the same bytes."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    shown = [name for name in found.study.fabrics if name != "ideal"]
+    figure = Figure(figsize=(11.5, 4.2))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    _means(left, found, shown)
+    _slowed(right, found, shown)
+    mark = Line2D([], [], color=INK, marker="_", linestyle="none", markersize=14, markeredgewidth=2.4,
+                  label="released by the authors, on another trace")  # fmt: skip
+    left.legend(handles=[mark], loc="upper left", frameon=False, labelcolor=INK)
+    right.legend(loc="upper right", frameon=False, labelcolor=INK)
+    study = found.study
+    figure.suptitle(
+        f"{study.workload.jobs:,} jobs on {study.cluster.size:,} NPUs", x=0.06, ha="left", color=INK
+    )
+    figure.tight_layout()
+    return svg_of(figure, "flow-level")
+
+
+def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
+    ours = [100 * (found.against_ideal(name) - 1) for name in shown]
+    released: list[float] = [0.0]
+    places = range(len(shown))
+    axes.bar(places, ours, width=0.6, color=[colour(index) for index in places], alpha=0.85)
+    for place, name in enumerate(shown):
+        axes.annotate(
+            f"{ours[place]:+.2f} %",
+            (place, ours[place]),
+            (0, 3),
+            textcoords="offset points",
+            ha="center",
+            color=INK,
+        )
+        if name in PAPER:
+            released.append(100 * (PAPER[name].completion / PAPER["ideal"].completion - 1))
+            axes.plot([place - 0.36, place + 0.36], [released[-1]] * 2, color=INK, linewidth=2.4)
+    axes.set_xticks(list(places), [name.replace(", ", ",\n") for name in shown])
+    axes.set_ylim(0, 1.25 * max(*ours, *released, 0.1))
+    axes.set_ylabel("mean completion time above ideal, %")
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)
+
+
+def _slowed(axes: Axes, found: Comparison, shown: list[str]) -> None:
+    for index, name in enumerate(shown):
+        jobs = [job for outcome in found.outcomes[name].values() for job in outcome.jobs]
+        slowed = np.sort([100 * (job.slowdown - 1) for job in jobs])[::-1]
+        slowed = slowed[slowed >= _LEAST]
+        share = 100 * np.arange(1, len(slowed) + 1) / len(jobs)
+        axes.step(
+            np.append(slowed, _LEAST),
+            np.append(share, share[-1] if len(share) else 0.0),
+            where="post",
+            color=colour(index),
+            linestyle=DASHES[index % len(DASHES)],
+            label=name,
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(left=_LEAST)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("how much longer a job runs than alone, %")
+    axes.set_ylabel("jobs slowed by at least that, %")
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Precise paths as one SVG sheet: a NIC's two ports by connections, and four AllReduces by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lab.report.chart import DASHES, INK, colour, plain, svg_of
+from papers.flow_level.allreduces import Workload, imbalance, steps
+from topologies.families.hpn_shape import planned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_svg"]
+
+_COUNTS = (2, 4, 8, 16)
+
+
+def plot_svg(seeds: Sequence[int]) -> str:
+    """The same seeds give the same bytes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.5, 4.2))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    _ports(left)
+    _kinds(right, seeds)
+    figure.tight_layout()
+    return svg_of(figure, "precise-paths")
+
+
+def _ports(axes: Axes) -> None:
+    lines = {
+        "typical Clos, same bits": (1, "same"),
+        "typical Clos, bits by level": (1, "levels"),
+        "two planes, same bits": (2, "same"),
+    }
+    for index, (label, (planes, hashing)) in enumerate(lines.items()):
+        shape = planned(4, 32, 8, aggs=60, planes=planes)
+        found = [imbalance(shape, "same" if hashing == "same" else "levels", count).nic for count in _COUNTS]
+        style = DASHES[index % len(DASHES)]
+        axes.plot(_COUNTS, found, color=colour(index), linestyle=style, marker="o", label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(_COUNTS, [str(count) for count in _COUNTS])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("connections a pair")
+    axes.set_ylabel("load of a NIC's heavier port over the lighter's")
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)
+    axes.legend(loc="upper right", frameon=False, labelcolor=INK)
+
+
+def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
+    work = Workload()
+    found = steps(work, seeds)
+    for place, (_, times) in enumerate(found.items()):
+        axes.bar(place, times.mean(), width=0.6, color=colour(place), alpha=0.85)
+        axes.plot([place] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
+        axes.annotate(
+            f"{times.mean():.2f}",
+            (place, times.max()),
+            (0, 5),
+            textcoords="offset points",
+            ha="center",
+            color=INK,
+        )
+    axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_xticks(range(len(found)), [name.replace(", ", ",\n") for name in found])
+    axes.set_ylabel(f"time of {work.jobs} AllReduces on {work.gpus} GPUs over the least")
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    plain(axes)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheduler of controller.jobs on a running cluster: it measures who comes, and sets paths and levels.
+
+Whenever a job comes, has been measured or ends, all jobs get paths, levels and shifts anew (Crux, section 5).
+A new job first runs for `window` seconds at a level of its own before all others, and what the scheduler is
+told of it was read there: the time computed, the time sent, iterations. What the job says of itself is not
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+
+from controller.jobs.jobs import Job as Known
+from controller.jobs.jobs import iteration, slowest
+from controller.jobs.paths import busy_shares, least_congested
+from controller.jobs.schedulers import Scheduler
+from papers.flow_level.jobs import Job
+from papers.flow_level.pace import Counted, Order, Pace
+from papers.flow_level.pinned import Pinned
+
+__all__ = ["Steered", "Steering", "WINDOW", "measured"]
+
+# Seconds of a measurement (Crux, section 5: "e.g., 30s").
+WINDOW = 30.0
+
+
+class Steering(Protocol):
+    """Told of who comes and goes; asked for orders when anything has changed or is due."""
+
+    def enter(self, key: int, job: Job, now: float, pace: Pace) -> None: ...
+
+    def leave(self, key: int) -> None: ...
+
+    def due(self) -> float:
+        """When it wants to be asked; endless if not before something changes."""
+        ...
+
+    def orders(self, now: float, pace: Pace) -> Mapping[int, Order]: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    until: float
+    began: Counted
+
+
+@final
+class Steered:
+    """`levels` that links serve; without `window` a job is known as soon as it comes, as it really is.
+
+    `spread`: a job that is being measured has the least congested paths that the others leave, else hashed
+    ones.
+    """
+
+    def __init__(
+        self,
+        fabric: Pinned,
+        scheduler: Scheduler,
+        levels: int = 8,
+        window: float = WINDOW,
+        spread: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self._fabric, self._scheduler, self._spread = fabric, scheduler, spread
+        self._levels, self._window, self._seed = levels, window, seed
+        self._names: dict[int, tuple[str, int]] = {}
+        self._measuring: dict[int, _Measuring] = {}
+        self._known: dict[int, Known] = {}
+
+    def enter(self, key: int, job: Job, now: float, pace: Pace) -> None:
+        flows = self._fabric.flows(key)
+        if not len(flows.amounts):
+            return
+        self._names[key] = (job.name, job.npus)
+        if self._window:
+            self._measuring[key] = _Measuring(now + self._window, pace.counted(key))
+        else:
+            self._known[key] = Known(
+                job.name,
+                job.npus,
+                job.compute,
+                flows.amounts,
+                flows.paths,
+                job.overlap,
+                port=self._fabric.port,
+            )
+
+    def leave(self, key: int) -> None:
+        for some in (self._names, self._measuring, self._known):
+            some.pop(key, None)
+
+    def due(self) -> float:
+        return min((one.until for one in self._measuring.values()), default=np.inf)
+
+    def orders(self, now: float, pace: Pace) -> Mapping[int, Order]:
+        for key, one in list(self._measuring.items()):
+            if one.until <= now:
+                self._read(key, one, now, pace)
+        found = {
+            key: Order(level=place - len(self._measuring))
+            for place, key in enumerate(reversed(self._measuring))
+        }
+        keys = sorted(self._known)
+        jobs = [self._known[key] for key in keys]
+        rates = self._fabric.capacities
+        schedule = self._scheduler(jobs, rates, self._levels, self._seed)
+        for place, (key, job, choice) in enumerate(zip(keys, jobs, schedule.choices, strict=True)):
+            self._fabric.pin(key, choice)
+            late = 0.0
+            group = int(schedule.groups[place])
+            if group >= 0:
+                length = iteration(job.compute, slowest(job, choice, rates), job.overlap)
+                late = float(schedule.shifts[place]) / length
+            found[key] = Order(
+                int(schedule.levels[place]),
+                keys[group] if group >= 0 else None,
+                int(schedule.turns[place]),
+                late,
+            )
+        if self._spread and self._measuring:
+            # Of these only what they send, and over which paths, is known: as if they did nothing else.
+            flows = [self._fabric.flows(key) for key in self._measuring]
+            new = [Known("", 1, 0.0, one.amounts, one.paths, port=self._fabric.port) for one in flows]
+            busy = busy_shares(jobs, schedule.choices, rates)
+            for key, choice in zip(
+                self._measuring, least_congested(new, range(len(new)), rates, busy), strict=True
+            ):
+                self._fabric.pin(key, choice)
+        return found
+
+    def _read(self, key: int, one: _Measuring, now: float, pace: Pace) -> None:
+        ended = pace.counted(key)
+        if ended.iterations <= one.began.iterations:
+            # Nothing to read yet: no iteration has ended.
+            self._measuring[key] = _Measuring(now + self._window, one.began)
+            return
+        del self._measuring[key]
+        flows = self._fabric.flows(key)
+        compute, overlap = measured(one.began, ended)
+        name, npus = self._names[key]
+        self._known[key] = Known(
+            name, npus, compute, flows.amounts, flows.paths, overlap, port=self._fabric.port
+        )
+
+
+def measured(began: Counted, ended: Counted) -> tuple[float, float]:
+    """Seconds of computation an iteration, and the share of it that hides sending, as far as that shows."""
+    number = ended.iterations - began.iterations
+    whole, compute, sending = (
+        (getattr(ended, name) - getattr(began, name)) / number for name in ("seconds", "computed", "sending")
+    )
+    hidden = compute + sending - whole
+    return compute, float(np.clip(hidden / compute, 0.0, 1.0)) if compute else 0.0

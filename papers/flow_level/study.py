@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many jobs on one cluster over fabrics that are compared: how long they take, wait and what gets done.
+
+What the authors of LumosCore released stands beside: mean completion times of 1,000 jobs on 4,096 GPUs. Their
+trace is not public, so times differ; what is compared is how much longer than on the ideal fabric. Nothing
+here was fitted to that. Free are the shape of the cluster, the load, how sizes go with durations (not at
+all), and that a hash looks at five paths; sizes, durations and shares of traffic are the authors', see
+traces.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from statistics import mean
+from typing import Any, final
+
+from papers.claims.model_figure import Figure, Kind
+from papers.flow_level.fabrics import Clos, Fabric, Ideal
+from papers.flow_level.optical import Lumos, Wiring
+from papers.flow_level.placement import Cluster
+from papers.flow_level.simulate import Mode, Outcome, simulate
+from papers.flow_level.traces import Workload, jobs_of, make
+
+__all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "figures", "run", "to_document"]
+
+# What micromirrors take, to the order of magnitude.
+DARK_SECONDS = 0.01
+
+# Tries of a Clos' hash: the released simulator's default.
+TRIES = 5
+
+
+def _lumos(wiring: Wiring, tau: int) -> Callable[[Cluster, int], Fabric]:
+    return lambda cluster, seed: Lumos(cluster, wiring, tau, DARK_SECONDS)
+
+
+FABRICS: Mapping[str, Callable[[Cluster, int], Fabric]] = {
+    "ideal": lambda cluster, seed: Ideal(cluster),
+    "leaf-centric, tau 2": _lumos(Wiring.leaf, 2),
+    "leaf-centric, tau 1": _lumos(Wiring.leaf, 1),
+    "pod-centric, tau 2": _lumos(Wiring.pod, 2),
+    "pod-centric, tau 1": _lumos(Wiring.pod, 1),
+    "uniform, tau 2": _lumos(Wiring.uniform, 2),
+    "clos": lambda cluster, seed: Clos(cluster, tries=TRIES, seed=seed),
+    "clos, one hash": lambda cluster, seed: Clos(cluster, seed=seed, name="clos, one hash"),
+    "clos of three tiers": lambda cluster, seed: Clos(cluster, 3, TRIES, seed, "clos of three tiers"),
+}
+
+SIX = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "pod-centric, tau 2", "uniform, tau 2", "clos")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Means of a released log, in seconds; `slowdown` is of running times, against those on ideal."""
+
+    completion: float
+    queueing: float
+    slowdown: float
+
+
+# Means taken here of the logs that LumosCore's authors released, load 2000.
+PAPER: Mapping[str, Released] = {
+    "ideal": Released(34741.7, 12413.0, 1.0),
+    "leaf-centric, tau 2": Released(34744.8, 12415.6, 1.0000143),
+    "leaf-centric, tau 1": Released(34880.8, 12524.5, 1.0009155),
+    "clos": Released(36458.5, 13861.2, 1.0043085),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Study:
+    """`fabrics` are names in FABRICS, the ideal one among them; `seeds` give a trace each."""
+
+    cluster: Cluster = field(default_factory=lambda: Cluster(8, 8, 64))
+    workload: Workload = field(default_factory=Workload)
+    fabrics: tuple[str, ...] = SIX
+    seeds: tuple[int, ...] = (1,)
+    policy: str = "packed"
+    mode: Mode = "fluid"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`outcomes` by fabric and seed."""
+
+    study: Study
+    outcomes: Mapping[str, Mapping[int, Outcome]]
+
+    def completion(self, fabric: str) -> float:
+        """Mean over jobs and traces, seconds."""
+        return mean(one.completion for one in self.outcomes[fabric].values())
+
+    def queueing(self, fabric: str) -> float:
+        """The same."""
+        return mean(one.queueing for one in self.outcomes[fabric].values())
+
+    def slowdown(self, fabric: str) -> float:
+        """The same, of running times against those alone."""
+        return mean(one.slowdown for one in self.outcomes[fabric].values())
+
+    def throughput(self, fabric: str) -> float:
+        """Mean over traces of the work done, as a share of what all NPUs could do."""
+        return mean(one.throughput for one in self.outcomes[fabric].values())
+
+    def against_ideal(self, fabric: str) -> float:
+        """Mean completion time, times as long."""
+        return self.completion(fabric) / self.completion("ideal")
+
+
+def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:
+    """`advance` is called at the end of each job on each fabric."""
+    outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in study.fabrics}
+    for seed in study.seeds:
+        jobs = jobs_of(make(study.workload, seed), seed)
+        for name in study.fabrics:
+            fabric = FABRICS[name](study.cluster, seed)
+            outcomes[name][seed] = simulate(jobs, fabric, study.policy, study.mode, seed, advance)
+    return Comparison(study, outcomes)
+
+
+def figures(found: Comparison) -> tuple[Figure, ...]:
+    """Mean completion times against the ideal fabric, beside the released ones."""
+    study = found.study
+    number, npus = study.workload.jobs, study.cluster.size
+    seeds = ", ".join(map(str, study.seeds))
+    reason = (
+        f"traces of seeds {seeds}, not the authors'; how far slower runs lengthen queues depends on these"
+    )
+    return tuple(
+        Figure(
+            f"mean completion time of {number:,} jobs on {npus:,} NPUs, {name} against ideal",
+            "LumosCore, released logs of 1,000 jobs on 4,096 GPUs",
+            PAPER[name].completion / PAPER["ideal"].completion if name in PAPER else None,
+            found.against_ideal(name),
+            "x",
+            Kind.predicted,
+            0.01 if "leaf-centric" in name else 0.05,
+            reason if name in PAPER else "",
+            digits=4,
+        )
+        for name in study.fabrics
+        if name != "ideal"
+    )
+
+
+def to_document(found: Comparison) -> dict[str, Any]:
+    """What `result.json` holds; times in seconds."""
+    study = found.study
+    return {
+        "cluster": asdict(study.cluster),
+        "workload": asdict(study.workload),
+        "seeds": list(study.seeds),
+        "placement": study.policy,
+        "mode": study.mode,
+        "fabrics": {
+            name: {
+                "mean_completion": round(found.completion(name), 3),
+                "mean_queueing": round(found.queueing(name), 3),
+                "mean_slowdown": round(found.slowdown(name), 6),
+                "throughput": round(found.throughput(name), 6),
+                "against_ideal": round(found.against_ideal(name), 6),
+                **({"released": asdict(PAPER[name])} if name in PAPER else {}),
+            }
+            for name in study.fabrics
+        },
+        "jobs": {
+            name: {
+                str(seed): [
+                    [job.name, job.npus, round(job.arrival, 3), round(job.start, 3), round(job.end, 3)]
+                    for job in outcome.jobs
+                ]
+                for seed, outcome in by_seed.items()
+            }
+            for name, by_seed in found.outcomes.items()
+        },
+    }

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of jobs: made by seed from stated distributions, and as files of a JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Self, final
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lab.errors import ScenarioError
+from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients, pipeline
+
+__all__ = ["DURATIONS", "MODELS", "SIZES", "Entry", "Workload", "jobs_of", "make", "read", "write"]
+
+# NPUs of a job -> share of jobs.
+#   slices  slices of TPU v4, as the released simulator of LumosCore has them, in powers of two
+#   small   the custom trace of the same simulator, of 10,000 jobs: more than half below a server
+#   eights  derived here: 60 % one server, and a tail of one power of two in three of the one below it
+SIZES: Mapping[str, Mapping[int, float]] = {
+    "slices": {32: 0.29, 64: 0.14, 128: 0.182, 256: 0.118, 512: 0.226, 1024: 0.039, 2048: 0.005},
+    "small": {1: 0.3951, 2: 0.0782, 4: 0.0879, 8: 0.2517, 16: 0.0669, 32: 0.0658, 64: 0.0243, 128: 0.0207,
+              256: 0.0094},
+    "eights": {8: 0.6, 16: 0.1, 32: 0.1, 64: 0.08, 128: 0.06, 256: 0.03, 512: 0.02, 1024: 0.008, 2048: 0.002},
+}  # fmt: skip
+
+# Seconds a job runs on the ideal network -> share of jobs that take no longer: read off the released log of
+# LumosCore's 1,000 jobs on 4,096 GPUs, where they wait apart; between these, by the logarithm.
+DURATIONS = (
+    (443, 0.0), (798, 0.05), (964, 0.1), (1136, 0.25), (2200, 0.4), (2304, 0.5), (3736, 0.6), (10787, 0.75),
+    (17064, 0.85), (44147, 0.9), (105019, 0.94), (150923, 0.96), (162079, 0.97), (198652, 0.98),
+    (250635, 0.985), (442616, 0.99), (523884, 0.995), (679649, 1.0),
+)  # fmt: skip
+
+# Model -> shares of an iteration for which its gradients, experts and pipeline send (the released simulator).
+MODELS: Mapping[str, tuple[float, float, float]] = {
+    "pangu": (0.0737, 0.258, 0.0058),
+    "llama-7b": (0.069, 0.255, 0.0077),
+    "llama2-7b": (0.011, 0.052, 0.0047),
+    "llama2-13b": (0.0017, 0.058, 0.0034),
+    "gpt2-13b": (0.047, 0.145, 0.0063),
+}
+
+# Stages of a pipeline, and NPUs of a group of experts, each as likely (the released simulator).
+STAGES = (1, 2, 4, 8, 16, 32)
+GROUPS = (8, 16, 32)
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@final
+class Entry(BaseModel):
+    """A line of a trace: `seconds` is how long it runs where nothing slows it.
+
+    Shares are of an iteration, for what its phases send alone; `group` NPUs exchange experts' tokens.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job: Annotated[str, Field(min_length=1)]
+    arrival: Annotated[float, Field(ge=0)]
+    npus: Annotated[int, Field(ge=1)]
+    seconds: Annotated[float, Field(gt=0)]
+    iterations: Annotated[int, Field(ge=1)] = 10
+    stages: Annotated[int, Field(ge=1)] = 1
+    group: Annotated[int, Field(ge=SERVER)] = SERVER
+    gradients: Share = 0.0
+    experts: Share = 0.0
+    pipeline: Share = 0.0
+    overlap: Share = 0.0
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.npus > SERVER and self.npus % SERVER:
+            raise ValueError(f"{self.npus} NPUs are no number of servers; take a multiple of {SERVER}")
+        servers = max(1, self.npus // SERVER)
+        if servers % self.stages:
+            raise ValueError(f"{servers} servers do not make {self.stages} stages; take a divisor")
+        if self.group % SERVER or servers % (self.group // SERVER):
+            raise ValueError(f"{servers} servers do not make groups of {self.group} NPUs; take a divisor")
+        if self.gradients + self.experts + self.pipeline > 1:
+            raise ValueError("shares add up to more than the iteration; lower them to 1 in all")
+        return self
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs come at random moments, on average so often that they keep `load` of the NPUs busy when alone.
+
+    The load is that of the distributions; a trace of a thousand jobs may ask for a fifth more or less, since
+    few long jobs are most of it. Two thirds is what the released arrivals and durations come to with
+    `slices`.
+    """
+
+    jobs: int = 1000
+    npus: int = 4096
+    load: float = 0.67
+    sizes: str = "slices"
+    overlap: float = 0.0
+
+
+def make(workload: Workload, seed: int) -> tuple[Entry, ...]:
+    """Sizes, durations, models, stages and groups are drawn apart from one another."""
+    rng = np.random.default_rng(seed)
+    sizes = SIZES[workload.sizes]
+    share = np.array(list(sizes.values()))
+    npus = rng.choice(list(sizes), workload.jobs, p=share / share.sum())
+    seconds = _durations(rng.random(workload.jobs))
+    mean = float(np.dot(list(sizes), share / share.sum()))
+    every = mean * _mean_duration() / (workload.load * workload.npus)
+    arrivals = np.cumsum(rng.exponential(every, workload.jobs))
+    made = []
+    for number in range(workload.jobs):
+        servers = max(1, int(npus[number]) // SERVER)
+        stages = min(servers, int(rng.choice(STAGES)))
+        group = SERVER * min(servers, int(rng.choice(GROUPS)) // SERVER)
+        of = MODELS[str(rng.choice(list(MODELS)))]
+        made.append(
+            Entry(
+                job=f"job{number}",
+                arrival=round(float(arrivals[number]), 3),
+                npus=int(npus[number]),
+                seconds=round(float(seconds[number]), 3),
+                stages=stages,
+                group=group,
+                gradients=of[0] if servers > stages else 0.0,
+                experts=of[1] if group > SERVER else 0.0,
+                pipeline=of[2] if stages > 1 else 0.0,
+                overlap=workload.overlap,
+            )
+        )
+    return tuple(made)
+
+
+def _durations(shares: np.ndarray) -> np.ndarray:
+    seconds, below = zip(*DURATIONS, strict=True)
+    return np.exp(np.interp(shares, below, np.log(seconds)))
+
+
+def _mean_duration() -> float:
+    """Between two points the logarithm is even, so the mean is the difference by that of the logarithms."""
+    return sum((high - low) * (b - a) / np.log(b / a) for (a, low), (b, high) in pairwise(DURATIONS))
+
+
+def jobs_of(entries: Iterable[Entry], seed: int = 0) -> tuple[Job, ...]:
+    """As the simulator takes them. Of the rounds of experts' exchange one stands for all, drawn by job."""
+    return tuple(_job(entry, np.random.default_rng((seed, number))) for number, entry in enumerate(entries))
+
+
+def _job(entry: Entry, rng: np.random.Generator) -> Job:
+    whole = entry.seconds / entry.iterations
+    servers = entry.npus // SERVER
+    phases = []
+    if servers > 1:
+        group = entry.group // SERVER
+        shift = int(rng.integers(1, group)) if group > 1 else 0
+        phases = [
+            Phase("pipeline", entry.pipeline * whole, pipeline(servers, entry.stages), steady=False),
+            Phase(
+                "experts",
+                entry.experts * whole,
+                experts(servers, group, shift) if shift else _NOBODY,
+                steady=False,
+            ),
+            Phase("gradients", entry.gradients * whole, gradients(servers, entry.stages)),
+        ]
+        phases = [phase for phase in phases if phase.amount and len(phase.pairs)]
+    sending = sum(phase.amount for phase in phases)
+    return Job(
+        entry.job,
+        entry.npus,
+        entry.arrival,
+        entry.iterations,
+        max(whole - sending, 0.0),
+        tuple(phases),
+        entry.overlap,
+        unit=entry.group,
+    )
+
+
+_NOBODY = np.zeros((0, 2), np.int64)
+
+
+def write(path: Path, entries: Sequence[Entry]) -> None:
+    path.write_text("".join(entry.model_dump_json(exclude_defaults=True) + "\n" for entry in entries))
+
+
+def read(path: Path) -> tuple[Entry, ...]:
+    """A ScenarioError has a line for each fault, with FILE:LINE and the remedy. Empty lines are skipped."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as ex:
+        raise ScenarioError(f"{path}: {ex}", remedy="give a file of one JSON object a line") from ex
+    found: list[Entry] = []
+    faults: list[str] = []
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = Entry.model_validate(_object(line))
+        except (ValueError, ValidationError) as ex:
+            faults += [f"{path}:{number}: {words}" for words in _words(ex)]
+            continue
+        if entry.job in first:
+            faults.append(
+                f"{path}:{number}: job {entry.job!r} is on line {first[entry.job]} as well; name each once"
+            )
+        first.setdefault(entry.job, number)
+        found.append(entry)
+    if faults:
+        raise ScenarioError.joined(faults)
+    return tuple(found)
+
+
+def _object(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as ex:
+        raise ValueError(f"no JSON: {ex.msg} at column {ex.colno}") from ex
+
+
+def _words(error: ValueError) -> list[str]:
+    if not isinstance(error, ValidationError):
+        return [str(error)]
+    return [
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+        if one["loc"]
+        else one["msg"].removeprefix("Value error, ")
+        for one in error.errors()
+    ]

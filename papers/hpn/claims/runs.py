@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small HPN fabrics under an AllReduce, packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from papers.claims import Claim
+
+if TYPE_CHECKING:
+    from emulation.testbed import Testbed
+    from lab.run.observation import Observation
+    from lab.run.prepare import Prepared
+
+__all__ = ["CLAIMS", "small"]
+
+CLAIMS: tuple[Claim, ...] = ()
+
+_SCENARIO = """
+name: hpn-claim
+{topology}
+collective:
+  {{kind: allreduce, algorithm: dimension-wise, elements: {elements}, dtype: int32, payload_bytes: 4096}}
+routing: {{peers: job, strategy: hashed}}
+link: {{detect_us: 1}}
+control: {{processing_us: 1, lacp_us: 5}}
+transport: {{window: 64, initial_rto_us: 20, min_rto_us: 10}}
+{more}
+"""
+
+
+def small(
+    topology: str,
+    more: str = "",
+    elements: int = 65536,
+    look: Callable[[Testbed], None] | None = None,
+) -> tuple[Prepared, Observation]:
+    """What came of the only variant of a scenario; `look` is called before time begins."""
+    from lab.run.prepare import prepare
+    from lab.run.runner import observe
+    from lab.scenario.loader import load
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.yaml"
+        file.write_text(_SCENARIO.format(topology=topology, more=more, elements=elements))
+        scenario, document = load(file)
+        (ready,) = prepare(scenario, document)
+    return ready, observe(ready, scenario.seed, look)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planning time over the size of the cluster, both by powers, beside what the authors published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.report.chart import DASHES, INK, MARKS, colour, plain, svg_of
+from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster
+
+__all__ = ["growth_svg"]
+
+
+def growth_svg(clusters: Sequence[Cluster]) -> str:
+    """Clusters in order of size."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.6, 5.0))
+    axes = figure.subplots()
+    plain(axes)
+    npus = [one.npus for one in clusters]
+    exact = [(one.npus, one.exact) for one in clusters if one.exact is not None]
+    curves = [
+        ("authors: exact program", npus, [AUTHORS_EXACT[one.pods] for one in clusters]),
+        ("authors: LumosCore", npus, [AUTHORS[one.pods] for one in clusters]),
+        ("here: exact program, one job's change", [size for size, _ in exact], [took for _, took in exact]),
+        *(
+            (f"here: {change}", npus, [one.changes[change].median for one in clusters])
+            for change in (Change.full, Change.replaced, Change.job)
+        ),
+    ]
+    for index, (label, sizes, seconds) in enumerate(curves):
+        axes.plot(
+            sizes,
+            seconds,
+            color=colour(index),
+            linestyle=DASHES[index],
+            marker=MARKS[index],
+            linewidth=1.8,
+            label=label,
+        )
+    targets = [one.target for one in clusters]
+    axes.plot(npus, targets, color=INK, linewidth=1.2, linestyle=(0, (1, 2)), label="a tenth of LumosCore")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks(npus, [f"{size:,}" for size in npus])
+    axes.minorticks_off()
+    axes.set_xlabel("NPUs")
+    axes.set_ylabel("planning a change, seconds")
+    axes.grid(axis="y", color=INK, alpha=0.12)
+    axes.legend(frameon=False, labelcolor=INK, loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2)
+    return svg_of(figure, "growth")

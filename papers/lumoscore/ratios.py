@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many circuits a change makes, over the fewest that any maps with the same guarantees would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from controller.circuits import assign_exact, assign_pairs, moved, realise, symmetric_split
+from papers.lumoscore.load import feasible, refilled, states
+
+if TYPE_CHECKING:
+    from controller.circuits import CircuitPlan, Method
+    from controller.circuits.flow import Ints
+
+__all__ = ["EXACT_LIMIT_S", "METHODS", "SMALL", "full_ratios", "ratios", "two_pairs"]
+
+EXACT_LIMIT_S = 120.0
+
+# Pods, spines, ports a spine: what an integer program finishes many times over.
+SMALL = ((4, 2, 4), (6, 2, 8), (8, 2, 8), (8, 4, 4), (12, 2, 8), (16, 2, 8), (16, 4, 8))
+
+METHODS: tuple[Method, ...] = ("flow", "greedy", "scratch")
+
+
+def ratios(
+    shape: tuple[int, int, int], seeds: Iterable[int], changes: int
+) -> Mapping[Method, Sequence[float]]:
+    """Of each method, over changes of the job traces of these seeds: Pods, spines, ports a spine.
+
+    Where the exact program makes none, what is made, and one.
+    """
+    pods, spines, ports = shape
+    found: dict[Method, list[float]] = {method: [] for method in METHODS}
+    for seed in seeds:
+        for demand, plan in states(pods, spines, ports, seed, changes):
+            best = _made(demand, shape, plan, "exact")
+            for method, values in found.items():
+                values.append(_over(_made(demand, shape, plan, method), best))
+    return found
+
+
+def full_ratios(shape: tuple[int, int, int], seeds: Iterable[int]) -> Sequence[float]:
+    """The same of the method flow, one change a seed, where no port is free."""
+    pods, spines, ports = shape
+    found = []
+    for seed in seeds:
+        demand, plan = refilled(pods, spines, ports, seed)
+        found.append(_over(_made(demand, shape, plan, "flow"), _made(demand, shape, plan, "exact")))
+    return found
+
+
+def two_pairs(
+    draws: int, rng: np.random.Generator, note: Callable[[float], None] = lambda share: None
+) -> tuple[int, int, int]:
+    """Of groups of two pairs of switches: how often no program keeps more, circuits kept, and circuits gone.
+
+    About a third of what stands is wanted no more, and where there is room others are.
+    """
+    best = kept = gone = 0
+    for draw in range(draws):
+        note(draw / draws)
+        n = int(rng.integers(3, 17))
+        matrix = symmetric_split(feasible(rng, n, 4))
+        standing = assign_pairs(matrix, 2)
+        matrix = rng.binomial(matrix, 2 / 3)
+        for i, j in rng.integers(0, n, (2 * n, 2)):
+            matrix[i, j] += i != j and matrix[i].sum() < 2 and matrix[:, j].sum() < 2
+        ours, exact = (
+            moved(standing, assign(matrix, 2, standing)) for assign in (assign_pairs, assign_exact)
+        )
+        best, kept, gone = best + (ours == exact), kept + ours.kept, gone + ours.gone
+    return best, kept, gone
+
+
+def _made(demand: Ints, shape: tuple[int, int, int], plan: CircuitPlan, method: Method) -> int:
+    _, spines, ports = shape
+    return realise(demand, spines, ports, plan, method, seconds=EXACT_LIMIT_S).moved.made
+
+
+def _over(made: int, best: int) -> float:
+    return made / best if best else made + 1.0

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a change of demand takes to plan, in clusters of 2k to 32k NPUs.
+
+16 to 256 Pods of 8 leaves with 16 NPUs each, 2 links from a leaf to each of 8 spines, 16 ports a spine to 16
+optical switches. The authors give the number of NPUs only; that a Pod has 128 of them is read off comments in
+their code. All groups are planned one after the other; times are processor time of the whole process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from statistics import median
+from typing import TYPE_CHECKING, final
+
+from controller import PlanError
+from controller.circuits import realise
+from papers.lumoscore.load import Trace, least, refilled, states
+from papers.lumoscore.ratios import EXACT_LIMIT_S
+
+if TYPE_CHECKING:
+    from controller.circuits import CircuitPlan
+    from controller.circuits.flow import Ints
+
+__all__ = [
+    "AUTHORS",
+    "AUTHORS_EXACT",
+    "PODS",
+    "TARGET",
+    "Change",
+    "Cluster",
+    "Timed",
+    "clusters",
+    "growth",
+    "measure",
+]
+
+NPUS_A_POD = 128
+SPINES, PORTS = 8, 16
+PODS = (16, 32, 64, 128, 256)
+SEEDS, CHANGES = 3, 7
+
+# Seconds for clusters of that many Pods, as the authors plot them (cal_overhead.py of their released code).
+AUTHORS: Mapping[int, float] = dict(zip(PODS, (0.042, 0.581, 2.773, 15.213, 45.8), strict=True))
+AUTHORS_EXACT: Mapping[int, float] = dict(zip(PODS, (2.842, 28.581, 147.773, 684.213, 3298.0), strict=True))
+TARGET = 0.1  # of these
+
+
+@final
+class Change(StrEnum):
+    """Jobs have nine tenths of all ports; where none is spare, what they leave over is asked for too."""
+
+    job = "one job goes, another comes"
+    first = "all circuits, from nothing"
+    replaced = "an unrelated demand"
+    full = "one job goes, another comes, no port spare"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Changes of one sort: processor seconds of each; circuits made, and those that had to be made."""
+
+    seconds: tuple[float, ...]
+    made: int
+    least: int
+
+    @property
+    def median(self) -> float:
+        return median(self.seconds)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """`exact`: seconds of the exact program for one job's change; None where not run or too long."""
+
+    pods: int
+    changes: Mapping[Change, Timed]
+    exact: float | None
+
+    @property
+    def npus(self) -> int:
+        return self.pods * NPUS_A_POD
+
+    @property
+    def target(self) -> float:
+        return TARGET * AUTHORS[self.pods]
+
+
+def clusters(note: Callable[[int, float], None] = lambda pods, share: None) -> Sequence[Cluster]:
+    """All sizes; the exact program up to the first that takes it too long."""
+    found: list[Cluster] = []
+    for place, pods in enumerate(PODS):
+        note(pods, place / len(PODS))
+        found.append(measure(pods, exact=not found or found[-1].exact is not None))
+    return found
+
+
+@cache
+def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: bool) -> Cluster:
+    """Measured once a process: so many changes of one job for each seed, one of each other sort."""
+    realise(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
+    found = {
+        Change.job: _timed(_job_changes(pods, seeds, changes)),
+        Change.first: _timed((Trace(pods, SPINES * PORTS, seed).demand, None) for seed in range(seeds)),
+        Change.replaced: _timed(_replaced(pods, seeds)),
+        Change.full: _timed(refilled(pods, SPINES, PORTS, seed) for seed in range(seeds)),
+    }
+    return Cluster(pods, found, _exact(pods, changes) if exact else None)
+
+
+def _job_changes(pods: int, seeds: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
+    for seed in range(seeds):
+        yield from states(pods, SPINES, PORTS, seed, changes)
+
+
+def _replaced(pods: int, seeds: int) -> Iterator[tuple[Ints, CircuitPlan]]:
+    for seed in range(seeds):
+        plan = realise(Trace(pods, SPINES * PORTS, seed).demand, SPINES, PORTS)
+        yield Trace(pods, SPINES * PORTS, seeds + seed).demand, plan
+
+
+def _timed(cases: Iterator[tuple[Ints, CircuitPlan | None]]) -> Timed:
+    seconds: list[float] = []
+    made = needed = 0
+    for demand, plan in cases:
+        spent, new = _processor(lambda demand=demand, plan=plan: realise(demand, SPINES, PORTS, plan))
+        seconds.append(spent)
+        made += new.moved.made
+        needed += least(demand, plan) if plan is not None else int(demand.sum()) // 2
+    return Timed(tuple(seconds), made, needed)
+
+
+def _exact(pods: int, changes: int) -> float | None:
+    *_, (demand, plan) = states(pods, SPINES, PORTS, 0, changes)
+    try:
+        spent, _ = _processor(lambda: realise(demand, SPINES, PORTS, plan, "exact", seconds=EXACT_LIMIT_S))
+    except PlanError:
+        return None
+    return spent
+
+
+def _processor(plan: Callable[[], CircuitPlan]) -> tuple[float, CircuitPlan]:
+    began = time.process_time()
+    found = plan()
+    return time.process_time() - began, found
+
+
+def growth(seconds: Sequence[float]) -> float:
+    """How many times as long each takes as the one before, on geometric average."""
+    return (seconds[-1] / seconds[0]) ** (1 / (len(seconds) - 1))

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collective model beside the emulator: predicted and emulated times on small meshes, and the error.
+
+The model counts bytes on the busiest link, headers included, and one latency for each stage of a collective.
+That latency is taken from the smallest array of the smallest mesh; everything else is a prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal, final, get_args
+
+from controller.planner import make_plan
+from emulation.traffic.collectives import all_to_all, allreduce_ring, dimension_wise, mesh_ring, on_groups
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.schedule import Schedule, demand, slice_schedule
+from lab.errors import ModelError
+from lab.run.prepare import JobPlan, Prepared
+from lab.run.runner import observe
+from lab.scenario.schema import ELEMENT_BYTES, Collective, Routing, Variant
+from papers.training.interconnect import DIMENSIONS, Group, mesh
+from papers.training.workload import Op
+from topologies import Fabric, full_mesh
+
+__all__ = ["CASES", "Case", "Compared", "compare", "latency_us", "predicted_us"]
+
+# A data frame also carries an 8-byte source route.
+PAYLOAD_BYTES = 4096
+FRAME_BYTES = PAYLOAD_BYTES + DATA_HEADER_BYTES + 8
+
+
+Kind = Literal["allreduce", "ring", "all-gather", "all-to-all", "pairs"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`elements` are of the array of each NPU.
+
+    `ring` is an AllReduce along one ring. `pairs` is one of each two neighbours in the first dimension, where
+    most of what can be had is detours over links that the pairs leave idle.
+    """
+
+    dims: tuple[int, ...]
+    kind: Kind
+    elements: int
+
+    @property
+    def shape(self) -> str:
+        joined = "x".join(map(str, self.dims))
+        return joined if len(self.dims) > 1 else f"K{joined}"
+
+    @property
+    def mebibytes(self) -> float:
+        return self.elements * ELEMENT_BYTES / 2**20
+
+    @property
+    def stages(self) -> int:
+        """One after the other: sends that wait for what came before."""
+        if self.kind == "ring":
+            return 2 * (prod(self.dims) - 1)
+        return len(self.group) * (2 if self.kind in ("allreduce", "pairs") else 1)
+
+    @property
+    def group(self) -> Group:
+        """What exchanges data, as the model has it."""
+        sizes = (2,) if self.kind == "pairs" else self.dims
+        return tuple((name, size) for (name, _), size in zip(DIMENSIONS, sizes, strict=False))
+
+
+CASES = tuple(
+    Case(dims, kind, elements)
+    for dims in ((4,), (8,), (4, 4))
+    for kind in get_args(Kind)
+    for elements in (1 << 16, 1 << 18, 1 << 20)
+)
+
+# What the model has for each, on all links of the mesh.
+OPS = {
+    "allreduce": Op.allreduce,
+    "all-gather": Op.allgather,
+    "all-to-all": Op.alltoall,
+    "pairs": Op.allreduce,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compared:
+    case: Case
+    predicted_us: float
+    emulated_us: float
+
+    @property
+    def error_percent(self) -> float:
+        return 100 * (self.predicted_us / self.emulated_us - 1)
+
+
+def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
+    """`latency` of a stage, in microseconds; links of `rate_bps` each way."""
+    data = case.elements * ELEMENT_BYTES * FRAME_BYTES / PAYLOAD_BYTES
+    ranks = prod(case.dims)
+    if case.kind == "ring":
+        share = 2 * (ranks - 1) / ranks
+    else:
+        share = mesh(case.dims).share(OPS[case.kind], case.group)
+    return data * 8 * share / rate_bps * 1e6 + case.stages * latency
+
+
+def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
+    """Of a stage, so that the model meets one emulated time."""
+    return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
+
+
+def compare(cases: Sequence[Case] = CASES, seed: int = 1) -> Iterator[Compared]:
+    """Emulate each case, with right data or not at all; the first gives the latency."""
+    latency: float | None = None
+    for case in cases:
+        fabric = full_mesh(case.dims)
+        rate = fabric.links[0].rate_bps
+        emulated = _emulated_us(case, fabric, seed)
+        if latency is None:
+            latency = latency_us(case, rate, emulated)
+        yield Compared(case, predicted_us(case, rate, latency), emulated)
+
+
+def _schedule(case: Case) -> Schedule:
+    match case.kind:
+        case "ring":
+            return allreduce_ring(mesh_ring((*case.dims, 1)[:2]), case.elements)
+        case "all-to-all":
+            return all_to_all(case.dims, case.elements // prod(case.dims))
+        case "pairs":
+            ranks = prod(case.dims)
+            pairs = [(rank, rank + 1) for rank in range(0, ranks, 2)]
+            return on_groups(dimension_wise((2,), case.elements), pairs, ranks)
+        case kind:
+            return dimension_wise(case.dims, case.elements, kind=kind)
+
+
+def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
+    """A ring keeps to its own links, by shortest paths; the rest may take all."""
+    strategy = "shortest" if case.kind == "ring" else "all-path"
+    schedule = _schedule(case)
+    names = tuple(node.name for node in fabric.nodes)
+    collective = Collective(elements=case.elements, payload_bytes=PAYLOAD_BYTES)
+    job = JobPlan(
+        name="case",
+        begin_ps=0,
+        collective=collective,
+        members=names,
+        sliced=slice_schedule(schedule, PAYLOAD_BYTES // ELEMENT_BYTES),
+        bound_ps=round(predicted_us(case, fabric.links[0].rate_bps, 0.0) * 1e6),
+    )
+    ready = Prepared(
+        variant=Variant(name="case", collective=collective, routing=Routing(strategy=strategy)),
+        fabric=fabric,
+        plan=make_plan(fabric, strategy=strategy, demand=demand(schedule, names, ELEMENT_BYTES)),
+        transport=TransportParameters(),
+        jobs=(job,),
+    )
+    seen = observe(ready, seed)
+    if seen.right_nodes != seen.nodes:
+        raise ModelError(
+            f"{case.shape} {case.kind} of {case.elements} elements: {seen.first_wrong}",
+            remedy="a time is compared only of a run whose data are right",
+        )
+    return seen.completion_ps / 1e6

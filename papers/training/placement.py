@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a layout's groups lie, and which layouts there are (UB-Mesh, §5.2).
+
+The paper's rules: TP and SP on the domains of the most bandwidth, PP and DP last; SP x DP a multiple of EP;
+all of it has to fit into memory. Places are dealt like digits: the first axis takes slots of a board, then
+boards, then racks of a row, and so on outwards; the next axis goes on from there. Sizes are powers of two, as
+those of the fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from lab.errors import ModelError
+from papers.training.interconnect import DIMENSIONS, Group
+from papers.training.workload import (
+    ACTIVATION_BYTES,
+    GRADIENT_BYTES,
+    Axis,
+    Layout,
+    Model,
+)
+
+__all__ = ["INWARD", "ORDERS", "Placement", "layouts", "memory_bytes", "place"]
+
+Order = tuple[Axis, ...]
+
+# From the innermost dimension outwards: as the paper has it, PP or DP outermost.
+ORDERS: tuple[Order, ...] = ((Axis.tp, Axis.sp, Axis.pp, Axis.dp), (Axis.tp, Axis.sp, Axis.dp, Axis.pp))
+
+# The other way round, to show what the rule is worth.
+INWARD: Order = (Axis.dp, Axis.pp, Axis.sp, Axis.tp)
+
+# Of mixed-precision training with Adam (assumed): weights, gradients, and a copy, mean and variance, which
+# replicas share out among themselves.
+WEIGHT_BYTES = ACTIVATION_BYTES + GRADIENT_BYTES
+OPTIMIZER_BYTES = 12
+
+# Of a token and channel inside the layer at work (assumed: attention's scores are not kept).
+WORKING_BYTES = 34
+
+# Keys and values are gathered block by block, and a block let go before the next (assumed).
+KEY_BLOCKS = 8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`groups` by axis; `replicas` hold the same dense weights, `expert_replicas` the same experts."""
+
+    layout: Layout
+    order: Order
+    groups: Mapping[Axis, Group]
+    replicas: Group
+    expert_replicas: Group
+
+    @property
+    def where(self) -> str:
+        """As `TP x8, SP y8 z4, DP pod8`."""
+        shown = []
+        for axis in (*self.order, Axis.ep):
+            if group := self.groups[axis]:
+                shown.append(f"{axis} {' '.join(f'{name}{size}' for name, size in group)}")
+        return ", ".join(shown)
+
+
+def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
+    """ModelError when a size is no power of two, or there are more NPUs than places."""
+    left = [[name, size] for name, size in DIMENSIONS]
+    taken = {axis: _take(left, layout.size(axis)) for axis in order}
+    inner, outer = sorted((Axis.sp, Axis.dp), key=order.index)
+    both = [[name, size] for axis in (inner, outer) for name, size in taken[axis]]
+    replicas = _merged(both)
+    experts = _merged(_take(both, layout.ep))
+    groups = {axis: _merged(some) for axis, some in taken.items()} | {Axis.ep: experts}
+    return Placement(layout, order, groups, replicas, _merged(both))
+
+
+def _take(left: list[list], wanted: int) -> list[list]:
+    """The next `wanted` places, innermost first; what is taken is gone from `left`."""
+    if wanted < 1 or wanted & (wanted - 1):
+        raise ModelError(f"a group of {wanted}", remedy="use a power of two")
+    taken = []
+    for entry in left:
+        size = min(wanted, entry[1])
+        if size > 1:
+            taken.append([entry[0], size])
+            entry[1] //= size
+            wanted //= size
+    if wanted > 1:
+        raise ModelError("more NPUs than places", remedy="use fewer NPUs, or a smaller EP")
+    return taken
+
+
+def _merged(some: Sequence[Sequence]) -> Group:
+    sizes: dict[str, int] = {}
+    for name, size in some:
+        if size > 1:
+            sizes[name] = sizes.get(name, 1) * size
+    return tuple(sizes.items())
+
+
+def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> float:
+    """Of an NPU of the first stage.
+
+    A layer's input is kept for each micro-batch under way, the rest is recomputed.
+    """
+    layers = model.layers / layout.pp
+    replicas = layout.sp * layout.dp
+    dense = model.dense_parameters * layers / layout.tp
+    sparse = model.sparse_parameters * layers / (layout.tp * layout.ep)
+    weights = dense * (WEIGHT_BYTES + OPTIMIZER_BYTES / replicas)
+    weights += sparse * (WEIGHT_BYTES + OPTIMIZER_BYTES * layout.ep / replicas)
+    channels = layout.micro * sequence / layout.sp * model.hidden / layout.tp
+    under_way = min(layout.pp, batch // (layout.dp * layout.micro))
+    gathered = 2 * layout.micro * sequence * model.kv_width / layout.tp * GRADIENT_BYTES / KEY_BLOCKS
+    return weights + channels * (ACTIVATION_BYTES * layers * under_way + WORKING_BYTES) + gathered
+
+
+def layouts(model: Model, npus: int, sequence: int, batch: int) -> Iterator[Layout]:
+    """All that the rules allow, memory aside, in a fixed order."""
+    for tp in _powers(min(npus, 64)):
+        if model.heads % tp:
+            continue
+        for sp in _powers(min(npus // tp, sequence // 1024)):
+            for pp in _powers(npus // (tp * sp)):
+                dp = npus // (tp * sp * pp)
+                if model.layers % pp or batch % dp:
+                    continue
+                for micro in _powers(min(8, batch // dp)):
+                    for ep in _powers(min(model.experts, sp * dp)):
+                        yield Layout(tp, sp, pp, dp, ep, micro)
+
+
+def _powers(most: int) -> Iterator[int]:
+    power = 1
+    while power <= most:
+        yield power
+        power *= 2

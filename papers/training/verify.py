@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be true of a study: for the check.py of the experiments that are studies."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+__all__ = ["percent", "verify"]
+
+Result = Mapping[str, Any]
+"""What `result.json` of a study holds."""
+
+
+def percent(result: Result, reading: str, variant: str, lengths: tuple[str, ...] = ()) -> float:
+    """Mean over all models, and over some lengths or all, of the percent of the baseline."""
+    models = result["percent_of_baseline"][reading][variant].values()
+    return mean(
+        value for model in models for length, value in model.items() if not lengths or length in lengths
+    )
+
+
+def verify(study: Path, checks: Callable[[Result], Mapping[str, bool]]) -> int:
+    """Run a study twice by its verb and say what is true of it; the exit code, 1 when something is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "first"), Path(folder, "second")
+        if (_run(study, first), _run(study, second)) != (0, 0):
+            return 1
+        same = all(
+            (first / name).read_bytes() == (second / name).read_bytes()
+            for name in ("result.json", "plot.svg")
+        )
+        result = json.loads((first / "result.json").read_text())
+    told = {**checks(result), "the same file gives the same result.json and plot.svg, byte for byte": same}
+    for text, holds in told.items():
+        print(f"{text}: {'yes' if holds else 'no'}")
+    return 0 if all(told.values()) else 1
+
+
+def _run(study: Path, folder: Path) -> int:
+    program = "from railyard.cli import main; main()"
+    arguments = ["model", str(study), "--out", str(folder)]
+    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What UB-Mesh and the networks it is compared with are built of: switches, and lanes of cable by kind.
+
+What the paper gives (UB-Mesh, §6.2 to §6.4): the names of the networks, the LRS and HRS of their racks, and
+the lanes an NPU has for other racks. How many HRS stand above the racks is derived here: as many as carry
+what leaves the racks without contention, in one stage where every rack can reach every HRS, else in two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from papers.claims.model_figure import Figure, Kind
+from papers.ub_mesh.structure import SUPERPOD, SuperPod
+
+__all__ = ["CLOS_LANES", "Parts", "clos", "one_d_a", "one_d_b", "saved_figures", "two_d_clos", "ub_mesh"]
+
+# LRS and HRS of a rack in the alternatives of Fig. 16 (UB-Mesh, §6.2): 1D-FM-A has 36 LRS and four HRS,
+# 1D-FM-B four LRS and two HRS on each of four backplanes.
+ONE_D_A_LRS, ONE_D_A_HRS = 36, 4
+ONE_D_B_LRS, ONE_D_B_HRS = 16, 8
+
+# Lanes an NPU has on the Clos that UB-Mesh is compared with, x64T Clos.
+CLOS_LANES = 64
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Switches, and lanes of cable; a lane of optical cable has a lane of an optical module at both ends."""
+
+    name: str
+    npus: int
+    lrs: int
+    hrs: int
+    passive_lanes: int
+    active_lanes: int
+    optical_lanes: int
+
+
+def ub_mesh(pod: SuperPod = SUPERPOD) -> Parts:
+    """4D full mesh and Clos: racks joined directly inside a Pod, Pods by HRS."""
+    lanes = pod.cable_lanes
+    return Parts(
+        "4D-FM + Clos (UB-Mesh)",
+        pod.npus,
+        pod.lrs,
+        pod.hrs,
+        round(lanes["passive, 1 m"]),
+        round(lanes["active, 10 m"]),
+        round(lanes["optical, 100 m"]),
+    )
+
+
+def two_d_clos(pod: SuperPod = SUPERPOD, stages: int = 1) -> Parts:
+    """Racks as in UB-Mesh; all that leaves them goes to HRS.
+
+    In one stage every rack has x4 to each of them; two stages are leaves and spines.
+    """
+    out = pod.rack_output_lanes * pod.racks
+    passive = sum(pod.copper_lanes_per_rack.values()) * pod.racks
+    hrs = out // pod.hrs_lanes if stages == 1 else 3 * out // pod.hrs_lanes
+    return Parts(f"2D-FM + x{pod.uplink_lanes} Clos", pod.npus, pod.lrs, hrs, passive, 0, stages * out)
+
+
+def one_d_a(pod: SuperPod = SUPERPOD) -> Parts:
+    """1D-FM-A: boards meshed; LRS between boards; four HRS a rack, and a stage above them, carry x16."""
+    return _one_d("1D-FM-A", pod, ONE_D_A_LRS, ONE_D_A_HRS, lrs_lanes=pod.uplink_lanes, up_lanes=16)
+
+
+def one_d_b(pod: SuperPod = SUPERPOD) -> Parts:
+    """1D-FM-B: boards meshed; eight HRS a rack join the boards and, with one more stage above, carry x32."""
+    return _one_d("1D-FM-B", pod, ONE_D_B_LRS, ONE_D_B_HRS, lrs_lanes=4, up_lanes=32)
+
+
+def clos(lanes: int = CLOS_LANES, pod: SuperPod = SUPERPOD) -> Parts:
+    """Two stages of HRS: leaves give half their lanes to NPUs, by copper, half to spines, by fibre."""
+    out = pod.npus * lanes
+    leaves, spines = 2 * out // pod.hrs_lanes, out // pod.hrs_lanes
+    # The paper writes x64T; what the T stands for is not said.
+    name = "x64T Clos" if lanes == CLOS_LANES else f"x{lanes} Clos"
+    return Parts(name, pod.npus, 0, leaves + spines, out, 0, out)
+
+
+def saved_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
+    """HRS and optical modules that UB-Mesh saves against x64T Clos."""
+    ours, theirs = ub_mesh(pod), clos(CLOS_LANES, pod)
+
+    def saved(few: int, many: int) -> float:
+        return 100 * (1 - few / many)
+
+    one_stage = saved(ours.hrs, pod.npus * CLOS_LANES // pod.hrs_lanes)
+
+    return (
+        Figure(
+            "HRS saved",
+            "UB-Mesh, §6.4",
+            98.0,
+            saved(ours.hrs, theirs.hrs),
+            "%",
+            Kind.counted,
+            0.5,
+            f"{ours.hrs} of x{pod.hrs_lanes} against {theirs.hrs:,}: leaves and spines that give "
+            f"{pod.npus:,} NPUs x{CLOS_LANES} each. The two stages are derived: in one it would be "
+            f"{one_stage:.2f} %",
+        ),
+        Figure(
+            "optical modules saved",
+            "UB-Mesh, §6.4",
+            93.0,
+            saved(ours.optical_lanes, theirs.optical_lanes),
+            "%",
+            Kind.counted,
+            1.0,
+            f"{ours.optical_lanes:,} optical lanes between racks and HRS against {theirs.optical_lanes:,} "
+            "between leaves and spines; cables beyond the SuperPod, which both have, are not counted",
+        ),
+    )
+
+
+def _one_d(name: str, pod: SuperPod, lrs: int, hrs: int, *, lrs_lanes: int, up_lanes: int) -> Parts:
+    """`lrs_lanes` of an NPU go to its rack's LRS, `up_lanes` by way of its rack's HRS to the stage above."""
+    out = pod.npus * up_lanes
+    board = pod.npus_per_rack * (pod.slots - 1) // 2 * pod.peer_lanes
+    to_lrs = pod.npus_per_rack * lrs_lanes
+    among_lrs = max(0, lrs * pod.lrs_lanes - to_lrs - pod.device_lanes) // 2
+    in_rack = board + to_lrs + among_lrs + pod.device_lanes + pod.npus_per_rack * up_lanes
+    return Parts(
+        f"{name} + x{up_lanes} Clos",
+        pod.npus,
+        lrs * pod.racks,
+        hrs * pod.racks + out // pod.hrs_lanes,
+        in_rack * pod.racks,
+        0,
+        out,
+    )

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard craft: one frame by hand: built, shown, followed through a fabric, written or sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.screen import out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.frames.craft import Order
+    from lab.frames.walk import Journey
+    from topologies import End, Fabric
+
+__all__ = ["craft"]
+
+FRAME = "The frame"
+WAY = "The way"
+AFTER = "What becomes of it"
+
+
+def craft(
+    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    source: Annotated[str, typer.Option("--from", help="node that sends it")],
+    destination: Annotated[str, typer.Option("--to", help="node it is for")],
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
+    elements: Annotated[
+        str, typer.Option(help="int32 numbers it carries, as 1,2,3", rich_help_panel=FRAME)
+    ] = "1,2,3,4",
+    payload_bytes: Annotated[
+        int | None, typer.Option(min=0, help="so many bytes instead", rich_help_panel=FRAME)
+    ] = None,
+    psn: Annotated[
+        int, typer.Option(min=0, max=0xFFFFFF, help="packet sequence number", rich_help_panel=FRAME)
+    ] = 0,
+    ack: Annotated[
+        bool, typer.Option("--ack", help="an acknowledgement of all before --psn", rich_help_panel=FRAME)
+    ] = False,
+    notice: Annotated[
+        str, typer.Option(help="a management frame: this link is down", rich_help_panel=FRAME)
+    ] = "",
+    up: Annotated[bool, typer.Option("--up", help="the link is up again", rich_help_panel=FRAME)] = False,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="a field's value, as srh.ptr=12; repeat it", rich_help_panel=FRAME),
+    ] = None,
+    bucket: Annotated[
+        int, typer.Option(min=0, max=15, help="path bucket: which of 16 routes", rich_help_panel=WAY)
+    ] = 0,
+    route: Annotated[
+        str,
+        typer.Option(
+            help="a route of your own: next nodes or port numbers, - for the tables, as npu4,npu6,-",
+            rich_help_panel=WAY,
+        ),
+    ] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            help="where it comes in, as npu4:1; else from the sender's own side", rich_help_panel=WAY
+        ),
+    ] = "",
+    strategy: Annotated[str, typer.Option(help="of the tables' routes", rich_help_panel=WAY)] = "all-path",
+    rules: Annotated[str, typer.Option(help="turn rules of the tables", rich_help_panel=WAY)] = "T2-G",
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(help="a link that is down and nobody knows; repeat it", rich_help_panel=WAY),
+    ] = None,
+    walk: Annotated[
+        bool | None,
+        typer.Option(
+            "--walk/--no-walk", help="carry it, hop by hop; done unless --send", rich_help_panel=AFTER
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--out", help=".pcap or .pcapng, a record for every link", rich_help_panel=AFTER),
+    ] = None,
+    interface: Annotated[
+        str, typer.Option("--send", help="Linux interface to send it on", rich_help_panel=AFTER)
+    ] = "",
+    namespace: Annotated[
+        str, typer.Option(help="network namespace of that interface", rich_help_panel=AFTER)
+    ] = "",
+    count: Annotated[int, typer.Option(min=1, help="how often to send it", rich_help_panel=AFTER)] = 1,
+    rate: Annotated[
+        float,
+        typer.Option(
+            min=0, help="frames a second; else as fast as they go", show_default=False, rich_help_panel=AFTER
+        ),
+    ] = 0.0,
+) -> None:
+    """Build one frame by hand, show it, and carry it through a fabric's tables, hop by hop.
+
+    Exit code 0: it arrived or was sent; 1: a switch dropped it or a link lost it.
+
+    \b
+    The planned route of path bucket 3:
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --bucket 3
+    A detour, its last hop left to the tables, as a capture for Wireshark:
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route npu4,npu6,- --out hops.pcapng
+    What a switch makes of a bad header:
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route 3,9 --set srh.ptr=12
+    Acknowledgements and management travel on other lanes:
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --ack --psn 8
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --notice npu4-npu5
+    A hundred of them a second on a real interface:
+      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --send eth0 --count 500 --rate 100
+    """
+    from lab.frames.craft import Order
+    from lab.frames.craft import craft as build
+    from railyard.cli.topology import fabric_of
+
+    if ack and notice:
+        raise typer.BadParameter("it is an acknowledgement or a notice, not both", param_hint="--ack")
+    fabric = fabric_of(topology, dims, param or ())
+    order = Order(
+        source=source,
+        destination=destination,
+        kind="ack" if ack else "notice" if notice else "data",
+        route=tuple(step.strip() for step in route.split(",")) if route else (),
+        bucket=bucket,
+        psn=psn,
+        payload=_payload(elements, payload_bytes),
+        link=notice,
+        up=up,
+        changes=tuple(changes or ()),
+    )
+    frame = build(fabric, order)
+    entry = _entry(fabric, at or f"{source}:0")
+    console = out()
+    _show(fabric, bytes(frame))
+    journey = None
+    if walk or (walk is None and not interface):
+        journey = _walk(fabric, bytes(frame), entry, strategy, rules, cut or ())
+    if file is not None:
+        _write(file, bytes(frame), order, journey)
+        console.print(f"written: {file}", markup=False, soft_wrap=True)
+    if interface:
+        from lab.frames.send import send
+
+        seconds = send(bytes(frame), interface, namespace=namespace, count=count, rate=rate)
+        console.print(f"sent {count} on {interface} in {seconds:.3f} s", markup=False)
+    raise typer.Exit(1 if journey is not None and not journey.arrived else 0)
+
+
+def _payload(elements: str, size: int | None) -> bytes:
+    if size is not None:
+        return bytes(index & 0xFF for index in range(size))
+    try:
+        return b"".join(int(number, 0).to_bytes(4, "little", signed=True) for number in elements.split(","))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{elements!r} is not like 1,2,3 in 32 bits", param_hint="--elements"
+        ) from None
+
+
+def _entry(fabric: Fabric, place: str) -> End:
+    from topologies import End
+
+    node, _, port = place.partition(":")
+    numbers = {one.number for one in fabric.node(node).ports}
+    if not port.isdecimal() or int(port) not in numbers:
+        raise typer.BadParameter(
+            f"{place!r} is not like {node}:{max(numbers)}: a node and its port, 0 to {max(numbers)}",
+            param_hint="--at",
+        )
+    return End(node, int(port))
+
+
+def _show(fabric: Fabric, frame: bytes) -> None:
+    from railyard.cli.frame_view import frame_view
+
+    for part in frame_view(fabric, frame):
+        out().print(part, soft_wrap=True)
+
+
+def _walk(fabric: Fabric, frame: bytes, entry: End, strategy: str, rules: str, cut: Sequence[str]) -> Journey:
+    from controller.planner import make_plan
+    from controller.routing.all_path import STRATEGIES
+    from lab.frames.walk import walk
+    from railyard.cli.frame_view import journey_view
+
+    if strategy not in STRATEGIES:
+        raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")
+    journey = walk(make_plan(fabric, strategy=strategy, rules=rules), frame, entry, frozenset(cut))
+    console = out()
+    console.print(journey_view(fabric, journey))
+    took = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
+    console.print(f"{journey.end}{took}", markup=False, soft_wrap=True)
+    return journey
+
+
+def _write(file: Path, frame: bytes, order: Order, journey: Journey | None) -> None:
+    from lab.frames.capture import Record, write_capture
+
+    if journey is None:
+        records = [Record(0, order.source, f"{order.source}'s own side", frame)]
+    else:
+        records = [
+            Record(
+                round(one.time_ps / 1000),
+                f"{one.sender}-{'host' if one.port is None else one.port}",
+                f"{one.sender} to {one.receiver}",
+                one.frame,
+            )
+            for one in journey.crossings
+        ]
+    write_capture(file, records)

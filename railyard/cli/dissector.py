@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard dissector: what Wireshark needs to read captures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["dissector"]
+
+
+def dissector(
+    topology: Annotated[str, typer.Argument(help="show this one's node names beside addresses")] = "",
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
+) -> None:
+    """Print a Wireshark dissector, in Lua, for what links carry.
+
+    \b
+    railyard dissector > railyard.lua
+    railyard dissector full-mesh --dims 4x4 > railyard.lua
+    tshark -X lua_script:railyard.lua -r hops.pcapng
+    """
+    from emulation.traffic.frames.dissector import dissector as lua
+    from railyard.cli.topology import fabric_of
+
+    nodes = fabric_of(topology, dims, param or ()).nodes if topology else ()
+    print(lua({node.address: node.name for node in nodes}), end="")

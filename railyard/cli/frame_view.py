@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a frame and its way look on a terminal: every header has one colour, in the bytes and in the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+from scapy.packet import Packet
+
+from controller.plan import CPU_PORT
+from emulation.traffic.frames.dissector import headers
+from emulation.traffic.frames.layers import LPH, SRH, Ether, decode_length
+from lab.frames.walk import Hop, Journey
+from topologies import HOST_PORT, Fabric
+
+__all__ = ["frame_view", "journey_view"]
+
+COLOURS = {
+    "Ether": "bright_black",
+    "LPH": "yellow",
+    "SRH": "magenta",
+    "NTH": "cyan",
+    "TPH": "green",
+    "SACK": "blue",
+    "CLH": "blue",
+    "LinkNotice": "red",
+}
+_PAYLOAD_BYTES = 32
+_ADDRESSES = ("scna", "dcna", "cna_a", "cna_b", "origin")
+
+
+def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
+    """A line for each header: its bytes, then its fields."""
+    packet = Ether(frame)
+    titles = {header.name: header.title.partition(": ")[2] for header in headers()}
+    yield Text(f"{len(frame)} bytes", style="bold")
+    at = 0
+    layer: Packet | None = packet
+    while layer is not None and layer.name != "NoPayload":
+        kind = type(layer).__name__
+        own = layer.raw_packet_cache if kind != "Raw" else None
+        if own is None:
+            break
+        colour = COLOURS.get(kind, "default")
+        title = titles.get(kind, "Carrier: takes the packet across a Linux interface")
+        yield Text.assemble((f"{kind}", f"bold {colour}"), f"  {title}, {len(own)} bytes")
+        yield Text(f"    {own.hex(' ')}", style=colour)
+        yield Text("    " + ", ".join(_fields(fabric, layer)))
+        at += len(own)
+        layer = layer.payload
+    rest = frame[at:]
+    if rest:
+        more = f" ... and {len(rest) - _PAYLOAD_BYTES} more" if len(rest) > _PAYLOAD_BYTES else ""
+        yield Text.assemble(("payload", "bold"), f"  {len(rest)} bytes")
+        yield Text(f"    {rest[:_PAYLOAD_BYTES].hex(' ')}{more}")
+
+
+def _fields(fabric: Fabric, layer: Packet) -> Iterator[str]:
+    for description in layer.fields_desc:
+        name = description.name
+        value = layer.getfieldval(name)
+        if isinstance(layer, LPH) and name == "length":
+            size = decode_length(value)
+            shown = f"{value} ({f'{size} bytes' if size else 'wrong'})"
+        elif isinstance(layer, SRH) and name == "bitmap":
+            shown = _bits(value)
+        elif isinstance(layer, SRH) and name == "instr":
+            shown = " ".join(map(str, value))
+        elif name in _ADDRESSES:
+            node = fabric.node_of(value)
+            shown = f"{value:#06x}" + (f" ({node.name})" if node else "")
+        else:
+            shown = str(description.i2repr(layer, value)).strip("'") or "none"
+        yield f"{name} {shown}"
+
+
+def _bits(bitmap: int) -> str:
+    """Twelve bits by fours, bit 0 leftmost."""
+    digits = f"{bitmap:012b}"
+    return f"{digits[:4]} {digits[4:8]} {digits[8:]}"
+
+
+def journey_view(fabric: Fabric, journey: Journey) -> Table:
+    """A row for each switch: how the frame came, who decided, and how it leaves."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("hop", "node", "in by", "decided by", "out by", "VL", "ptr", "bitmap"):
+        justify = "right" if heading in ("hop", "VL") else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading != "decided by")
+    for number, hop in enumerate(journey.hops):
+        before, after = Ether(hop.frame_in), Ether(hop.frame_out) if hop.frame_out is not None else None
+        here = after or before
+        lane = here.getlayer(LPH)
+        route = here.getlayer(SRH) or before.getlayer(SRH)
+        table.add_row(
+            str(number),
+            hop.node,
+            _port(fabric, hop.node, hop.port_in),
+            hop.decided_by,
+            _leaves(fabric, hop),
+            str(lane.vl) if lane else "",
+            _ptr(before, after),
+            _bits(route.bitmap) if route else "",
+        )
+    return table
+
+
+def _leaves(fabric: Fabric, hop: Hop) -> str:
+    return "dropped" if hop.out is None else _port(fabric, hop.node, hop.out)
+
+
+def _port(fabric: Fabric, node: str, port: int) -> str:
+    if port == CPU_PORT:
+        return "controller"
+    if port == HOST_PORT:
+        return "own side"
+    far = fabric.peer(node, port)
+    return f"{port}, {far.node}" if far else str(port)
+
+
+def _ptr(before: Packet, after: Packet | None) -> str:
+    """The source route's ptr before and after the hop; - where there is no source route."""
+    came = before.getlayer(SRH)
+    left = after.getlayer(SRH) if after is not None else None
+    words = ["-" if route is None else str(route.ptr) for route in (came, left)]
+    if after is None:
+        return words[0]
+    return "" if words == ["-", "-"] else " to ".join(words)

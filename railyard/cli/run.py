@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard run: a scenario in, a result and a report out."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.options import Bed, Switch
+from railyard.cli.screen import progress
+
+if TYPE_CHECKING:
+    from lab.run.testbeds import TestbedChoice
+    from lab.scenario.schema import Scenario
+
+__all__ = ["run"]
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="scenario file")],
+    testbed: Annotated[
+        Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
+    ] = Bed.embedded,
+    switch: Annotated[
+        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 if installed")
+    ] = None,
+    dilation: Annotated[
+        int | None,
+        typer.Option(min=1, help="real seconds for one of the scenario on mininet; unless given, what fits"),
+    ] = None,
+    dims: Annotated[
+        str, typer.Option(help="a full mesh of that shape, as 2x4, in place of topology and assertions")
+    ] = "",
+    pcap: Annotated[
+        list[str] | None, typer.Option(help="link whose frames go to OUT/VARIANT-LINK.pcap; may be repeated")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
+    ] = None,
+) -> None:
+    """Run a scenario; write result.json, report.html, picture.svg and timing.json."""
+    from lab.report.output import output_folder
+    from lab.report.page import picture_svg, report_html
+    from lab.report.results import conclude, to_json
+    from lab.run.prepare import prepare
+    from lab.run.runner import run as run_all
+    from lab.scenario.loader import load
+    from railyard.cli.summary import print_summary
+
+    choice = _choice(testbed, switch, dilation)
+    scenario, document = load(file)
+    if dims:
+        scenario = _resized(scenario, dims)
+    seed = scenario.seed if seed is None else seed
+    given = ["--seed", str(seed), *choice.options, *(["--dims", dims] if dims else [])]
+    with output_folder(folder or Path("results", scenario.name)) as target:
+        with progress([variant.name for variant in scenario.variants]) as note:
+            prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+            for name in pcap or ():
+                prepared[0].fabric.link(name)
+            captures = dict.fromkeys(pcap or (), target.path)
+            done = run_all(prepared, seed, note, choice, captures)
+        result = conclude(scenario, seed, choice.name, done.subjects, switch=choice.switch)
+        fabric = prepared[0].fabric
+        target.write("result.json", to_json(result))
+        target.write("picture.svg", picture_svg(scenario, fabric, done.subjects))
+        command = shlex.join(["railyard", "run", str(file), *given])
+        report = target.write("report.html", report_html(scenario, result, fabric, done.subjects, command))
+        target.write("timing.json", json.dumps({"wall_clock_seconds": done.seconds}, indent=2) + "\n")
+    print_summary(scenario, result, done.subjects, report)
+    raise typer.Exit(0 if result.passed else 1)
+
+
+def _choice(testbed: Bed, switch: Switch | None, dilation: int | None) -> TestbedChoice:
+    from lab.run.testbeds import Embedded, RealTime
+
+    if testbed is Bed.mininet:
+        from emulation.mininet.switches import choose
+
+        return RealTime(choose(switch.value if switch else None), dilation)
+    for option, value in (("--switch", switch), ("--dilation", dilation)):
+        if value is not None:
+            raise typer.BadParameter("is for --testbed mininet", param_hint=option)
+    return Embedded()
+
+
+def _resized(scenario: Scenario, dims: str) -> Scenario:
+    """The same on a full mesh of another shape; its links keep the lanes and rates that are given.
+
+    What the file asserts was written for its own topology, and is left out.
+    """
+    from railyard.cli.topology import dims_of
+
+    topology = scenario.topology.model_copy(update={"name": "full-mesh", "dims": dims_of(dims)})
+    return scenario.model_copy(update={"topology": topology, "assertions": ()})

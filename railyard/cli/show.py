@@ -1,0 +1,114 @@
+"""railyard show: a fabric, or one of its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from railyard.cli.screen import out
+
+if TYPE_CHECKING:
+    from topologies import Fabric, Node
+
+__all__ = ["show"]
+
+
+def show(
+    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+    ] = None,
+    node: Annotated[str, typer.Option(help="one node: its address and ports")] = "",
+    json: Annotated[bool, typer.Option("--json", help="the whole fabric as JSON")] = False,
+    svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
+) -> None:
+    """Show a topology in a few lines, as JSON, or as a drawing."""
+    from railyard.cli.topology import fabric_of
+    from topologies.model.codec import to_json
+
+    fabric = fabric_of(topology, dims, param or ())
+    if json:
+        print(to_json(fabric))
+        return
+    if svg is not None:
+        _draw(fabric, svg)
+    console = out()
+    console.print(_node(fabric, node) if node else _summary(fabric))
+
+
+def _summary(fabric: Fabric) -> Table:
+    from topologies.model.distance import longest_way
+    from topologies.transform.spares import idle_switches
+
+    rates = Counter((link.lanes, link.rate_bps) for link in fabric.links)
+    kinds = Counter(node.kind.value for node in fabric.nodes)
+    fields = " | ".join(f"{field.name} {field.bits}" for field in fabric.address_plan.fields)
+    table = Table(title=fabric.name, show_header=False, box=None, pad_edge=False)
+    table.add_row("nodes", ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+    table.add_row("dimensions", " x ".join(map(str, fabric.dims)))
+    for (lanes, rate), count in sorted(rates.items()):
+        table.add_row("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way")
+    for row in _kinds(fabric):
+        table.add_row(*row)
+    dark = set(idle_switches(fabric))
+    lit = [node.name for node in fabric.nodes if node.name not in dark]
+    table.add_row("longest shortest path", f"{longest_way(fabric, lit)} links")
+    table.add_row("address bits", fields)
+    return table
+
+
+def _kinds(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    """Links and lanes of the nodes of each kind and tier."""
+    from topologies.model.checks import lane_audit
+
+    audit = lane_audit(fabric)
+    found: dict[tuple[str, int], list[Node]] = {}
+    for node in fabric.nodes:
+        found.setdefault((node.kind.value, node.tier), []).append(node)
+    for (kind, tier), nodes in sorted(found.items(), key=lambda item: item[0][1]):
+        links = _extent(len(fabric.neighbours(node.name)) for node in nodes)
+        lanes = _extent(audit[node.name].used for node in nodes)
+        has = _extent(audit[node.name].available for node in nodes)
+        height = f", tier {tier}" if tier else ""
+        yield f"{kind}{height}", f"{len(nodes)}: {links} neighbours each, {lanes} of {has} lanes on links"
+
+
+def _extent(values: Iterable[int]) -> str:
+    found = sorted(set(values))
+    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _node(fabric: Fabric, name: str) -> Table:
+    from topologies import HOST_PORT
+
+    node = fabric.node(name)
+    place = ", ".join(map(str, node.coordinates))
+    table = Table("port", "name", "lanes", "leads to", "link", box=None, pad_edge=False)
+    tier = f", tier {node.tier}" if node.tier else ""
+    own = f"{node.kind}{tier}, place ({place}), address {node.address:#06x}, device id {node.device_id}"
+    table.title = f"{name}: {own}"
+    for port in node.ports:
+        link = fabric.link_at(name, port.number)
+        far = fabric.peer(name, port.number)
+        dark = "its own side" if port.number == HOST_PORT else "nothing"
+        leads = f"{far.node} port {far.port}" if far else dark
+        table.add_row(str(port.number), port.name, str(port.lanes), leads, link.name if link else "")
+    return table
+
+
+def _draw(fabric: Fabric, path: Path) -> None:
+    from lab.errors import OutputError
+    from lab.report.output import output_folder
+    from lab.report.rack import RACK_STYLE, rack_svg, too_large
+
+    if words := too_large(fabric):
+        raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")
+    drawing = rack_svg(fabric).replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1)
+    with output_folder(path.parent) as folder:
+        folder.write(path.name, drawing + "\n")

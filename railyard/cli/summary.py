@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `railyard run` prints once everything has run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from emulation.fidelity import Measured, duration, percent
+from lab.report.circuits_view import lacks_words
+from lab.report.fidelity import TRUSTWORTHY, remedies, stamp
+from lab.report.markup import shown
+from lab.report.metrics import METRICS, Subject
+from lab.report.results import Result
+from lab.scenario.schema import Scenario
+from railyard.cli.screen import out
+
+__all__ = ["print_summary"]
+
+COLUMNS = {
+    "right_npus": "right NPUs",
+    "completion_us": "took, µs",
+    "bound_us": "bound, µs",
+    "ratio_to_bound": "ratio",
+    "lost_frames": "frames lost",
+    "retransmitted_frames": "sent again",
+    "nodes_told": "nodes told",
+    "convergence_us": "converged, µs",
+}
+
+# Of a run in real time: a figure for the eye, by what the table calls it.
+MEASURED: Mapping[str, Callable[[Measured], str]] = {
+    "a second took": lambda m: f"{shown(m.dilation)} s",
+    "real time": lambda m: duration(10**6 * m.seconds),
+    "sent of offered": lambda m: percent(m.achieved),
+    "late, 99th perc.": lambda m: duration(m.lateness_us[1]),
+    "latest": lambda m: duration(m.lateness_us[2]),
+    "processors": lambda m: percent(m.cpu_busy),
+    "busiest process": lambda m: f"{m.busiest[0]} {percent(m.busiest[1])}",
+    "lost unduly": lambda m: f"{sum(m.undue_drops.values()):,}",
+}
+
+
+def print_summary(
+    scenario: Scenario,
+    result: Result,
+    subjects: Mapping[str, Subject],
+    report: Path,
+    console: Console | None = None,
+) -> None:
+    """The figures of every variant, what is wrong, whether to believe the times, and where the report is."""
+    console = console or out()
+    console.print(_figures(scenario, result, subjects))
+    for variant, subject in subjects.items():
+        if subject.seen.first_wrong:
+            console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
+        for one in subject.seen.takeovers:
+            console.print(f"{variant}: {one}", markup=False)
+        for words in lacks_words(subject.seen.rewired):
+            console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
+    for item in result.assertions:
+        if item.verdict == "fails":
+            console.print(f"[red]fails[/] {escape(item.name)}: {item.value} against {item.limit}")
+        elif item.verdict == "not judged":
+            console.print(f"[yellow]not judged[/] {escape(item.name)}: {item.value} against {item.limit}")
+    if result.fidelity:
+        _print_trust(scenario, result, console)
+    held = f"{result.held} of {len(result.assertions)} assertions hold"
+    console.print(f"{held}, {result.unjudged} not judged" if result.unjudged else held)
+    console.print(f"report: {report}", soft_wrap=True, markup=False)
+
+
+def _figures(scenario: Scenario, result: Result, subjects: Mapping[str, Subject]) -> Table:
+    doubtful = any(subject.doubtful for subject in subjects.values())
+    table = Table(
+        title=f"{escape(scenario.title or scenario.name)} (seed {result.seed})",
+        caption="? depends on times that cannot be believed" if doubtful else None,
+    )
+    table.add_column("variant")
+    for heading in COLUMNS.values():
+        table.add_column(heading, justify="right")
+    for variant in scenario.variants:
+        subject = subjects[variant.name]
+        figures = (
+            shown(round(result.of(variant.name, name), 3))
+            + (" ?" if subject.doubtful and METRICS[name].timed else "")
+            for name in COLUMNS
+        )
+        table.add_row(escape(variant.label), *figures)
+    return table
+
+
+def _print_trust(scenario: Scenario, result: Result, console: Console) -> None:
+    word = stamp(result.fidelity)
+    console.print(f"[bold {'green' if word == TRUSTWORTHY else 'red'}]{word}[/]")
+    variants = [variant for variant in scenario.variants if variant.name in result.fidelity]
+    runs = [result.fidelity[variant.name] for variant in variants]
+    table = Table("variant", *(Column(heading, justify="right") for heading in MEASURED), "believed")
+    for variant, run in zip(variants, runs, strict=True):
+        figures = (escape(figure(run.measured)) for figure in MEASURED.values())
+        table.add_row(variant.name, *figures, "[green]yes[/]" if run.trustworthy else "[red]no[/]")
+    console.print(table)
+    for variant, run in zip(variants, runs, strict=True):
+        for reason in run.reasons:
+            console.print(f"{variant.name}: {reason}", markup=False, soft_wrap=True)
+    for note in dict.fromkeys(note for run in runs for note in run.measured.notes):
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    helps = remedies([run for run in runs if not run.trustworthy])
+    if helps:
+        console.print(f"what helps: {'; '.join(helps)}", markup=False, soft_wrap=True)

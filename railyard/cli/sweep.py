@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard sweep: the same run once for every link of the fabric, or for pairs of them, that fail in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from railyard.cli.failures import fail_each
+from railyard.cli.screen import counting, out
+
+if TYPE_CHECKING:
+    from lab.sweeps.sweep import Cut
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="scenario file")],
+    cut_each_link: Annotated[
+        bool, typer.Option("--cut-each-link", help="put the fault on every link in turn")
+    ] = False,
+    pairs: Annotated[
+        int, typer.Option(min=0, help="cut so many pairs of links, drawn by the seed, each pair in a run")
+    ] = 0,
+    fail_each_npu: Annotated[
+        bool, typer.Option("--fail-each-npu", help="let every NPU of the job fail in turn, instead of links")
+    ] = False,
+    fail_each_switch: Annotated[
+        bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, instead of links")
+    ] = False,
+    variant: Annotated[
+        list[str] | None, typer.Option(help="may be repeated; unless given, all with a fault")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="processes")] = os.cpu_count() or 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
+    ] = None,
+) -> None:
+    """Run variants healthy and once for every cut, in parallel processes; write sweep.json and sweep.svg."""
+    from lab.report.output import output_folder
+    from lab.sweeps.sweep import cuts, plan_sweep, to_json
+
+    links = cut_each_link or bool(pairs)
+    if links + fail_each_npu + fail_each_switch != 1:
+        raise typer.BadParameter(
+            "say what to sweep over: --cut-each-link, --pairs or both; or --fail-each-npu; or "
+            "--fail-each-switch",
+            param_hint="sweep",
+        )
+    if not links:
+        return fail_each(
+            file, "npu" if fail_each_npu else "switch", (variant or [None])[0], jobs, seed, folder
+        )
+    scenario, planned = plan_sweep(file, variant or (), seed, each_link=cut_each_link, pairs=pairs)
+    results: list[Cut] = []
+    with output_folder(folder or Path("results", f"{scenario.name}-sweep")) as target:
+        with counting(len(planned.runs), "runs") as advance, closing(cuts(planned, jobs)) as running:
+            for cut in running:
+                results.append(cut)
+                advance()
+        written = [
+            target.write("sweep.json", to_json(scenario, planned, "embedded", results)),
+            target.write("sweep.svg", _picture(planned.variants, results)),
+        ]
+    console = out()
+    console.print(_table(planned.variants, results))
+    for cut in results:
+        if not cut.right:
+            console.print(f"[red]wrong[/] {cut.variant}, {cut.name}: {cut.trouble}", soft_wrap=True)
+    with_cut = [cut for cut in results if cut.links]
+    right = sum(cut.right for cut in with_cut)
+    slowest = max(with_cut, key=lambda cut: cut.completion_us)
+    console.print(
+        f"{right} right results of {len(with_cut)}; slowest {slowest.completion_us:g} µs, {slowest.name}"
+    )
+    for path in written:
+        console.print(f"written: {path}", soft_wrap=True)
+    raise typer.Exit(0 if all(cut.right for cut in results) else 1)
+
+
+def _table(variants: Sequence[str], results: Sequence[Cut]) -> Table:
+    """Of each variant its healthy run, and of its cuts the middle and the largest of each figure."""
+    table = Table("variant", "cut", "runs", "right", caption="middle and largest of the runs; times in µs")
+    figures = {
+        "took": lambda cut: cut.completion_us,
+        "converged after": lambda cut: cut.convergence_us,
+        "told": lambda cut: cut.nodes_told,
+        "messages": lambda cut: cut.notices,
+        "rewritten": lambda cut: cut.entries_rewritten,
+        "lost": lambda cut: cut.lost_frames,
+        "sent again": lambda cut: cut.retransmitted_frames,
+    }
+    for name in figures:
+        table.add_column(name, justify="right")
+    for variant in variants:
+        own = [cut for cut in results if cut.variant == variant]
+        for number in sorted({len(cut.links) for cut in own}):
+            runs = [cut for cut in own if len(cut.links) == number]
+            shown = [_shown([of(cut) for cut in runs]) for of in figures.values()]
+            links = ("none", "1 link")[number] if number < 2 else f"{number} links"
+            table.add_row(variant, links, str(len(runs)), str(sum(cut.right for cut in runs)), *shown)
+    return table
+
+
+def _shown(values: Sequence[float]) -> str:
+    middle, largest = median(values), max(values)
+    return f"{middle:.4g}" if middle == largest else f"{middle:.4g} - {largest:.4g}"
+
+
+def _picture(variants: Sequence[str], results: Sequence[Cut]) -> str:
+    from lab.report.chart import Shares, shares_svg
+
+    with_cut = [cut for cut in results if cut.links and cut.right]
+    panels = {
+        "from the cut to the last table written, µs": lambda cut: cut.convergence_us,
+        "until the last NPU had its result, µs": lambda cut: cut.completion_us,
+    }
+    curves = {
+        title: [
+            Shares(index, variant, [of(cut) for cut in with_cut if cut.variant == variant])
+            for index, variant in enumerate(variants)
+        ]
+        for title, of in panels.items()
+    }
+    return shares_svg(curves) + "\n"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of claims have in common: which they run, and what all findings keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from papers.claims import Claim, Finding, Progress
+
+LEFT = {
+    "ub-mesh": ("dependency-graphs", "superpod", "moe-dispatch", "moe-mix"),
+    "rail-only": ("all-to-all", "gathers", "placements", "slices"),
+}
+"""Claims of ten seconds to half a minute, which `railyard experiments` runs and no test does."""
+
+
+def short(claims: Iterable[Claim]) -> list[Claim]:
+    """Those of the claims that tests run."""
+    return [claim for claim in claims if not claim.long and claim.name not in LEFT.get(claim.paper, ())]
+
+
+def as_expected(run: Callable[[Progress], Sequence[Finding]]) -> None:
+    """Every finding is as the paper says, or says why not; work is told as shares."""
+    told: list[float] = []
+    findings = run(lambda _, share: told.append(share))
+    assert findings
+    assert [finding for finding in findings if finding.fails] == []
+    assert all(0 <= share <= 1 for share in told)
+    for finding in findings:
+        assert finding.source
+        assert finding.reason or finding.verdict == "holds"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics compared on a small cluster: their order, what is written, what is drawn."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from papers.flow_level.placement import Cluster
+from papers.flow_level.plot import plot_svg
+from papers.flow_level.study import FABRICS, PAPER, SIX, Comparison, Study, figures, run, to_document
+from papers.flow_level.traces import Workload
+
+SMALL = Study(Cluster(4, 4, 64), Workload(jobs=150, npus=1024, sizes="eights"), seeds=(1, 2))
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return run(SMALL)
+
+
+def test_circuits_by_leaf_are_next_to_ideal_and_hashes_are_not(found: Comparison) -> None:
+    assert found.against_ideal("ideal") == 1
+    assert found.slowdown("ideal") == pytest.approx(1)
+    assert 1 <= found.against_ideal("leaf-centric, tau 2") < 1.01
+    assert found.slowdown("leaf-centric, tau 2") <= found.slowdown("leaf-centric, tau 1")
+    assert found.against_ideal("leaf-centric, tau 2") <= found.against_ideal("leaf-centric, tau 1")
+    assert found.slowdown("leaf-centric, tau 1") < found.slowdown("clos")
+    assert found.against_ideal("leaf-centric, tau 1") <= found.against_ideal("clos")
+    assert found.slowdown("leaf-centric, tau 2") < found.slowdown("pod-centric, tau 2")
+
+
+def test_every_fabric_that_is_named_runs() -> None:
+    others = tuple(name for name in FABRICS if name not in SIX)
+    some = run(
+        Study(Cluster(2, 4, 64), Workload(jobs=40, npus=512, sizes="small"), ("ideal", *others), seeds=(3,))
+    )
+    assert all(some.completion(name) >= some.completion("ideal") for name in others)
+
+
+def test_figures_stand_beside_the_released_ones(found: Comparison) -> None:
+    made = figures(found)
+    assert len(made) == 5
+    assert [one.paper is not None for one in made] == [name in PAPER for name in SIX[1:]]
+    assert made[0].paper == pytest.approx(1.00009, abs=1e-5)
+    assert made[-1].ours == found.against_ideal("clos")
+
+
+def test_the_document_has_every_job_and_is_the_same_again(found: Comparison) -> None:
+    document = json.loads(json.dumps(to_document(found)))
+    assert document["fabrics"]["clos"]["released"]["completion"] == 36458.5
+    assert len(document["jobs"]["ideal"]["2"]) == 150
+    name, npus, arrival, start, end = document["jobs"]["clos"]["1"][0]
+    assert name == "job0"
+    assert npus >= 8
+    assert arrival <= start < end
+    again = run(Study(SMALL.cluster, SMALL.workload, ("ideal", "clos"), seeds=(2,)))
+    assert to_document(again)["jobs"]["clos"]["2"] == to_document(found)["jobs"]["clos"]["2"]
+
+
+def test_the_drawing_names_fabrics_and_is_the_same_again(found: Comparison) -> None:
+    drawn = plot_svg(found)
+    text = "".join(ET.fromstring(drawn).itertext())
+    assert all(name in text for name in ("leaf-centric, tau 2", "clos", "released by the authors"))
+    assert plot_svg(found) == drawn

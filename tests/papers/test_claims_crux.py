@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Crux says of jobs, with few draws; how gains are judged."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from papers.claims import Finding, Progress, claims
+from papers.crux.claims import jobs as crux_jobs
+from papers.crux.claims import model as crux_model
+from papers.crux.claims import steps as crux_steps
+from papers.crux.study import Study, run
+from papers.crux.workloads import Lingjun
+from tests.papers.claim_checks import as_expected
+
+FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
+    "intensity": lambda note: crux_model.run_intensity(note, draws=2),
+    "priority": lambda note: crux_model.run_corrections(note, draws=4),
+    "paths": lambda note: crux_steps.run_paths(note, draws=10),
+    "compression": lambda note: crux_steps.run_compression(note, draws=10),
+    "steps": lambda note: crux_steps.run_steps(note, jobs=3, cases=3),
+    "testbed": lambda note: crux_jobs.run_testbed(note, seconds=6.0, draws=1),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
+    as_expected(FEW[name])
+
+
+def test_only_what_takes_minutes_is_long() -> None:
+    short = {one.name for one in claims("crux") if not one.long}
+    assert {*FEW, "contention", "trace"} <= short
+    assert {"two-weeks", "steps-five"} & short == set()
+
+
+def test_a_gain_outside_of_the_band_is_known_and_a_loss_is_not() -> None:
+    names = ("none", "shortest-first", "topology-aware", "interleave", "crux")
+    found = run(Study(Lingjun(days=0.02), schedulers=names))
+    rows = crux_jobs.judged(found)
+    assert [one for one in rows if one.fails] == []
+    assert sum("gain over" in one.claim for one in rows) == 3
+    swapped = dict(found.outcomes)
+    swapped["crux"], swapped["topology-aware"] = swapped["shortest-first"], swapped["crux"]
+    worse = crux_jobs.judged(type(found)(found.study, swapped))
+    assert [one.claim for one in worse if one.fails]

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rail-only in closed form: Table II, collectives, iteration times."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from lab.errors import ModelError
+from papers.claims import claims, passed
+from papers.claims.model_figure import Figure, Kind
+from papers.rail_only import collectives, iteration, parts
+from papers.rail_only.collectives import A100, H100, Grid, Rates
+from papers.rail_only.iteration import GPT_1T, GPT_146B, Cluster, best
+from papers.rail_only.parts import any_to_any, rail_only
+from papers.training.workload import Layout
+
+SETS: Sequence[Callable[[], Sequence[Figure]]] = (
+    parts.count_figures,
+    parts.saving_figures,
+    parts.said_figures,
+    collectives.collective_figures,
+    iteration.iteration_figures,
+)
+ALL = {figure.name: figure for figures in SETS for figure in figures()}
+
+# GPUs, radix: switches and transceivers, any-to-any and rail-only. Derived: the paper's counts were not seen.
+COUNTS = {
+    (32768, 64): (2560, 1536, 196608, 131072),
+    (32768, 128): (1280, 256, 196608, 65536),
+    (32768, 256): (384, 128, 131072, 65536),
+    (65536, 64): (5120, 3072, 393216, 262144),
+    (65536, 128): (2560, 1536, 393216, 262144),
+    (65536, 256): (1280, 256, 393216, 131072),
+}
+
+
+def test_names_are_unique() -> None:
+    assert len(ALL) == sum(len(figures()) for figures in SETS)
+
+
+@pytest.mark.parametrize("figure", ALL.values(), ids=lambda figure: figure.name)
+def test_a_figure_holds_or_says_why_not(figure: Figure) -> None:
+    assert figure.source
+    if figure.kind is Kind.fitted:
+        assert "set to" in figure.reason
+    if figure.judged and not figure.holds:
+        assert figure.known
+        assert figure.reason
+    else:
+        assert not figure.known
+
+
+# Table II
+
+
+@pytest.mark.parametrize(("row", "counts"), COUNTS.items())
+def test_the_counts_of_table_ii_are_exact(row: tuple[int, int], counts: tuple[int, ...]) -> None:
+    base, ours = any_to_any(*row), rail_only(*row)
+    assert (base.switches, ours.switches, base.transceivers, ours.transceivers) == counts
+
+
+@pytest.mark.parametrize(("row", "shares"), parts.TABLE.items())
+def test_the_shares_of_table_ii_are_within_a_point(row: tuple[int, int], shares: tuple[int, int]) -> None:
+    base, ours = any_to_any(*row), rail_only(*row)
+    assert 100 * (1 - ours.usd / base.usd) == pytest.approx(shares[0], abs=1)
+    assert 100 * (1 - ours.watts / base.watts) == pytest.approx(shares[1], abs=1)
+
+
+def test_what_the_paper_says_otherwise_is_named() -> None:
+    differing = {figure.name: round(figure.ours, 2) for figure in parts.said_figures() if figure.known}
+    assert differing == {
+        "least money saved": 58.52,
+        "cost of a network for over 30,000 GPUs": 152.83,
+        "least power saved": 1.77,
+        "most power saved": 7.08,
+        "power of 32,768 GPUs' network, radix 64": 4.72,
+        "switches that rail-only needs, radix 64": 60.0,
+    }
+
+
+def test_rails_share_switches_that_have_room_for_several() -> None:
+    assert rail_only(2048, 64, 256).switches == 256 // 8
+    # A switch of 64 has room for two rails of 24, so four rails take two.
+    assert rail_only(96, 64, 4).switches == 2
+
+
+def test_gpus_that_do_not_fill_their_domains_are_refused() -> None:
+    with pytest.raises(ModelError, match="1000 GPUs in domains of 256; use a multiple of the domain"):
+        rail_only(1000, 64)
+
+
+# Collectives
+
+
+@pytest.mark.parametrize(
+    ("grid", "rates", "share"),
+    [
+        (Grid(8, 4), A100, 4 * 7 / (8 * 3) / 12),
+        (Grid(8, 16), A100, 0.0778),
+        (Grid(256, 128), H100, 0.1116),
+    ],
+)
+def test_all_to_all_is_slower_by_what_domains_take(grid: Grid, rates: Rates, share: float) -> None:
+    assert collectives.slowdown(grid, rates) == pytest.approx(share, abs=1e-4)
+
+
+def test_a_gather_is_what_nics_and_domains_take_one_after_the_other() -> None:
+    rates = Rates(hb=80.0, nic=8.0)
+    # 4 bytes a GPU: along a rail the other domain's 4, in the domain the 8 of the other rank.
+    assert collectives.allgather(Grid(2, 2), 16, rates) == pytest.approx(4 * 8 / 8 + 8 * 8 / 80)
+    assert collectives.allreduce(Grid(2, 2), 16, rates) == pytest.approx(2 * (4 + 0.8))
+    assert collectives.allgather(Grid(1, 1), 16, rates) == 0
+
+
+def test_one_network_alone() -> None:
+    rates = Rates(hb=80.0, nic=8.0)
+    assert collectives.alltoall_rail_optimised(Grid(4, 1), 10, rates) == pytest.approx(3)
+    assert collectives.slowdown(Grid(4, 1), rates) == 0
+    assert collectives.slowdown(Grid(1, 4), rates) == 0
+
+
+def test_nics_send_a_share_of_a_hierarchical_allreduce() -> None:
+    assert collectives.nic_share(Grid(32, 2)) == pytest.approx(1 / 63)
+    assert collectives.nic_share(Grid(1, 2)) == 1
+
+
+def test_nobody_gathers_nothing() -> None:
+    with pytest.raises(ModelError, match="0 GPUs of 2 domains"):
+        Grid(0, 2)
+
+
+# Iteration time
+
+
+def test_parts_of_an_iteration_add_up_and_fit() -> None:
+    found = best(GPT_1T, Cluster(), 4096)
+    assert found.layout.npus == 32768
+    assert found.seconds == pytest.approx(
+        found.arithmetic + found.idle + found.tensor + found.handed + found.gradients
+    )
+
+
+def test_arithmetic_is_four_forward_passes() -> None:
+    layout = Layout(tp=8, sp=1, pp=8, dp=64)
+    one = iteration.iteration(GPT_146B, Cluster(gpus=4096), layout, 4096)
+    flops = 4 * GPT_146B.flops(2048) * 2048 * 4096 * 80
+    assert one.arithmetic == pytest.approx(flops / 4096 / (312e12 * 0.6))
+    assert one.idle / (one.seconds - one.gradients - one.idle) == pytest.approx(7 / 64)
+
+
+@pytest.mark.parametrize("model", [GPT_146B, GPT_1T], ids=lambda model: model.name)
+def test_larger_domains_are_never_slower(model) -> None:
+    took = [best(model, Cluster(domain=2**power), 4096).seconds for power in range(16)]
+    assert took == sorted(took, reverse=True)
+
+
+@pytest.mark.parametrize("domain", [1, 8, 256])
+def test_faster_networks_are_never_slower(domain: int) -> None:
+    base = Cluster(domain=domain)
+    slow = best(GPT_146B, base, 4096).seconds
+    for rates in (Rates(9600e9, 200e9), Rates(2400e9, 400e9)):
+        assert best(GPT_146B, replace(base, rates=rates), 4096).seconds <= slow
+
+
+def test_a_larger_batch_hides_the_network() -> None:
+    def slower(batch: int) -> float:
+        ideal = best(GPT_146B, Cluster(domain=1 << 20), batch).seconds
+        return best(GPT_146B, Cluster(), batch).seconds / ideal
+
+    assert slower(2048) > slower(4096) > slower(16384) > 1
+
+
+@pytest.mark.parametrize("batch", iteration.BATCHES)
+def test_what_the_paper_says_is_more_is_more_with_any_batch(batch: int) -> None:
+    values = iteration.percentages(Cluster(), batch)
+    for _, more, less in iteration.ORDERS:
+        assert iteration.PAPER[more] > iteration.PAPER[less]
+        assert values[more] > values[less]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "batch", "message"),
+    [
+        (Cluster(domain=6), 4096, "domains of 6; use a power of two"),
+        (Cluster(gpus=8), 8, "GPT-146B does not fit on 8 GPUs with a batch of 8"),
+    ],
+)
+def test_what_cannot_be_is_refused(cluster: Cluster, batch: int, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        best(GPT_146B, cluster, batch)
+
+
+# Claims
+
+
+def test_no_claim_of_a_formula_differs_but_what_is_known_to() -> None:
+    names = {"counts", "fabrics", "savings", "collectives", "iteration"}
+    found = {
+        claim.name: claim.run(lambda stage, share: None)
+        for claim in claims("rail-only")
+        if claim.name in names
+    }
+    assert found.keys() == names
+    assert passed(found)
+    assert {finding.verdict for finding in found["counts"]} == {"holds"}
+    assert {finding.verdict for finding in found["fabrics"]} == {"holds"}
+    assert [finding.verdict for finding in found["iteration"]] == ["not judged"] * 8 + ["holds"] * 4

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario and what might have been seen of it, so that figures and reports are tested without a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from emulation.fidelity import Fidelity, Measured, judge
+from lab.report.metrics import Subject
+from lab.run.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
+from lab.scenario.loader import load
+from lab.scenario.schema import Scenario
+from railyard.cli import main
+from topologies import Fabric
+from topologies.catalog import build
+
+pytest.register_assert_rewrite("tests.papers.claim_checks", "tests.lab.real_time")
+
+Railyard = Callable[..., tuple[int, str, str]]
+
+SCENARIO = """\
+name: small
+title: A small one
+topology: {name: full-mesh, dims: [4, 4]}
+collective: {algorithm: halves, elements: 4096, payload_bytes: 1024}
+link: {detect_us: 1}
+faults:
+  - {at_us: 0.3, link: npu0-npu1}
+variants:
+  - name: healthy
+    faults: []
+  - name: cut
+assertions:
+  - {metric: healthy.ratio_to_bound, max: 2.5}
+  - {metric: cut.completion_us, min: {metric: healthy.completion_us, times: 1.0}}
+"""
+
+
+@pytest.fixture
+def railyard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Railyard:
+    """Calls the command in a folder of its own; returns its exit code, output and messages."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["railyard", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Path]:
+    """Puts a scenario's text into a file."""
+
+    def put(text: str) -> Path:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(text)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def scenario_file(write: Callable[[str], Path]) -> Path:
+    return write(SCENARIO)
+
+
+@pytest.fixture
+def scenario(scenario_file: Path) -> Scenario:
+    return load(scenario_file)[0]
+
+
+@pytest.fixture
+def fabric() -> Fabric:
+    return build("full-mesh", dims=(4, 4))
+
+
+@pytest.fixture
+def subjects(fabric: Fabric) -> dict[str, Subject]:
+    return {"healthy": _subject(fabric, 1_000_000), "cut": _subject(fabric, 2_000_000, cut="npu0-npu1")}
+
+
+@pytest.fixture
+def fidelities() -> dict[str, Fidelity]:
+    """One of a run whose times can be believed, and one of a run on a machine that was too slow."""
+    believed = Measured(
+        dilation=20_000,
+        seconds=2.0,
+        stated_bps=20e6,
+        offered_bytes=10_000_000,
+        sent_bytes=9_900_000,
+        lateness_us=(90.0, 800.0, 9_000.0),
+        waiting_us=(2_000.0, 60_000.0, 200_000.0),
+        cpu_busy=0.6,
+        busiest=("switch npu3", 0.4),
+        drops={"fault": 4, "veth": 0},
+        shaped=True,
+    )
+    doubted = replace(believed, cpu_busy=0.97, drops={"fault": 4, "veth": 37}, notes=("a <note>",))
+    return {"believed": judge(believed), "doubted": judge(doubted)}
+
+
+@pytest.fixture
+def subject(fabric: Fabric) -> Callable[..., Subject]:
+    """Makes a subject of its completion_ps and, if need be, of the link that was cut and of right NPUs."""
+    return partial(_subject, fabric)
+
+
+def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16) -> Subject:
+    seen = Observation(
+        completion_ps=completion_ps,
+        nodes=16,
+        right_nodes=right,
+        first_wrong="",
+        checksum=0xC0FFEE,
+        table_entries=4000,
+        traffic=Traffic(
+            sent=480,
+            retransmitted=3,
+            received=480,
+            duplicates=1,
+            acknowledgements=60,
+            lost_with_link=2,
+            dropped_by_switch=0,
+        ),
+        timeline=Timeline(100_000, (0, 25_000, 50_000, 12_500)),
+        link_bytes={link.name: (25_000, 50_000) for link in fabric.links},
+        faults=(FaultSeen(300_000, cut, "down"),) if cut else (),
+        recovery=Recovery(1_500_000, 4, 3, 12) if cut else Recovery(None, 0, 0, 0),
+    )
+    return Subject(seen, 800_000, {link.name: link.rate_bps for link in fabric.links})

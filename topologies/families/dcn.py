@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The datacenter network above SuperPods, as numbers: a two-level Clos of HRS (UB-Mesh, DCN)."""
+
+from dataclasses import dataclass
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.families.ub_mesh_parts import HRS_LANES, positive
+
+__all__ = ["DcnClos", "dcn_clos"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DcnClos:
+    """Switches and links of a two-level Clos; `trunk_lanes` are those of a link from a leaf to a spine."""
+
+    npus: int
+    leaves: int
+    spines: int
+    uplinks: int
+    trunks: int
+    trunk_lanes: int
+
+    @property
+    def switches(self) -> int:
+        return self.leaves + self.spines
+
+    @property
+    def links(self) -> int:
+        return self.uplinks + self.trunks
+
+
+def dcn_clos(
+    superpods: int,
+    *,
+    npus: int = 8192,
+    lanes: int = 1024,
+    link_lanes: int = 4,
+    switch_lanes: int = HRS_LANES,
+) -> DcnClos:
+    """A Clos without oversubscription over SuperPods of `npus` that put out `lanes` by links of `link_lanes`.
+
+    UB-Mesh names it, with UB switches or by the CPUs' network cards, and gives no numbers: neither what a
+    SuperPod puts out, which is a stand-in here (x8 a rack), nor how many switches there are, which is
+    derived. A leaf has half its lanes towards SuperPods, and an equal share of the other half on every spine.
+    TopologyError when two levels do not reach so far.
+    """
+    positive(superpods=superpods, npus=npus, lanes=lanes, link_lanes=link_lanes, switch_lanes=switch_lanes)
+    if lanes % link_lanes:
+        raise TopologyError(
+            f"lanes is {lanes}: no number of links of x{link_lanes}", remedy=f"use a multiple of {link_lanes}"
+        )
+    uplinks = superpods * (lanes // link_lanes)
+    below = switch_lanes // 2 // link_lanes
+    if not below:
+        raise TopologyError(
+            f"link_lanes is {link_lanes}: more than half of a switch of x{switch_lanes}",
+            remedy="use thinner links or wider switches",
+        )
+    leaves = -(-uplinks // below)
+    if leaves == 1:
+        return DcnClos(superpods * npus, 1, 0, uplinks, 0, 0)
+    up = switch_lanes - switch_lanes // 2
+    # As few spines as carry all leaves, but so many that they share a leaf's lanes equally.
+    equal = (count for count in range(1, up + 1) if up % count == 0)
+    spines = next((count for count in equal if leaves * (up // count) <= switch_lanes), None)
+    if spines is None:
+        raise TopologyError(
+            f"{superpods} SuperPods: {leaves} leaves, and a spine of x{switch_lanes} reaches {switch_lanes}",
+            remedy="use fewer SuperPods or lanes, or wider switches",
+        )
+    return DcnClos(superpods * npus, leaves, spines, uplinks, leaves * spines, up // spines)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""n-dimensional full mesh: nodes that differ in one coordinate are neighbours (UB-Mesh, nD-FullMesh)."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+
+from topologies.errors import TopologyError
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
+
+__all__ = ["LANE_RATE_BPS", "LINK_DELAY_PS", "NPU_LANES", "full_mesh", "mesh_of"]
+
+# UB-Mesh gives no lane rate. 100 Gbit/s makes an x4 link 400 Gbit/s, the figure public simulators use in
+# its place.
+LANE_RATE_BPS = 100_000_000_000
+
+# One metre of cable.
+LINK_DELAY_PS = 5_000
+
+# UB lanes of an NPU (UB-Mesh, nD-FullMesh).
+NPU_LANES = 72
+
+CLASS_BITS = 3
+# The source-route header carries an egress port in 8 bits.
+MAX_PORT = 255
+AXES = "xyzw"
+
+
+def full_mesh(
+    dims: Sequence[int],
+    *,
+    lane_rate_bps: int = LANE_RATE_BPS,
+    lanes: int = 4,
+    delay_ps: int = LINK_DELAY_PS,
+    host_lanes: int = NPU_LANES,
+) -> Fabric:
+    """NPUs in a full mesh of `dims` nodes a dimension, the first dimension counted fastest.
+
+    Addresses: class, then a field a dimension, the last dimension first.
+    """
+    sizes = _checked(dims)
+    fields = [AddressField(f"d{axis}", (size - 1).bit_length()) for axis, size in enumerate(sizes)]
+    pad = CNA_BITS - CLASS_BITS - sum(part.bits for part in fields)
+    if pad < 0:
+        raise TopologyError(
+            f"dims {list(sizes)}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+            remedy="use smaller dims",
+        )
+    padding = [AddressField("pad", pad)] if pad else []
+    plan = AddressPlan((AddressField("class", CLASS_BITS), *padding, *reversed(fields)))
+
+    def address(coordinates: Sequence[int]) -> int:
+        return plan.pack(**{f"d{axis}": value for axis, value in enumerate(coordinates)})
+
+    return mesh_of(
+        "full-mesh-" + "x".join(str(size) for size in sizes),
+        sizes,
+        address_plan=plan,
+        address=address,
+        lane_rate_bps=lane_rate_bps,
+        lanes=lanes,
+        delay_ps=delay_ps,
+        host_lanes=host_lanes,
+    )
+
+
+def mesh_of(
+    name: str,
+    dims: tuple[int, ...],
+    *,
+    address_plan: AddressPlan,
+    address: Callable[[Sequence[int]], int],
+    lane_rate_bps: int,
+    lanes: int,
+    delay_ps: int,
+    host_lanes: int,
+) -> Fabric:
+    """A full mesh whose addresses `address` gives from coordinates."""
+    for what, value in (("lane_rate_bps", lane_rate_bps), ("lanes", lanes), ("host_lanes", host_lanes)):
+        if value <= 0:
+            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
+    if delay_ps < 0:
+        raise TopologyError(f"delay_ps is {delay_ps}", remedy="give a delay of 0 or more picoseconds")
+    places = [tuple(reversed(place)) for place in product(*(range(size) for size in reversed(dims)))]
+    index_of = {place: index for index, place in enumerate(places)}
+    nodes: list[Node] = []
+    links: list[Link] = []
+    port_of: dict[tuple[int, int], int] = {}
+    for index, place in enumerate(places):
+        ports = [Port(HOST_PORT, "host", host_lanes, None)]
+        for axis, size in enumerate(dims):
+            for value in range(size):
+                if value == place[axis]:
+                    continue
+                other = index_of[(*place[:axis], value, *place[axis + 1 :])]
+                number = len(ports)
+                label = AXES[axis] if axis < len(AXES) else f"d{axis}_"
+                ports.append(Port(number, f"{label}{value}", lanes, axis))
+                port_of[index, other] = number
+        nodes.append(Node(f"npu{index}", index, NodeKind.NPU, "ub_npu", address(place), place, tuple(ports)))
+    for (low, high), port in port_of.items():
+        if low < high:
+            links.append(
+                Link(
+                    name=f"npu{low}-npu{high}",
+                    a=End(f"npu{low}", port),
+                    b=End(f"npu{high}", port_of[high, low]),
+                    lanes=lanes,
+                    rate_bps=lanes * lane_rate_bps,
+                    delay_ps=delay_ps,
+                    dimension=nodes[low].ports[port].dimension or 0,
+                )
+            )
+    return Fabric(
+        name=name,
+        dims=dims,
+        nodes=tuple(nodes),
+        links=tuple(links),
+        address_plan=address_plan,
+        lane_rate_bps=lane_rate_bps,
+        host_lanes=host_lanes,
+        host_delay_ps=delay_ps,
+        groups=_pairs(len(dims)),
+    )
+
+
+def _pairs(dimensions: int) -> tuple[tuple[int, ...], ...]:
+    """Dimensions by twos, the widest place first: the order in which tables resolve an address."""
+    pairs = [tuple(range(low, min(low + 2, dimensions))) for low in range(0, dimensions, 2)]
+    return tuple(reversed(pairs))
+
+
+def _checked(dims: Sequence[int]) -> tuple[int, ...]:
+    sizes = tuple(dims)
+    if not sizes or any(size < 2 for size in sizes):
+        raise TopologyError(
+            f"dims {list(sizes)}: every dimension needs at least two nodes", remedy="give dims such as [8, 8]"
+        )
+    ports = sum(size - 1 for size in sizes)
+    if ports > MAX_PORT:
+        raise TopologyError(
+            f"dims {list(sizes)}: {ports} ports a node, and a source route counts to {MAX_PORT}",
+            remedy="use smaller dims or more of them",
+        )
+    if prod(sizes) > 1 << (CNA_BITS - CLASS_BITS):
+        raise TopologyError(
+            f"dims {list(sizes)}: {prod(sizes)} nodes, and addresses count to {1 << (CNA_BITS - CLASS_BITS)}",
+            remedy="use smaller dims",
+        )
+    return sizes

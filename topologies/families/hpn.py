@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPN: hosts whose NICs have two ports, to two ToRs each, and a plane of switches for either port.
+
+A segment has hosts of `rails` GPUs and a set of ToRs for each rail. Every NIC has a port to each ToR of its
+set; ToR 0 of all sets leads to the aggregation switches of plane 0, ToR 1 to those of plane 1. So whoever
+has chosen a port has chosen the ToR at which a frame arrives, and one hash is left: the ToR's uplink.
+
+Baselines: one plane, where both ToRs of a set join the same aggregation switches (a typical Clos); one ToR
+a set, to which NICs have one port of twice the rate; DCN+, a Clos of three tiers with sets of two ToRs, of
+all rails each. Sizes are the paper's (HPN, structure) where nothing else is said. Ports of a switch are
+counted in NIC ports of 200 Gbit/s: a chip of 51.2 Tbit/s has 256.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.families.full_mesh import LINK_DELAY_PS
+from topologies.families.hpn_shape import CABLE_LANES, SWITCH_LANES, Shape, planned
+from topologies.families.rail_parts import MAX_PORT, NIC_DELAY_PS, NIC_RATE_BPS, SPINE_DELAY_PS
+from topologies.families.ub_mesh_parts import not_negative, positive
+from topologies.model.address import CNA_BITS
+from topologies.model.fabric import Fabric, NodeKind
+from topologies.model.places import NIC
+from topologies.model.wiring import Wiring
+
+__all__ = ["HPN_HB_RATE_BPS", "dcn_plus", "hpn"]
+
+# NVLink of a GPU each way: 400 GB/s (HPN, hosts).
+HPN_HB_RATE_BPS = 3_200_000_000_000
+
+# Of the address field class: GPUs have 0 there.
+_SWITCH = 1
+
+# Dimensions: ranks of a host, hosts of a segment, segments, and Pods if there are several.
+_RAIL = 0
+
+_REMEDIES = {
+    NodeKind.RAIL: "use fewer hosts or aggs, or more radix",
+    NodeKind.SPINE: "use fewer segments or cores, or more radix",
+    NodeKind.CORE: "use fewer pods or aggs, or more radix",
+}
+
+
+def hpn(
+    segments: int = 2,
+    hosts: int = 4,
+    rails: int = 8,
+    *,
+    backup: int = 0,
+    tors: str = "dual",
+    planes: int = 0,
+    aggs: int = 4,
+    pods: int = 1,
+    cores: int = 0,
+    radix: int = SWITCH_LANES,
+    hb_rate_bps: int = HPN_HB_RATE_BPS,
+    nic_rate_bps: int = NIC_RATE_BPS,
+    hb_delay_ps: int = LINK_DELAY_PS,
+    nic_delay_ps: int = NIC_DELAY_PS,
+    spine_delay_ps: int = SPINE_DELAY_PS,
+) -> Fabric:
+    """Segments of hosts, a set of ToRs for each rail; the paper has 15, 128 + 8 and 8, 60 aggs, 8 cores.
+
+    `nic_rate_bps` is of one of a NIC's two ports; a cable between switches has twice as much, and so has
+    the only port of a NIC with `tors` single. `planes` 0: as many as ToRs in a set; 1: a typical Clos.
+    """
+    shape = planned(
+        segments,
+        hosts,
+        rails,
+        backup=backup,
+        tors=tors,
+        planes=planes,
+        aggs=aggs,
+        pods=pods,
+        cores=cores,
+        radix=radix,
+    )
+    rates = _Rates(radix, hb_rate_bps, nic_rate_bps, hb_delay_ps, nic_delay_ps, spine_delay_ps)
+    return _built("hpn", shape, rates)
+
+
+def dcn_plus(
+    pods: int = 2,
+    segments: int = 2,
+    hosts: int = 4,
+    rails: int = 8,
+    *,
+    aggs: int = 4,
+    trunk: int = 1,
+    cores: int = 4,
+    radix: int = SWITCH_LANES,
+    hb_rate_bps: int = HPN_HB_RATE_BPS,
+    nic_rate_bps: int = NIC_RATE_BPS,
+    hb_delay_ps: int = LINK_DELAY_PS,
+    nic_delay_ps: int = NIC_DELAY_PS,
+    spine_delay_ps: int = SPINE_DELAY_PS,
+) -> Fabric:
+    """What HPN is compared with: sets of two ToRs that take hosts whole, and Pods joined by cores.
+
+    The paper has 32 Pods of 4 segments of 16 hosts, and 8 aggs a Pod. How many cables lead up it does not
+    say; trunks of 8 and 128 cores leave nothing contended (derived here).
+    """
+    shape = planned(
+        segments,
+        hosts,
+        rails,
+        planes=1,
+        aggs=aggs,
+        pods=pods,
+        cores=cores,
+        mixed=True,
+        trunk=trunk,
+        radix=radix,
+    )
+    rates = _Rates(radix, hb_rate_bps, nic_rate_bps, hb_delay_ps, nic_delay_ps, spine_delay_ps)
+    return _built("dcn-plus", shape, rates)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    radix: int
+    hb_rate_bps: int
+    nic_rate_bps: int
+    hb_delay_ps: int
+    nic_delay_ps: int
+    spine_delay_ps: int
+
+
+def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
+    positive(radix=rates.radix, hb_rate_bps=rates.hb_rate_bps, nic_rate_bps=rates.nic_rate_bps)
+    not_negative(
+        hb_delay_ps=rates.hb_delay_ps, nic_delay_ps=rates.nic_delay_ps, spine_delay_ps=rates.spine_delay_ps
+    )
+    plan = shape.plan
+    dims = (shape.rails, shape.hosts + shape.backup, shape.segments)
+    # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
+    host_lanes = ceil(rates.hb_rate_bps / rates.nic_rate_bps) + CABLE_LANES
+    made = Wiring(
+        plan,
+        dims if shape.pods == 1 else (*dims, shape.pods),
+        lane_rate_bps=rates.nic_rate_bps,
+        host_lanes=host_lanes,
+    )
+    _endpoints(made, shape)
+    _switches(made, shape, rates.radix)
+    _insides(made, shape, rates)
+    _nics(made, shape, rates)
+    _cables(made, shape, rates)
+    groups = tuple((dimension,) for dimension in range(3 if shape.pods == 1 else 4))
+    fabric = made.fabric(name, host_delay_ps=rates.hb_delay_ps, groups=groups, remedies=_REMEDIES)
+    crowded = next((node for node in fabric.nodes if node.ports and node.ports[-1].number > MAX_PORT), None)
+    if crowded is not None:
+        raise TopologyError(
+            f"{name}: {crowded.name} has {crowded.ports[-1].number} ports, and a source route counts to "
+            f"{MAX_PORT}",
+            remedy="use fewer hosts or segments",
+        )
+    return fabric
+
+
+def _endpoints(made: Wiring, shape: Shape) -> None:
+    lanes = shape.rails - 1 + CABLE_LANES
+    plan = shape.plan
+    for pod, segment, host in shape.host_numbers():
+        place = {"pod": pod} if shape.pods > 1 else {}
+        kind = NodeKind.GPU if host < shape.hosts else NodeKind.SPARE
+        for rank in range(shape.rails):
+            address = plan.pack(**place, segment=segment, host=host, rank=rank)
+            made.node(shape.gpu(pod, segment, host, rank), kind, "rail_gpu", address, lanes=lanes)
+
+
+def _switches(made: Wiring, shape: Shape, radix: int) -> None:
+    """Their addresses are class and number, ToRs first; TopologyError when these are too many."""
+    tors = [
+        (shape.tor(pod, segment, rank, number), NodeKind.RAIL, 2)
+        for pod in range(shape.pods)
+        for segment in range(shape.segments)
+        for rank in range(shape.sets)
+        for number in range(shape.tors)
+    ]
+    aggs = [
+        (shape.agg(pod, plane, number), NodeKind.SPINE, 3)
+        for pod in range(shape.pods)
+        for plane in range(shape.planes)
+        for number in range(shape.aggs)
+    ]
+    cores = [
+        (shape.core(plane, number), NodeKind.CORE, 4)
+        for plane in range(shape.planes)
+        for number in range(shape.cores)
+    ]
+    first = _SWITCH << (CNA_BITS - 1)
+    for at, (name, kind, tier) in enumerate((*tors, *aggs, *cores)):
+        made.node(name, kind, "rail_switch", first | at, tier=tier, lanes=radix)
+
+
+def _insides(made: Wiring, shape: Shape, rates: _Rates) -> None:
+    """NVLink: a GPU's rate is shared by its links to all others of the host."""
+    rate = max(1, rates.hb_rate_bps // (shape.rails - 1))
+    for place in shape.host_numbers():
+        for low, high in combinations(range(shape.rails), 2):
+            made.link(
+                shape.gpu(*place, low),
+                shape.gpu(*place, high),
+                lanes=1,
+                delay_ps=rates.hb_delay_ps,
+                labels=(f"hb{high}", f"hb{low}"),
+                dimension=_RAIL,
+                rate_bps=rate,
+            )
+
+
+def _nics(made: Wiring, shape: Shape, rates: _Rates) -> None:
+    """Port 0 of every NIC first, so that a ToR's ports are in the order of its hosts."""
+    for number in range(shape.tors):
+        for pod, segment, host in shape.host_numbers():
+            for rank in range(shape.rails):
+                gpu = shape.gpu(pod, segment, host, rank)
+                made.link(
+                    gpu,
+                    shape.tor(pod, segment, rank, number),
+                    lanes=shape.nic_lanes,
+                    delay_ps=rates.nic_delay_ps,
+                    labels=(f"{NIC}{number}", gpu),
+                )
+
+
+def _cables(made: Wiring, shape: Shape, rates: _Rates) -> None:
+    def cable(low: str, high: str, count: int = 1) -> None:
+        lanes = count * CABLE_LANES
+        made.link(low, high, lanes=lanes, delay_ps=rates.spine_delay_ps, labels=(high, low))
+
+    for pod in range(shape.pods):
+        for segment in range(shape.segments):
+            for rank in range(shape.sets):
+                for number in range(shape.tors):
+                    for agg in range(shape.aggs):
+                        plane = number if shape.planes > 1 else 0
+                        cable(shape.tor(pod, segment, rank, number), shape.agg(pod, plane, agg), shape.trunk)
+        for plane in range(shape.planes):
+            for agg in range(shape.aggs):
+                for core in range(agg % shape.core_groups, shape.cores, shape.core_groups):
+                    cable(shape.agg(pod, plane, agg), shape.core(plane, core))

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPN and DCN+ as numbers: how many switches and ports, names and addresses; nothing is built here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.families.ub_mesh_parts import not_negative, positive
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+
+__all__ = ["CABLE_LANES", "SWITCH_LANES", "TORS", "Shape", "planned"]
+
+# A chip of 51.2 Tbit/s in ports of 200 Gbit/s; a cable between switches takes two of them (HPN, structure).
+SWITCH_LANES = 256
+CABLE_LANES = 2
+
+# How many ToRs a NIC leads to.
+TORS = ("dual", "single")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many there are of everything, as numbers.
+
+    `hosts` are those of a segment at work and `backup` those idle; `aggs` are of one plane of one Pod, and
+    every ToR has `trunk` cables to each. `cores` are of one plane, in `core_groups` groups: an aggregation
+    switch has a cable to each of its group. `tors` a set. With `mixed` a set takes hosts whole, whatever the
+    rail.
+    """
+
+    pods: int
+    segments: int
+    hosts: int
+    backup: int
+    rails: int
+    planes: int
+    tors: int
+    aggs: int
+    cores: int
+    mixed: bool = False
+    trunk: int = 1
+    core_groups: int = 1
+
+    @property
+    def gpus(self) -> int:
+        """GPUs at work."""
+        return self.pods * self.segments * self.hosts * self.rails
+
+    @property
+    def backup_gpus(self) -> int:
+        return self.pods * self.segments * self.backup * self.rails
+
+    @property
+    def sets(self) -> int:
+        """Sets of ToRs of a segment."""
+        return 1 if self.mixed else self.rails
+
+    @property
+    def tors_a_segment(self) -> int:
+        return self.sets * self.tors
+
+    @property
+    def all_tors(self) -> int:
+        return self.pods * self.segments * self.tors_a_segment
+
+    @property
+    def all_aggs(self) -> int:
+        return self.pods * self.planes * self.aggs
+
+    @property
+    def all_cores(self) -> int:
+        return self.planes * self.cores
+
+    @property
+    def active_ports(self) -> int:
+        """Of a ToR, to hosts at work."""
+        return self.hosts * (self.rails if self.mixed else 1)
+
+    @property
+    def backup_ports(self) -> int:
+        """Of a ToR, to idle hosts."""
+        return self.backup * (self.rails if self.mixed else 1)
+
+    @property
+    def nic_lanes(self) -> int:
+        """Of a NIC's cable, in ports of 200 Gbit/s: a NIC has two of them in all."""
+        return CABLE_LANES // self.tors
+
+    @property
+    def tor_ports_up(self) -> int:
+        return self.aggs * self.trunk
+
+    @property
+    def tor_oversubscription(self) -> float:
+        """What hosts at work send to a ToR over what it sends up."""
+        return self.active_ports * self.nic_lanes / (self.tor_ports_up * CABLE_LANES)
+
+    @property
+    def agg_ports_down(self) -> int:
+        return self.segments * self.tors_a_segment // self.planes * self.trunk
+
+    @property
+    def agg_ports_up(self) -> int:
+        return self.cores // self.core_groups
+
+    @property
+    def core_ports(self) -> int:
+        return self.pods * self.aggs // self.core_groups
+
+    @property
+    def agg_oversubscription(self) -> float:
+        """Of the Pod towards the core; infinite without one."""
+        return self.agg_ports_down / self.agg_ports_up if self.cores else float("inf")
+
+    @property
+    def plan(self) -> AddressPlan:
+        """Class, what is left over, Pod if there are several, segment, host, rank of the rail.
+
+        TopologyError when 16 bits are too few.
+        """
+        extents = {
+            "pod": self.pods,
+            "segment": self.segments,
+            "host": self.hosts + self.backup,
+            "rank": self.rails,
+        }
+        bits = {name: max(1, (count - 1).bit_length()) for name, count in extents.items()}
+        if self.pods == 1:
+            del bits["pod"]
+        pad = CNA_BITS - 1 - sum(bits.values())
+        if pad < 0:
+            raise TopologyError(
+                f"{self.pods} x {self.segments} segments of {self.hosts + self.backup} hosts of {self.rails}:"
+                f" addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+                remedy="use fewer Pods, segments or hosts",
+            )
+        padding = [AddressField("pad", pad)] if pad else []
+        fields = (AddressField(name, count) for name, count in bits.items())
+        return AddressPlan((AddressField("class", 1), *padding, *fields))
+
+    def check(self) -> None:
+        """TopologyError when it cannot be built."""
+        positive(
+            pods=self.pods,
+            segments=self.segments,
+            hosts=self.hosts,
+            planes=self.planes,
+            aggs=self.aggs,
+            trunk=self.trunk,
+        )
+        not_negative(backup=self.backup, cores=self.cores)
+        if self.rails < 2:
+            raise TopologyError(f"rails is {self.rails}", remedy="give at least 2")
+        if self.planes not in (1, self.tors):
+            raise TopologyError(
+                f"{self.planes} planes for {self.tors} ToRs of a set",
+                remedy=f"use 1 plane or {self.tors}: a plane is for one ToR of each set"
+                if self.tors > 1
+                else "use 1 plane, or tors dual",
+            )
+        if self.pods > 1 and not self.cores:
+            raise TopologyError(f"{self.pods} Pods and no cores", remedy="give cores, or one Pod")
+
+    def host_numbers(self) -> Iterator[tuple[int, int, int]]:
+        """(Pod, segment, host) of hosts at work, then of idle ones."""
+        for numbers in (range(self.hosts), range(self.hosts, self.hosts + self.backup)):
+            for pod in range(self.pods):
+                for segment in range(self.segments):
+                    for host in numbers:
+                        yield pod, segment, host
+
+    def gpu(self, pod: int, segment: int, host: int, rank: int) -> str:
+        """Name of a GPU: those of backup hosts are spares, counted on their own."""
+        place = pod * self.segments + segment
+        if host < self.hosts:
+            return f"gpu{(place * self.hosts + host) * self.rails + rank}"
+        return f"spare{(place * self.backup + host - self.hosts) * self.rails + rank}"
+
+    def tor(self, pod: int, segment: int, rank: int, number: int) -> str:
+        """Name of a ToR: segment counted over all Pods, rail unless sets are mixed, number in its set."""
+        rail = "" if self.mixed else f"{rank}."
+        return f"tor{pod * self.segments + segment}.{rail}{number}"
+
+    def agg(self, pod: int, plane: int, number: int) -> str:
+        """Name of an aggregation switch: Pod if there are several, plane, number."""
+        return f"agg{f'{pod}.' if self.pods > 1 else ''}{plane}.{number}"
+
+    def core(self, plane: int, number: int) -> str:
+        return f"core{plane}.{number}"
+
+
+def planned(
+    segments: int = 2,
+    hosts: int = 4,
+    rails: int = 8,
+    *,
+    backup: int = 0,
+    tors: str = "dual",
+    planes: int = 0,
+    aggs: int = 4,
+    pods: int = 1,
+    cores: int = 0,
+    mixed: bool = False,
+    trunk: int = 1,
+    radix: int = SWITCH_LANES,
+) -> Shape:
+    """The checked shape of these parameters; `planes` 0: as many as a set has ToRs.
+
+    Cores are in as few groups of equal size as give each no more ports than `radix` has lanes for.
+    """
+    if tors not in TORS:
+        raise TopologyError(f"tors is {tors!r}", remedy=f"there are {', '.join(TORS)}")
+    count = 2 if tors == "dual" else 1
+    groups = (n for n in range(1, aggs + 1) if not (aggs % n or cores % n))
+    group = next((n for n in groups if pods * aggs // n * CABLE_LANES <= radix), 1)
+    shape = Shape(
+        pods, segments, hosts, backup, rails, planes or count, count, aggs, cores, mixed, trunk, group
+    )
+    shape.check()
+    return shape

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LumosCore: Pods of leaf and spine switches whose core is groups of optical circuit switches.
+
+Servers are high-bandwidth domains. The NICs of a Pod fill its leaves in their order, every leaf has a trunk
+of tau cables to each spine, and spines have as many ports to optical switches as that takes. Spines of one
+number are a group, within which circuits join Pods (`topologies.families.lumos_core`). To routes, a
+group is a mesh
+among its spines, of which just the circuits stand, and of some several in parallel.
+
+Where it says nothing else, sizes are the paper's model: N Pods, H spines of one, tau cables between a leaf
+and a spine, K ports of a spine to optical switches (authors' appendix).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import combinations
+from math import ceil
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.families.full_mesh import LINK_DELAY_PS
+from topologies.families.lumos_core import (
+    WIRINGS,
+    Core,
+    check_wiring,
+    circulant,
+    core_of,
+    crossconnects,
+    maps_of,
+    physical,
+    switch_name,
+    with_maps,
+)
+from topologies.families.rail_parts import (
+    HB_RATE_BPS,
+    INSIDES,
+    MAX_PORT,
+    NIC_DELAY_PS,
+    NIC_RATE_BPS,
+    RADIX,
+    SPINE_DELAY_PS,
+)
+from topologies.families.ub_mesh_parts import not_negative, positive
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model.fabric import RECONFIGURATION_PS, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.places import NIC
+from topologies.model.wiring import Wiring
+
+__all__ = [
+    "CORE_DELAY_PS",
+    "Core",
+    "check_wiring",
+    "core_of",
+    "crossconnects",
+    "lumos",
+    "maps_of",
+    "physical",
+    "with_maps",
+]
+
+# Two fibres, each as long as a cable between switches: this project's.
+CORE_DELAY_PS = 2 * SPINE_DELAY_PS
+
+CLASS_BITS = 3
+
+# Dimensions: ranks of a domain, domains of a Pod, Pods.
+_RANK, _POD = 0, 2
+
+
+class _Class(IntEnum):
+    """Values of the address field class."""
+
+    GPU = 0
+    HBS = 1
+    LEAF = 2
+    SPINE = 3
+
+
+_SWITCHES = {
+    _Class.HBS: (NodeKind.HBS, 1),
+    _Class.LEAF: (NodeKind.RAIL, 2),
+    _Class.SPINE: (NodeKind.SPINE, 3),
+}
+
+_REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
+
+
+def lumos(
+    pods: int = 4,
+    leaves: int = 2,
+    spines: int = 2,
+    *,
+    accelerators: int = 16,
+    hb_size: int = 8,
+    tau: int = 0,
+    ports: int = 0,
+    wiring: str = "cross",
+    inside: str = "mesh",
+    radix: int = RADIX,
+    hb_rate_bps: int = HB_RATE_BPS,
+    nic_rate_bps: int = NIC_RATE_BPS,
+    hb_delay_ps: int = LINK_DELAY_PS,
+    nic_delay_ps: int = NIC_DELAY_PS,
+    spine_delay_ps: int = SPINE_DELAY_PS,
+    core_delay_ps: int = CORE_DELAY_PS,
+    reconfiguration_ps: int = RECONFIGURATION_PS,
+) -> Fabric:
+    """Pods of `leaves` with `accelerators` each, `spines`, and as many groups of optical switches.
+
+    By default 128 accelerators, as the paper's testbed has. `tau` cables join a leaf and a spine, and a spine
+    has `ports` to optical switches, of cables each: with 0 as many as leave nothing contended. Circuits at
+    the start join all Pods nearly alike (`circulant`).
+    """
+    tau, ports = _sizes(leaves, spines, accelerators, tau, ports)
+    shape = _Shape(pods, leaves, spines, accelerators, hb_size, tau, ports)
+    positive(
+        leaves=leaves, spines=spines, radix=radix, hb_rate_bps=hb_rate_bps, nic_rate_bps=nic_rate_bps, tau=tau
+    )
+    not_negative(
+        hb_delay_ps=hb_delay_ps,
+        nic_delay_ps=nic_delay_ps,
+        spine_delay_ps=spine_delay_ps,
+        core_delay_ps=core_delay_ps,
+        reconfiguration_ps=reconfiguration_ps,
+    )
+    for what, given, known in (("wiring", wiring, WIRINGS), ("inside", inside, INSIDES)):
+        if given not in known:
+            raise TopologyError(f"{what} is {given!r}", remedy=f"there are {', '.join(known)}")
+    shape.check()
+    # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
+    host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
+    dims = (hb_size, shape.domains, pods)
+    made = Wiring(shape.plan, dims, lane_rate_bps=nic_rate_bps, host_lanes=host_lanes)
+    for pod, domain, rank in shape.gpus():
+        address = shape.plan.pack(pod=pod, domain=domain, rank=rank)
+        lanes = hb_size if inside == "mesh" else 2
+        made.node(shape.gpu(pod, domain, rank), NodeKind.GPU, "rail_gpu", address, lanes=lanes)
+    for kind, count, lanes in (
+        (_Class.HBS, shape.domains if inside == "switch" else 0, hb_size),
+        (_Class.LEAF, leaves, radix),
+        (_Class.SPINE, spines, radix),
+    ):
+        for pod in range(pods):
+            for number in range(count):
+                what, tier = _SWITCHES[kind]
+                address = shape.number(kind, pod, number)
+                name = shape.switch(kind, pod, number)
+                made.node(name, what, "rail_switch", address, tier=tier, lanes=lanes)
+    if inside == "mesh":
+        _mesh(made, shape, max(1, hb_rate_bps // (hb_size - 1)), hb_delay_ps)
+    else:
+        for pod, domain, rank in shape.gpus():
+            near, far = shape.gpu(pod, domain, rank), shape.switch(_Class.HBS, pod, domain)
+            labels = ("hb", f"gpu{rank}")
+            made.link(near, far, lanes=1, delay_ps=hb_delay_ps, labels=labels, rate_bps=hb_rate_bps)
+    for number, (pod, domain, rank) in enumerate(shape.gpus()):
+        near = shape.gpu(pod, domain, rank)
+        far = shape.switch(_Class.LEAF, pod, number // accelerators % leaves)
+        made.link(near, far, lanes=1, delay_ps=nic_delay_ps, labels=(NIC, near))
+    for pod in range(pods):
+        for leaf in range(leaves):
+            for spine in range(spines):
+                low, high = shape.switch(_Class.LEAF, pod, leaf), shape.switch(_Class.SPINE, pod, spine)
+                made.link(low, high, lanes=tau, delay_ps=spine_delay_ps, labels=(high, low))
+    optical = _optical(made, shape, wiring)
+    fabric = made.fabric(
+        "lumos", host_delay_ps=hb_delay_ps, groups=((_RANK,), (1,), (_POD,)), remedies=_REMEDIES
+    )
+    crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
+    if crowded is not None:
+        raise TopologyError(
+            f"lumos: {crowded.name} has {crowded.ports[-1].number} ports, and a source route counts to "
+            f"{MAX_PORT}",
+            remedy="use a smaller radix",
+        )
+    switches = tuple(
+        OpticalSwitch(name, ends, 1, nic_rate_bps, core_delay_ps, reconfiguration_ps)
+        for name, ends in optical.items()
+    )
+    return with_maps(replace(fabric, optical=switches), circulant(wiring, pods, spines, ports))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What there is of everything, its names and addresses."""
+
+    pods: int
+    leaves: int
+    spines: int
+    accelerators: int
+    hb_size: int
+    tau: int
+    ports: int
+
+    def check(self) -> None:
+        """TopologyError when it cannot be built."""
+        for what, count in (
+            ("pods", self.pods),
+            ("accelerators", self.accelerators),
+            ("hb_size", self.hb_size),
+        ):
+            if count < 2:
+                raise TopologyError(f"{what} is {count}", remedy="give at least 2")
+        if self.hb_size > MAX_PORT:
+            raise TopologyError(
+                f"hb_size is {self.hb_size}: a source route counts ports to {MAX_PORT}",
+                remedy=f"use at most {MAX_PORT}",
+            )
+        if self.leaves * self.accelerators % self.hb_size:
+            raise TopologyError(
+                f"a Pod of {self.leaves * self.accelerators} accelerators in servers of {self.hb_size}",
+                remedy="give whole servers to a Pod",
+            )
+        if self.ports < 2 or self.ports % 2:
+            raise TopologyError(
+                f"ports is {self.ports}", remedy="give an even number: optical switches come in pairs"
+            )
+
+    @property
+    def domains(self) -> int:
+        """Servers of a Pod."""
+        return self.leaves * self.accelerators // self.hb_size
+
+    @property
+    def plan(self) -> AddressPlan:
+        """Class, what is left over, Pod, domain, rank; TopologyError when 16 bits are too few."""
+        rank = (self.hb_size - 1).bit_length()
+        most = max(self.domains << rank, self.leaves, self.spines)
+        domain = max((most - 1).bit_length() - rank, 0)
+        pod = (self.pods - 1).bit_length()
+        pad = CNA_BITS - CLASS_BITS - pod - domain - rank
+        if pad < 0:
+            raise TopologyError(
+                f"{self.pods} Pods of {self.domains} servers of {self.hb_size}: addresses need "
+                f"{CNA_BITS - pad} bits of {CNA_BITS}",
+                remedy="use fewer or smaller Pods",
+            )
+        padding = [AddressField("pad", pad)] if pad else []
+        fields = AddressField("pod", pod), AddressField("domain", domain), AddressField("rank", rank)
+        return AddressPlan((AddressField("class", CLASS_BITS), *padding, *fields))
+
+    def gpus(self) -> Iterator[tuple[int, int, int]]:
+        """(Pod, domain, rank) of all accelerators, in their order."""
+        for pod in range(self.pods):
+            for domain in range(self.domains):
+                for rank in range(self.hb_size):
+                    yield pod, domain, rank
+
+    def gpu(self, pod: int, domain: int, rank: int) -> str:
+        return f"gpu{(pod * self.domains + domain) * self.hb_size + rank}"
+
+    def switch(self, kind: _Class, pod: int, number: int) -> str:
+        if kind is _Class.HBS:
+            return f"hbs{pod * self.domains + number}"
+        return f"{'leaf' if kind is _Class.LEAF else 'spine'}{pod}.{number}"
+
+    def number(self, kind: _Class, pod: int, number: int) -> int:
+        """The address of a switch: in place of domain and rank its number in the Pod, or its domain."""
+        rank = (self.hb_size - 1).bit_length()
+        place = number << rank if kind is _Class.HBS else number
+        return self.plan.pack(**{"class": kind}, pod=pod, domain=place >> rank, rank=place & (1 << rank) - 1)
+
+
+def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) -> tuple[int, int]:
+    not_negative(tau=tau, ports=ports)
+    if not tau and spines > 0:
+        if accelerators % spines:
+            raise TopologyError(
+                f"{accelerators} accelerators of a leaf on {spines} spines", remedy="say how many cables: tau"
+            )
+        tau = accelerators // spines
+    # An odd one stays dark, or has no other end.
+    return tau, ports or leaves * tau + leaves * tau % 2
+
+
+def _mesh(made: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
+    for pod in range(shape.pods):
+        for domain in range(shape.domains):
+            for low, high in combinations(range(shape.hb_size), 2):
+                made.link(
+                    shape.gpu(pod, domain, low),
+                    shape.gpu(pod, domain, high),
+                    lanes=1,
+                    delay_ps=delay_ps,
+                    labels=(f"hb{high}", f"hb{low}"),
+                    dimension=_RANK,
+                    rate_bps=rate_bps,
+                )
+
+
+def _optical(made: Wiring, shape: _Shape, wiring: str) -> dict[str, tuple[End, ...]]:
+    """What is at the ports of each optical switch; the spines get their ports, in the order of Pods."""
+    found: dict[str, tuple[End, ...]] = {}
+    for group in range(shape.spines):
+        spines = [shape.switch(_Class.SPINE, pod, group) for pod in range(shape.pods)]
+        of = [
+            [made.fibre(name, f"core{number}", lanes=1, dimension=_POD) for number in range(shape.ports)]
+            for name in spines
+        ]
+        together = 1 if wiring == "uniform" else 2
+        for number in range(shape.ports // together):
+            ends = [fibres[together * number + odd] for odd in range(together) for fibres in of]
+            found[switch_name(wiring, group, number)] = tuple(ends)
+    return found

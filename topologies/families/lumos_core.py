@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core of a LumosCore fabric: groups of optical switches, how spines are wired to them, what they join.
+
+Spine h of every Pod is in group h, where it has K ports, K even, counted from 0: to the optical switches of
+that group, by one of three wirings. Maps say what a group joins: `maps[h][k][i] = j`, -1 for dark.
+
+    cross      Tx of port 2k leads to switch 2k and Rx comes from 2k + 1; of port 2k + 1 the other way round.
+               A circuit of pair k joins the even port of one Pod, i, with the odd port of another, j
+    uniform    Tx and Rx of port k on switch k: a circuit joins port k of two Pods, both ways round in the map
+    dual-link  both ports of a pair, Tx and Rx, on switch k: it needs a port for each, so of switches as large
+               it serves half the Pods (recalled from the paper, unverified); maps as of cross wiring
+
+Cross wiring is derived from the authors' solver, which sets the odd switch of a pair to the transpose of the
+even one. So a pair is one `OpticalSwitch` here, whose ports are duplex: port i is the even port 2k of Pod i's
+spine, port P + j the odd one of Pod j's, for P Pods; only an even and an odd port can be joined.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from topologies.errors import TopologyError
+from topologies.model.fabric import Fabric, OpticalSwitch
+from topologies.transform import circuits as optical
+from topologies.transform.circuits import crossconnect
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "DARK",
+    "WIRINGS",
+    "Core",
+    "Maps",
+    "check_wiring",
+    "circulant",
+    "core_of",
+    "crossconnects",
+    "maps_of",
+    "physical",
+    "switch_name",
+    "with_maps",
+]
+
+WIRINGS = ("cross", "uniform", "dual-link")
+
+# In a map: joined to nobody.
+DARK = -1
+
+Maps: TypeAlias = "Sequence[Sequence[Sequence[int]]] | NDArray[np.integer[Any]]"
+"""`maps[h][k][i] = j`: joined to nobody is -1."""
+
+_NAMED = re.compile(r"ocs(\d+)([p.])(\d+)")
+
+# A port of an optical switch, by the switch's name.
+_Place = tuple[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Core:
+    """`groups[h]` are the optical switches of group h in their order, of cross wiring pairs of them."""
+
+    wiring: str
+    pods: int
+    groups: tuple[tuple[OpticalSwitch, ...], ...]
+
+    @property
+    def ports(self) -> int:
+        """Ports of a spine that lead to optical switches."""
+        return len(self.groups[0]) * (1 if self.wiring == "uniform" else 2)
+
+
+def switch_name(wiring: str, group: int, number: int) -> str:
+    """`ocsHpK`, pair K of group H, with cross wiring; else `ocsH.K`."""
+    return f"ocs{group}p{number}" if wiring == "cross" else f"ocs{group}.{number}"
+
+
+def core_of(fabric: Fabric) -> Core:
+    """TopologyError when the fabric has no such core."""
+    return fabric.once("lumos core", lambda: _core_of(fabric))
+
+
+def _core_of(fabric: Fabric) -> Core:
+    groups: dict[int, list[OpticalSwitch]] = {}
+    named = [(_NAMED.fullmatch(switch.name), switch) for switch in fabric.optical]
+    for found, switch in named:
+        if found is None:
+            raise TopologyError(
+                f"fabric {fabric.name}: {switch.name} is of no group of optical switches", remedy="use lumos"
+            )
+        groups.setdefault(int(found[1]), []).append(switch)
+    if not groups:
+        raise TopologyError(f"fabric {fabric.name} has no optical switches", remedy="use lumos")
+    first = groups[0][0]
+    pods = len({end.node for end in first.ends})
+    twice = len(first.ends) > pods
+    wiring = "uniform" if not twice else "cross" if ("p" in first.name) else "dual-link"
+    return Core(wiring, pods, tuple(tuple(groups[number]) for number in sorted(groups)))
+
+
+def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list[int]]]:
+    """Maps that join all Pods by nearly as many circuits, and every spine alike.
+
+    Switch or pair k joins Pod i to the one 1 + k mod (P - 1) after it; with uniform wiring, Pods by rounds of
+    a tournament, each of which lets one Pod out when there are an odd number of them.
+    """
+    if wiring == "uniform":
+        group = [_round(pods, k) for k in range(ports)]
+    else:
+        group = [[(i + 1 + k % (pods - 1)) % pods for i in range(pods)] for k in range(ports // 2)]
+    return [[list(row) for row in group] for _ in range(spines)]
+
+
+def _round(pods: int, number: int) -> list[int]:
+    """Of a tournament in which each meets each: the last stays, the others go round."""
+    turning = pods - 1 if pods % 2 == 0 else pods
+    found = [(2 * number - i) % turning for i in range(turning)]
+    found = [DARK if i == j else j for i, j in enumerate(found)]
+    if turning < pods:
+        alone = found.index(DARK)
+        found[alone] = turning
+        found.append(alone)
+    return found
+
+
+def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
+    """The fabric with these circuits and no others; TopologyError names optical switch and port."""
+    core = core_of(fabric)
+    rows = len(core.groups[0])
+    if len(maps) != len(core.groups) or any(len(group) != rows for group in maps):
+        raise TopologyError(
+            f"maps of {len(maps)} groups", remedy=f"this fabric's are {len(core.groups)} of {rows} rows each"
+        )
+    joined: dict[str, dict[int, int]] = {}
+    for group, switches in zip(maps, core.groups, strict=True):
+        for row, switch in zip(group, switches, strict=True):
+            joined[switch.name] = _joined(core, switch.name, [int(to) for to in row])
+    return optical.with_maps(fabric, joined)
+
+
+def _joined(core: Core, name: str, row: Sequence[int]) -> dict[int, int]:
+    if len(row) != core.pods:
+        raise TopologyError(f"{name}: a map of {len(row)} Pods", remedy=f"give one for {core.pods}")
+    for i, j in enumerate(row):
+        if not DARK <= j < core.pods:
+            raise TopologyError(
+                f"{name}: port {i} leads to Pod {j}",
+                remedy=f"Pods are 0 to {core.pods - 1}, {DARK} is dark",
+            )
+        if i == j:
+            raise TopologyError(f"{name}: port {i} leads to its own Pod", remedy=f"leave it dark, {DARK}")
+        if core.wiring == "uniform" and j != DARK and row[j] != i:
+            raise TopologyError(
+                f"{name}: port {i} leads to {j}, and port {j} to {row[j]}",
+                remedy="with uniform wiring give circuits both ways round",
+            )
+    odd = 0 if core.wiring == "uniform" else core.pods
+    return {i: odd + j for i, j in enumerate(row) if j != DARK}
+
+
+def crossconnects(fabric: Fabric) -> dict[str, dict[int, int]]:
+    """What each optical switch of the fabric joins, from both ends of each circuit."""
+    return {switch.name: crossconnect(fabric, switch.name) for switch in fabric.optical}
+
+
+def maps_of(fabric: Fabric) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Maps of the circuits that stand: what `with_maps` takes."""
+    core = core_of(fabric)
+    return tuple(tuple(_row(fabric, core, switch.name) for switch in group) for group in core.groups)
+
+
+def _row(fabric: Fabric, core: Core, name: str) -> tuple[int, ...]:
+    joined, pods = crossconnect(fabric, name), core.pods
+    if core.wiring == "uniform":
+        return tuple(joined.get(i, DARK) for i in range(pods))
+    for low, high in joined.items():
+        if (low < pods) == (high < pods):
+            kind = "even" if low < pods else "odd"
+            raise TopologyError(
+                f"{name}: ports {low} and {high} are both {kind}", remedy="join an even one with an odd one"
+            )
+    return tuple(joined[i] - pods if i in joined else DARK for i in range(pods))
+
+
+def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
+    """Of each optical switch as it is built, from which Tx fibre to which Rx fibre it leads light.
+
+    Switch K of group H is `ocsH.K`. With cross and uniform wiring its fibres are one a Pod each way; with
+    dual-link wiring P more, of the odd ports.
+    """
+    core = core_of(fabric)
+    found: dict[str, dict[int, int]] = {}
+    for h, group in enumerate(maps_of(fabric)):
+        for k, row in enumerate(group):
+            there = {i: j for i, j in enumerate(row) if j != DARK}
+            back = {j: i for i, j in there.items()}
+            match core.wiring:
+                case "cross":
+                    found[_built(h, 2 * k)], found[_built(h, 2 * k + 1)] = there, back
+                case "uniform":
+                    found[_built(h, k)] = there
+                case _:
+                    odd = core.pods
+                    there = {i: odd + j for i, j in there.items()}
+                    found[_built(h, k)] = there | {j: i for i, j in there.items()}
+    return found
+
+
+def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | None = None) -> None:
+    """TopologyError unless every electrical port hears whom it talks to.
+
+    `switches` are the settings of the optical switches, by default what `physical` gives: each has to be a
+    partial permutation. With cross wiring it follows that switch 2k + 1 is the transpose of switch 2k.
+    """
+    core = core_of(fabric)
+    set_to = physical(fabric) if switches is None else switches
+    fibres = core.pods * (2 if core.wiring == "dual-link" else 1)
+    from_: dict[_Place, int] = {}
+    for name, leads in set_to.items():
+        for tx, rx in leads.items():
+            for port in (tx, rx):
+                if not 0 <= port < fibres:
+                    raise TopologyError(f"{name}: no port {port}", remedy=f"its ports are 0 to {fibres - 1}")
+            if (other := from_.setdefault((name, rx), tx)) != tx:
+                raise TopologyError(
+                    f"{name}: ports {other} and {tx} both lead to port {rx}", remedy="let one at most"
+                )
+    ends = {end: _fibres(core, *end) for end in _electrical(core)}
+    talking = {tx: end for end, (tx, _) in ends.items()}
+    hearing = {rx: end for end, (_, rx) in ends.items()}
+    for (group, number, pod), (tx, rx) in ends.items():
+        out = set_to.get(tx[0], {}).get(tx[1])
+        source = from_.get(rx)
+        to = None if out is None else hearing[tx[0], out]
+        by = None if source is None else talking[rx[0], source]
+        if to != by:
+            raise TopologyError(
+                f"{tx[0]}: port {tx[1]}, from port {number} of {_spine(group, pod)}, leads to {_words(to)}, "
+                f"and {rx[0]} brings it {_words(by)}",
+                remedy="give both directions of a port the same peer",
+            )
+
+
+def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
+    """(group, port, Pod) of all ports that lead to optical switches."""
+    for group in range(len(core.groups)):
+        for number in range(core.ports):
+            for pod in range(core.pods):
+                yield group, number, pod
+
+
+def _fibres(core: Core, group: int, number: int, pod: int) -> tuple[_Place, _Place]:
+    """Where a port sends to, and where it hears from."""
+    match core.wiring:
+        case "cross":
+            return (_built(group, number), pod), (_built(group, number ^ 1), pod)
+        case "uniform":
+            place = _built(group, number), pod
+        case _:
+            place = _built(group, number // 2), pod + core.pods * (number % 2)
+    return place, place
+
+
+def _built(group: int, number: int) -> str:
+    return f"ocs{group}.{number}"
+
+
+def _spine(group: int, pod: int) -> str:
+    return f"spine{pod}.{group}"
+
+
+def _words(end: tuple[int, int, int] | None) -> str:
+    return "nobody" if end is None else f"port {end[1]} of {_spine(end[0], end[2])}"

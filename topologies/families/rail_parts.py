@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fabrics of GPUs and rails are made of: addresses, domains, and Clos networks of their NICs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from itertools import combinations
+from math import ceil
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.families.clos import Clos
+from topologies.families.ub_mesh_parts import positive
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model.fabric import RECONFIGURATION_PS, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.places import NIC
+from topologies.model.wiring import Wiring
+from topologies.transform.circuits import with_maps
+
+__all__ = [
+    "HB_RATE_BPS",
+    "INSIDES",
+    "NIC_DELAY_PS",
+    "NIC_RATE_BPS",
+    "RADIX",
+    "SPINE_DELAY_PS",
+    "Domains",
+    "Place",
+]
+
+# A platform of A100 GPUs, to each GPU and each way; with H100 it is 3,600 and 400 Gbit/s (Rail-only).
+HB_RATE_BPS = 2_400_000_000_000
+NIC_RATE_BPS = 200_000_000_000
+
+# Ports of a switch: the smallest of the three that the paper prices (Rail-only, Table II).
+RADIX = 64
+
+# Ten metres of cable to a leaf, a hundred from there up: this project's.
+NIC_DELAY_PS = 50_000
+SPINE_DELAY_PS = 500_000
+
+# How the GPUs of a domain are joined: each to each, or by a switch.
+INSIDES = ("mesh", "switch")
+
+CLASS_BITS = 3
+# The source-route header carries an egress port in 8 bits.
+MAX_PORT = 255
+
+
+class Place(IntEnum):
+    """Values of the address field class."""
+
+    GPU = 0
+    HBS = 1
+    LEAF = 2
+    SPINE = 3
+    CORE = 4
+    SPARE_LEAF = 5
+
+
+_SWITCHES = {
+    Place.HBS: (NodeKind.HBS, 1),
+    Place.LEAF: (NodeKind.RAIL, 2),
+    Place.SPINE: (NodeKind.SPINE, 3),
+    Place.CORE: (NodeKind.CORE, 4),
+    Place.SPARE_LEAF: (NodeKind.RAIL, 2),
+}
+
+_REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
+
+
+@final
+class Domains:
+    """A fabric while it is made: GPUs in their domains first, then networks of their NICs.
+
+    A lane is a port here: a link of one cable has one, a trunk as many as it has cables, and a switch as many
+    as its radix. An address is class, domain and rank; of a switch it is class and place among its like.
+    `spares` are idle GPUs of each domain, whose ranks are those after the others; domains from number
+    `domains` on are idle as a whole. With `optical`, NICs and leaves lead to a switch of the domain that
+    joins each GPU to its rail, and leaves idle ones dark.
+    """
+
+    def __init__(
+        self,
+        domains: int,
+        hb_size: int,
+        *,
+        inside: str,
+        radix: int,
+        hb_rate_bps: int,
+        nic_rate_bps: int,
+        hb_delay_ps: int,
+        nic_delay_ps: int,
+        spine_delay_ps: int,
+        spares: int = 0,
+        spare_domains: int = 0,
+        optical: bool = False,
+        reconfiguration_ps: int = RECONFIGURATION_PS,
+    ) -> None:
+        positive(radix=radix, hb_rate_bps=hb_rate_bps, nic_rate_bps=nic_rate_bps)
+        for what, count in (("domains", domains), ("hb_size", hb_size)):
+            if count < 2:
+                raise TopologyError(f"{what} is {count}", remedy="give at least 2")
+        for what, count in (("spares", spares), ("spare_domains", spare_domains)):
+            if count < 0:
+                raise TopologyError(f"{what} is {count}", remedy="give 0 or more")
+        if hb_size + spares > MAX_PORT:
+            beside = f" and spares {spares}" if spares else ""
+            raise TopologyError(
+                f"hb_size is {hb_size}{beside}: a source route counts ports to {MAX_PORT}",
+                remedy=f"use at most {MAX_PORT}" + (" together" if spares else ""),
+            )
+        if inside not in INSIDES:
+            raise TopologyError(f"inside is {inside!r}", remedy=f"there are {', '.join(INSIDES)}")
+        for what, delay in (
+            ("hb_delay_ps", hb_delay_ps),
+            ("nic_delay_ps", nic_delay_ps),
+            ("spine_delay_ps", spine_delay_ps),
+            ("reconfiguration_ps", reconfiguration_ps),
+        ):
+            if delay < 0:
+                raise TopologyError(f"{what} is {delay}", remedy="give a delay of 0 or more picoseconds")
+        self._used = domains
+        self._domains = domains + spare_domains
+        self._size = hb_size
+        self._spares = spares
+        self._optical = optical
+        self._reconfiguration_ps = reconfiguration_ps
+        self._radix = radix
+        self._nic_rate_bps = nic_rate_bps
+        self._hb_rate_bps = hb_rate_bps
+        self._hb_delay_ps = hb_delay_ps
+        self._nic_delay_ps = nic_delay_ps
+        self._spine_delay_ps = spine_delay_ps
+        self._plan = _plan(self._domains, self.ranks)
+        # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
+        host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
+        self._wiring = Wiring(
+            self._plan, (self.ranks, self._domains), lane_rate_bps=nic_rate_bps, host_lanes=host_lanes
+        )
+        # By domain, what is at the ports of its optical switch: first NICs, then leaves.
+        self._nics: list[list[End]] = [[] for _ in range(self._domains)]
+        self._leaves: list[list[End]] = [[] for _ in range(self._domains)]
+        # A port to every other GPU of the domain, or one to its switch, and the NIC's.
+        self._gpus(self.ranks if inside == "mesh" else 2)
+        if inside == "mesh":
+            self._mesh()
+        else:
+            self._switches()
+
+    @property
+    def ranks(self) -> int:
+        """GPUs of a domain, idle ones too."""
+        return self._size + self._spares
+
+    def gpu(self, domain: int, rank: int) -> str:
+        """Name of the GPU of that rank; the only idle one of a domain is named by the domain alone."""
+        if rank < self._size:
+            return f"gpu{domain * self._size + rank}"
+        return f"spare{domain}" if self._spares == 1 else f"spare{domain}.{rank - self._size}"
+
+    def rail(self, rank: int) -> list[str]:
+        """The GPUs of that rank, those of idle domains last."""
+        return [self.gpu(domain, rank) for domain in range(self._domains)]
+
+    def at(self, place: Place, *, domain: int, rank: int) -> int:
+        """The address of a domain and a rank, or of a switch counted so."""
+        return self._plan.pack(**{"class": place, "domain": domain, "rank": rank})
+
+    def number(self, place: Place, number: int) -> int:
+        """The address of a switch that is counted in one sequence."""
+        room = 1 << (CNA_BITS - CLASS_BITS)
+        if number >= room:
+            raise TopologyError(
+                f"{number + 1} switches of a tier, and addresses count to {room}",
+                remedy="use a larger radix or a smaller fabric",
+            )
+        return place << (CNA_BITS - CLASS_BITS) | number
+
+    def switch(self, place: Place, name: str, address: int) -> None:
+        """A switch of as many ports as the radix, or as a domain's GPUs when it is inside of one."""
+        kind, tier = _SWITCHES[place]
+        lanes = self.ranks if place is Place.HBS else self._radix
+        self._wiring.node(name, kind, "rail_switch", address, tier=tier, lanes=lanes)
+
+    def idle(self, leaves: int) -> None:
+        """Fibres from idle GPUs, and from so many idle leaves, to the optical switches of all domains."""
+        for domain, nics in enumerate(self._nics):
+            idle = range(self._size, self.ranks)
+            nics += [self._wiring.fibre(self.gpu(domain, rank), NIC, lanes=1) for rank in idle]
+        for number in range(leaves):
+            name = f"sparerail{number}"
+            self.switch(Place.SPARE_LEAF, name, self.number(Place.SPARE_LEAF, number))
+            for domain, fibres in enumerate(self._leaves):
+                fibres.append(self._wiring.fibre(name, f"ocs{domain}", lanes=1))
+
+    def join(
+        self,
+        shape: Clos,
+        leaves: Sequence[str],
+        gpus: Sequence[Sequence[str]],
+        spine: Callable[[int], tuple[str, int]],
+        core: Callable[[int], tuple[str, int]],
+    ) -> None:
+        """NICs to leaves that are there, and what is above: `spine` and `core` give name and address."""
+        for leaf, below in zip(leaves, gpus, strict=True):
+            for gpu in below:
+                if self._optical:
+                    domain = self._domain_of[gpu]
+                    self._nics[domain].append(self._wiring.fibre(gpu, NIC, lanes=1))
+                    self._leaves[domain].append(self._wiring.fibre(leaf, f"ocs{domain}", lanes=1))
+                else:
+                    self._wiring.link(gpu, leaf, lanes=1, delay_ps=self._nic_delay_ps, labels=(NIC, gpu))
+        spines = [spine(number) for number in range(shape.all_spines)]
+        for name, address in spines:
+            self.switch(Place.SPINE, name, address)
+        cores = [core(number) for number in range(shape.all_cores)]
+        for name, address in cores:
+            self.switch(Place.CORE, name, address)
+        for number, leaf in enumerate(leaves):
+            first = number // shape.pod * shape.spines
+            for name, _ in spines[first : first + shape.spines]:
+                self._trunk(leaf, name, shape.trunk)
+        for number, (name, _) in enumerate(spines):
+            first = number % max(shape.spines, 1) * shape.cores
+            for above, _ in cores[first : first + shape.cores]:
+                self._trunk(name, above, shape.core_trunk)
+
+    def fabric(self, name: str) -> Fabric:
+        """What was put together."""
+        made = self._wiring.fabric(
+            name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
+        )
+        crowded = next((node for node in made.nodes if node.ports[-1].number > MAX_PORT), None)
+        if crowded is not None:
+            raise TopologyError(
+                f"{name}: {crowded.name} has {len(crowded.ports)} neighbours, and a source route counts to "
+                f"{MAX_PORT}",
+                remedy="use a smaller radix",
+            )
+        return self._crossed(made) if self._optical else made
+
+    def _crossed(self, made: Fabric) -> Fabric:
+        """With the optical switches, each of which joins its NICs, but for idle GPUs, to their leaves."""
+        optical = [
+            OpticalSwitch(
+                name=f"ocs{domain}",
+                ends=(*nics, *leaves),
+                lanes=1,
+                rate_bps=self._nic_rate_bps,
+                delay_ps=self._nic_delay_ps,
+                reconfiguration_ps=self._reconfiguration_ps,
+            )
+            for domain, (nics, leaves) in enumerate(zip(self._nics, self._leaves, strict=True))
+        ]
+        joined = {rank: self.ranks + rank for rank in range(self._size)}
+        maps = {switch.name: joined for switch in optical}
+        return with_maps(replace(made, optical=tuple(optical)), maps)
+
+    def _gpus(self, ports: int) -> None:
+        """Idle GPUs of domains come after all others."""
+        places = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
+        for domain, rank in sorted(places, key=lambda place: place[1] >= self._size):
+            address = self.at(Place.GPU, domain=domain, rank=rank)
+            idle = rank >= self._size or domain >= self._used
+            kind = NodeKind.SPARE if idle else NodeKind.GPU
+            self._wiring.node(self.gpu(domain, rank), kind, "rail_gpu", address, lanes=ports)
+        self._domain_of = {self.gpu(domain, rank): domain for domain, rank in places}
+
+    def _mesh(self) -> None:
+        rate = max(1, self._hb_rate_bps // (self.ranks - 1))
+        for domain in range(self._domains):
+            for low, high in combinations(range(self.ranks), 2):
+                self._wiring.link(
+                    self.gpu(domain, low),
+                    self.gpu(domain, high),
+                    lanes=1,
+                    delay_ps=self._hb_delay_ps,
+                    labels=(f"hb{high}", f"hb{low}"),
+                    dimension=0,
+                    rate_bps=rate,
+                )
+
+    def _switches(self) -> None:
+        for domain in range(self._domains):
+            self.switch(Place.HBS, f"hbs{domain}", self.at(Place.HBS, domain=domain, rank=0))
+        for domain in range(self._domains):
+            for rank in range(self.ranks):
+                self._wiring.link(
+                    self.gpu(domain, rank),
+                    f"hbs{domain}",
+                    lanes=1,
+                    delay_ps=self._hb_delay_ps,
+                    labels=("hb", f"gpu{rank}"),
+                    rate_bps=self._hb_rate_bps,
+                )
+
+    def _trunk(self, low: str, high: str, cables: int) -> None:
+        self._wiring.link(low, high, lanes=cables, delay_ps=self._spine_delay_ps, labels=(high, low))
+
+
+def _plan(domains: int, size: int) -> AddressPlan:
+    """Class, what is left over, domain, rank; TopologyError when 16 bits are too few."""
+    domain, rank = (domains - 1).bit_length(), (size - 1).bit_length()
+    pad = CNA_BITS - CLASS_BITS - domain - rank
+    if pad < 0:
+        raise TopologyError(
+            f"{domains} domains of {size}: addresses need {CNA_BITS - pad} bits of {CNA_BITS}",
+            remedy="use fewer or smaller domains",
+        )
+    padding = [AddressField("pad", pad)] if pad else []
+    fields = (AddressField("domain", domain), AddressField("rank", rank))
+    return AddressPlan((AddressField("class", CLASS_BITS), *padding, *fields))

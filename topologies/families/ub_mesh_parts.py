@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all UB-Mesh fabrics are made of: addresses, lanes, delays, and racks of NPUs put in their places."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import combinations
+from math import prod
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.model.address import AddressField, AddressPlan
+from topologies.model.fabric import NodeKind
+from topologies.model.wiring import Wiring
+
+__all__ = [
+    "CPU_LANES",
+    "DEVICE_LANES",
+    "HRS_DELAY_PS",
+    "HRS_LANES",
+    "LANE_REMEDIES",
+    "LRS_LANES",
+    "MAX_PLANES",
+    "PEER_LANES",
+    "RACK_DELAY_PS",
+    "UB_ADDRESS_PLAN",
+    "Place",
+    "Rack",
+    "Shape",
+    "at_most",
+    "device_lanes",
+    "device_names",
+    "hrs_address",
+    "lrs_address",
+    "mesh_boards",
+    "mesh_slots",
+    "not_negative",
+    "plane_lanes",
+    "positive",
+    "put_devices",
+    "put_npus",
+    "share",
+]
+
+# UB-Mesh gives the NPU's 72 lanes and its 14 peers in the rack; x4 a peer leaves the x16 it gives for other
+# racks.
+PEER_LANES = 4
+
+# UB lanes of the other nodes (UB-Mesh, building blocks).
+CPU_LANES = 32
+LRS_LANES = 72
+HRS_LANES = 512
+
+# Lanes that a plane has for the spare NPU, and as many for CPUs: derived, what x72 leaves of an LRS.
+DEVICE_LANES = 8
+
+# Ten metres of cable between racks, a hundred to the HRS: the reaches that UB-Mesh gives for its cables.
+RACK_DELAY_PS = 50_000
+HRS_DELAY_PS = 500_000
+
+# By physical place, widest first, as UB-Mesh demands; the widths are this project's.
+UB_ADDRESS_PLAN = AddressPlan(
+    (
+        AddressField("class", 3),
+        AddressField("pod", 3),
+        AddressField("row", 2),
+        AddressField("column", 2),
+        AddressField("board", 3),
+        AddressField("npu", 3),
+    )
+)
+
+# The most that addresses hold: four of class LRS, four of class LRS_MORE.
+MAX_PLANES = 8
+
+
+class Place(IntEnum):
+    """Values of the address field class; 7 is for groups."""
+
+    NPU = 0
+    SPARE = 1
+    CPU = 2
+    LRS = 3
+    HRS = 4
+    LRS_OF_DEVICES = 5
+    LRS_MORE = 6
+
+
+LANE_REMEDIES = {
+    NodeKind.NPU: "use fewer `lanes` or `uplink_lanes`, or an NPU of more `host_lanes`",
+    NodeKind.SPARE: "use fewer planes or spares",
+    NodeKind.CPU: "use fewer planes",
+    NodeKind.LRS: "use more planes or fewer `uplink_lanes`",
+    NodeKind.HRS: "use more HRS or fewer `uplink_lanes`",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rack:
+    """A rack: its number, counted pod by pod and row by row, and its place."""
+
+    number: int
+    pod: int = 0
+    row: int = 0
+    column: int = 0
+
+    def address(self, of: Place, *, y: int, x: int) -> int:
+        """Of a node of that class in this rack; `y` and `x` are the fields board and npu."""
+        place = {"class": of, "pod": self.pod, "row": self.row, "column": self.column}
+        return UB_ADDRESS_PLAN.pack(**place, board=y, npu=x)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many there are of each: slots of a board, boards of a rack, columns, rows of racks, pods."""
+
+    slots: int
+    boards: int
+    columns: int = 1
+    rows: int = 1
+    pods: int = 1
+
+    @staticmethod
+    def of(dims: Sequence[int], wanted: int) -> "Shape":
+        """Of `wanted` extents; TopologyError when there are others or addresses cannot hold them."""
+        names = ("slots", "boards", "columns", "rows", "pods")[:wanted]
+        sizes = tuple(dims)
+        fields = [part.name for part in reversed(UB_ADDRESS_PLAN.fields)]
+        most = [UB_ADDRESS_PLAN.mask(field) + 1 for field in fields]
+        listed = ", ".join(f"{name} to {top}" for name, top in zip(names, most, strict=False))
+        remedy = f"give {wanted} extents from 1: {listed}"
+        if len(sizes) != wanted or any(not 1 <= n <= top for n, top in zip(sizes, most, strict=False)):
+            raise TopologyError(f"dims {list(sizes)}: no such UB-Mesh", remedy=remedy)
+        if prod(sizes) < 2:
+            raise TopologyError(f"dims {list(sizes)}: a single NPU", remedy="give at least two of them")
+        return Shape(*sizes)
+
+    def racks(self) -> Iterator[Rack]:
+        """All racks in the order of their numbers."""
+        number = 0
+        for pod in range(self.pods):
+            for row in range(self.rows):
+                for column in range(self.columns):
+                    yield Rack(number, pod, row, column)
+                    number += 1
+
+    def npu(self, rack: Rack, board: int, slot: int) -> str:
+        """Name of the NPU in that place."""
+        return f"npu{(rack.number * self.boards + board) * self.slots + slot}"
+
+
+def positive(**values: int) -> None:
+    """TopologyError for the first value that is not above 0."""
+    for what, value in values.items():
+        if value <= 0:
+            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
+
+
+def not_negative(**values: int) -> None:
+    """TopologyError for the first value below 0."""
+    for what, value in values.items():
+        if value < 0:
+            raise TopologyError(f"{what} is {value}", remedy="give 0 or more")
+
+
+def at_most(most: int, **values: int) -> None:
+    """TopologyError for the first value that is more."""
+    for what, value in values.items():
+        if value > most:
+            raise TopologyError(f"{what} is {value}", remedy=f"use at most {most}")
+
+
+def device_lanes(count: int, planes: int, what: str) -> int:
+    """Lanes of each of `count` devices to each plane: x32 in all over four planes or more."""
+    lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
+    if count and not lanes:
+        raise TopologyError(
+            f"{what} is {count}: a plane has x{DEVICE_LANES} for all of them",
+            remedy=f"use at most {DEVICE_LANES}, or fewer planes",
+        )
+    return lanes
+
+
+def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
+    """Lanes of an NPU to each plane, so many has every link inside of it too."""
+    at_most(MAX_PLANES, planes=planes)
+    return share(what, lanes, "planes", planes)
+
+
+def lrs_address(rack: Rack, plane: int, number: int, *, inter_rack: bool = False) -> int:
+    """Address of an LRS of a plane, of those for NPUs or of those for other racks."""
+    of = Place.LRS if plane < MAX_PLANES // 2 else Place.LRS_MORE
+    return rack.address(of, y=plane % (MAX_PLANES // 2) * 2 + inter_rack, x=number)
+
+
+def share(what: str, lanes: int, among: str, count: int) -> int:
+    """Lanes for each of `count`; TopologyError when they cannot be dealt equally."""
+    if count and (lanes < count or lanes % count):
+        raise TopologyError(
+            f"{what} {lanes} cannot be dealt equally to {count} {among}",
+            remedy=f"use a multiple of {count}, or other {among}",
+        )
+    return lanes // count if count else 0
+
+
+def hrs_address(number: int) -> int:
+    """Address of an HRS: its number, in the fields from npu up to row."""
+    low, wide = number & 63, number >> 6
+    place = {"class": Place.HRS, "row": wide >> 2, "column": wide & 3, "board": low >> 3, "npu": low & 7}
+    return UB_ADDRESS_PLAN.pack(**place)
+
+
+def put_npus(wiring: Wiring, shape: Shape) -> None:
+    """All NPUs of all racks; their links come later."""
+    for rack in shape.racks():
+        for board in range(shape.boards):
+            for slot in range(shape.slots):
+                address = rack.address(Place.NPU, y=board, x=slot)
+                wiring.node(shape.npu(rack, board, slot), NodeKind.NPU, "ub_npu", address)
+
+
+def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None:
+    """Spare NPUs, then CPUs, of all racks."""
+    at_most(UB_ADDRESS_PLAN.mask("npu") + 1, spares=spares, cpus=cpus)
+    for rack in shape.racks():
+        for i, name in enumerate(device_names("spare", rack, spares)):
+            wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(Place.SPARE, y=0, x=i))
+    for rack in shape.racks():
+        for i, name in enumerate(device_names("cpu", rack, cpus)):
+            wiring.node(name, NodeKind.CPU, "ub_npu", rack.address(Place.CPU, y=0, x=i), lanes=CPU_LANES)
+
+
+def device_names(kind: str, rack: Rack, count: int) -> tuple[str, ...]:
+    """Names of a rack's devices; the only one of its kind is named by the rack alone."""
+    if count == 1:
+        return (f"{kind}{rack.number}",)
+    return tuple(f"{kind}{rack.number}.{i}" for i in range(count))
+
+
+def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
+    """Links along X: every two NPUs of a board."""
+    for board in range(shape.boards):
+        for low, high in combinations(range(shape.slots), 2):
+            ends = shape.npu(rack, board, low), shape.npu(rack, board, high)
+            wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"x{high}", f"x{low}"), dimension=0)
+
+
+def mesh_slots(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
+    """Links along Y: every two NPUs of one slot."""
+    for low, high in combinations(range(shape.boards), 2):
+        for slot in range(shape.slots):
+            ends = shape.npu(rack, low, slot), shape.npu(rack, high, slot)
+            wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"y{high}", f"y{low}"), dimension=1)

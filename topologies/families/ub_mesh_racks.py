@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other ways to build the rack, to compare with (UB-Mesh, Fig. 16): Y, or all, through switches.
+
+The paper gives what is linked and how many lanes an NPU has for it, not how lanes are dealt to switches; that
+is derived here, and written with each.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from topologies.families.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES
+from topologies.families.ub_mesh import PLANES, UB_RACK_DIMS, UPLINK_LANES
+from topologies.families.ub_mesh_parts import (
+    CPU_LANES,
+    HRS_LANES,
+    LANE_REMEDIES,
+    LRS_LANES,
+    PEER_LANES,
+    UB_ADDRESS_PLAN,
+    Place,
+    Rack,
+    Shape,
+    at_most,
+    device_lanes,
+    device_names,
+    hrs_address,
+    lrs_address,
+    mesh_boards,
+    not_negative,
+    plane_lanes,
+    positive,
+    put_devices,
+    put_npus,
+    share,
+)
+from topologies.model.fabric import Fabric, NodeKind
+from topologies.model.wiring import Wiring
+
+__all__ = ["BOARD_LANES", "CLOS_LRS", "HRS_UPLINK_LANES", "ub_rack_1dfm_a", "ub_rack_1dfm_b", "ub_rack_clos"]
+
+# Of an NPU, towards other boards (UB-Mesh, 1D-FM-A).
+BOARD_LANES = 16
+# Of an NPU, towards HRS (UB-Mesh, 1D-FM-B).
+HRS_UPLINK_LANES = 32
+# Of an NPU, towards the LRS that lead to CPUs and the spare NPU: derived, what is left for them.
+DEVICE_UPLINK_LANES = 8
+# LRS of the rack that is a Clos (UB-Mesh).
+CLOS_LRS = 72
+
+# The most that addresses hold: half of class LRS, half of class LRS_MORE.
+MAX_LRS = 128
+
+# LRS of a plane in 1D-FM-B (UB-Mesh).
+LRS_OF_A_PLANE = 4
+
+
+def ub_rack_1dfm_a(
+    *,
+    dims: Sequence[int] = UB_RACK_DIMS,
+    planes: int = PLANES,
+    hrs: int = 4,
+    spares: int = 1,
+    cpus: int = 1,
+    lane_rate_bps: int = LANE_RATE_BPS,
+    lanes: int = PEER_LANES,
+    board_lanes: int = BOARD_LANES,
+    uplink_lanes: int = UPLINK_LANES,
+    host_lanes: int = NPU_LANES,
+    delay_ps: int = LINK_DELAY_PS,
+) -> Fabric:
+    """1D-FM-A: X direct, other boards through LRS by x16 an NPU, other racks through four HRS by x16.
+
+    Derived: in each of four planes an LRS a slot, x4 to its NPU on every board, and one for CPUs and the
+    spare NPU, x4 to each of those; so 36 LRS, as many as the paper's first version counts. Each HRS has x4 to
+    every NPU and as many lanes for what is above, which is not in this fabric.
+    """
+    shape = Shape.of(dims, 2)
+    positive(planes=planes, hrs=hrs, lanes=lanes, board_lanes=board_lanes, uplink_lanes=uplink_lanes)
+    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
+    thin = plane_lanes(planes, board_lanes, "board_lanes")
+    device = {
+        "spare": device_lanes(spares, planes, "spares"),
+        "cpu": device_lanes(cpus, planes, "cpus"),
+    }
+    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    rack = Rack(0)
+    for plane in range(planes):
+        for slot in range(shape.slots):
+            _lrs(wiring, f"lrs0p{plane}n{slot}", lrs_address(rack, plane, slot))
+        if spares + cpus:
+            _lrs(wiring, f"lrs0p{plane}c0", rack.address(Place.LRS_OF_DEVICES, y=plane, x=0), tier=2)
+    _hrs(wiring, hrs)
+    mesh_boards(wiring, shape, rack, lanes=lanes, delay_ps=delay_ps)
+    for plane in range(planes):
+        prefix = f"lrs0p{plane}"
+        for slot in range(shape.slots):
+            for board in range(shape.boards):
+                ends = shape.npu(rack, board, slot), f"{prefix}n{slot}"
+                wiring.link(*ends, lanes=thin, delay_ps=delay_ps, labels=(f"p{plane}", f"npu{board}"))
+            if spares + cpus:
+                ends = f"{prefix}n{slot}", f"{prefix}c0"
+                wiring.link(*ends, lanes=thin, delay_ps=delay_ps, labels=("c0", f"n{slot}"))
+        for kind, name in _devices(rack, spares, cpus):
+            ends = name, f"{prefix}c0"
+            wiring.link(*ends, lanes=device[kind], delay_ps=delay_ps, labels=(f"p{plane}", kind))
+    _join_hrs(wiring, shape, hrs, lanes=share("uplink_lanes", uplink_lanes, "hrs", hrs), delay_ps=delay_ps)
+    return _done(wiring, "ub-rack-1dfm-a", delay_ps)
+
+
+def ub_rack_1dfm_b(
+    *,
+    dims: Sequence[int] = UB_RACK_DIMS,
+    planes: int = PLANES,
+    hrs: int = 8,
+    spares: int = 1,
+    cpus: int = 1,
+    lane_rate_bps: int = LANE_RATE_BPS,
+    lanes: int = PEER_LANES,
+    uplink_lanes: int = HRS_UPLINK_LANES,
+    host_lanes: int = NPU_LANES,
+    delay_ps: int = LINK_DELAY_PS,
+) -> Fabric:
+    """1D-FM-B: X direct, other boards and racks through eight HRS by x32 an NPU, CPUs through 4 LRS a plane.
+
+    Derived: each HRS has x4 to every NPU and as many lanes for what is above, which is not in this fabric.
+    Each of the 16 LRS has x2 to the NPUs of every fourth board, to the spare NPU and to the CPU.
+    """
+    shape = Shape.of(dims, 2)
+    positive(planes=planes, hrs=hrs, lanes=lanes, uplink_lanes=uplink_lanes)
+    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
+    thin = plane_lanes(planes, DEVICE_UPLINK_LANES, "lanes towards LRS")
+    many = min(LRS_OF_A_PLANE, shape.boards) if spares + cpus else 0
+    device = {
+        "spare": share("lanes of a spare NPU", CPU_LANES, "LRS and spares", planes * many * spares),
+        "cpu": share("lanes of a CPU", CPU_LANES, "LRS and cpus", planes * many * cpus),
+    }
+    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    rack = Rack(0)
+    for plane in range(planes):
+        for i in range(many):
+            _lrs(wiring, f"lrs0p{plane}c{i}", rack.address(Place.LRS_OF_DEVICES, y=plane, x=i))
+    _hrs(wiring, hrs)
+    mesh_boards(wiring, shape, rack, lanes=lanes, delay_ps=delay_ps)
+    for plane in range(planes):
+        for board in range(shape.boards if many else 0):
+            for slot in range(shape.slots):
+                ends = shape.npu(rack, board, slot), f"lrs0p{plane}c{board % many}"
+                back = f"npu{board * shape.slots + slot}"
+                wiring.link(*ends, lanes=thin, delay_ps=delay_ps, labels=(f"p{plane}", back))
+        for kind, name in _devices(rack, spares, cpus):
+            for i in range(many):
+                ends = name, f"lrs0p{plane}c{i}"
+                wiring.link(*ends, lanes=device[kind], delay_ps=delay_ps, labels=(f"p{plane}c{i}", kind))
+    _join_hrs(wiring, shape, hrs, lanes=share("uplink_lanes", uplink_lanes, "hrs", hrs), delay_ps=delay_ps)
+    return _done(wiring, "ub-rack-1dfm-b", delay_ps)
+
+
+def ub_rack_clos(
+    *,
+    dims: Sequence[int] = UB_RACK_DIMS,
+    lrs: int = CLOS_LRS,
+    spares: int = 1,
+    cpus: int = 1,
+    lane_rate_bps: int = LANE_RATE_BPS,
+    lanes: int = 1,
+    host_lanes: int = NPU_LANES,
+    delay_ps: int = LINK_DELAY_PS,
+) -> Fabric:
+    """No direct links: all 72 lanes of every NPU on 72 LRS, x1 to each.
+
+    Derived: the spare NPU has as many; a CPU has its x32 on the first LRS that do not have one yet.
+    """
+    shape = Shape.of(dims, 2)
+    positive(lrs=lrs, lanes=lanes)
+    at_most(MAX_LRS, lrs=lrs)
+    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
+    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    rack = Rack(0)
+    for number in range(lrs):
+        of = Place.LRS if number < MAX_LRS // 2 else Place.LRS_MORE
+        # Each is a plane of its own.
+        _lrs(wiring, f"lrs0p{number}n0", rack.address(of, y=number % 64 // 8, x=number % 8))
+    for number in range(lrs):
+        for board in range(shape.boards):
+            for slot in range(shape.slots):
+                ends = shape.npu(rack, board, slot), f"lrs0p{number}n0"
+                back = f"npu{board * shape.slots + slot}"
+                wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"p{number}", back))
+        for name in device_names("spare", rack, spares):
+            ends = name, f"lrs0p{number}n0"
+            wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"p{number}", "spare"))
+    reach = min(lrs, CPU_LANES // lanes)
+    for i, name in enumerate(device_names("cpu", rack, cpus)):
+        for step in range(reach):
+            number = (i * reach + step) % lrs
+            ends = name, f"lrs0p{number}n0"
+            wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"p{number}", "cpu"))
+    return _done(wiring, "ub-rack-clos", delay_ps)
+
+
+def _start(
+    dims: Sequence[int], shape: Shape, *, spares: int, cpus: int, lane_rate_bps: int, host_lanes: int
+) -> Wiring:
+    wiring = Wiring(UB_ADDRESS_PLAN, tuple(dims), lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    put_npus(wiring, shape)
+    put_devices(wiring, shape, spares=spares, cpus=cpus)
+    return wiring
+
+
+def _lrs(wiring: Wiring, name: str, address: int, tier: int = 1) -> None:
+    wiring.node(name, NodeKind.LRS, "ub_lrs", address, tier=tier, lanes=LRS_LANES)
+
+
+def _hrs(wiring: Wiring, count: int) -> None:
+    for number in range(count):
+        address = hrs_address(number)
+        wiring.node(f"hrs{number}", NodeKind.HRS, "ub_hrs", address, tier=4, lanes=HRS_LANES)
+
+
+def _join_hrs(wiring: Wiring, shape: Shape, hrs: int, *, lanes: int, delay_ps: int) -> None:
+    """Every NPU to every HRS of the rack."""
+    rack = Rack(0)
+    for number in range(hrs):
+        for board in range(shape.boards):
+            for slot in range(shape.slots):
+                ends = shape.npu(rack, board, slot), f"hrs{number}"
+                back = f"npu{board * shape.slots + slot}"
+                wiring.link(*ends, lanes=lanes, delay_ps=delay_ps, labels=(f"hrs{number}", back))
+
+
+def _devices(rack: Rack, spares: int, cpus: int) -> Iterator[tuple[str, str]]:
+    """Kind and name of spare NPUs, then CPUs."""
+    for kind, count in (("spare", spares), ("cpu", cpus)):
+        for name in device_names(kind, rack, count):
+            yield kind, name
+
+
+def _done(wiring: Wiring, name: str, delay_ps: int) -> Fabric:
+    return wiring.fabric(name, host_delay_ps=delay_ps, groups=((0, 1),), remedies=LANE_REMEDIES)

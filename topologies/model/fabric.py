@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric as data: nodes with ports, and links between ports."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self, TypeVar, cast, final
+
+from topologies.errors import TopologyError
+from topologies.model.address import AddressPlan
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwitch", "Port"]
+
+T = TypeVar("T")
+
+# The port that leads to a node's own side: its compute, not another node.
+HOST_PORT = 0
+
+# What micromirrors take, to the order of magnitude: ten milliseconds.
+RECONFIGURATION_PS = 10_000_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    level: int = 0
+    member: bool = False
+    spare: bool = False
+    symbol: str = ""
+
+
+class NodeKind(StrEnum):
+    """What a node is. Above this floor nothing asks which kind it is, only what is told of the kind here.
+
+    LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
+    high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those.
+
+    `level` is how high a kind stands: 0 for endpoints and for switches among them, inside of a domain, more
+    for what they climb to. Switches of one kind that are joined across tiers are of one level. A `member`
+    takes part in collectives, and a `spare` takes the place of one. Drawings write `symbol` before a number.
+    """
+
+    level: int
+    member: bool
+    spare: bool
+    symbol: str
+
+    def __new__(cls, value: str, facts: _Facts) -> Self:
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.level, kind.symbol = facts.level, facts.symbol
+        kind.member, kind.spare = facts.member, facts.spare
+        return kind
+
+    NPU = "npu", _Facts(member=True)
+    SPARE = "spare", _Facts(spare=True, symbol="S")
+    CPU = "cpu", _Facts(symbol="C")
+    LRS = "lrs", _Facts(level=1)
+    HRS = "hrs", _Facts(level=2, symbol="H")
+    GPU = "gpu", _Facts(member=True)
+    HBS = "hbs", _Facts(symbol="B")
+    RAIL = "rail", _Facts(level=1, symbol="R")
+    SPINE = "spine", _Facts(level=2, symbol="S")
+    CORE = "core", _Facts(level=3, symbol="C")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port and its lanes; `dimension` is None on the host port and where a link leads to another tier."""
+
+    number: int
+    name: str
+    lanes: int
+    dimension: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
+
+    `tier` is its height: 0 for whoever sends and receives, more for switches, the higher the farther from
+    them. `lanes` is how many UB lanes it has; None: as many as `Fabric.host_lanes`.
+    """
+
+    name: str
+    index: int
+    kind: NodeKind
+    program: str
+    address: int
+    coordinates: tuple[int, ...]
+    ports: tuple[Port, ...]
+    tier: int = 0
+    lanes: int | None = None
+
+    @property
+    def device_id(self) -> int:
+        """P4Runtime device id: index + 1, since 0 is not a valid id."""
+        return self.index + 1
+
+    @property
+    def level(self) -> int:
+        """That of its kind: a level has one tier or several."""
+        return self.kind.level
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link."""
+
+    node: str
+    port: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A full-duplex link: `rate_bps` bits per second each way, `delay_ps` picoseconds of propagation.
+
+    It joins two nodes of one tier that differ in `dimension` alone, or two of different tiers (None).
+    """
+
+    name: str
+    a: End
+    b: End
+    lanes: int
+    rate_bps: int
+    delay_ps: int
+    dimension: int | None
+
+    def far(self, node: str) -> End:
+        """The end that is not on `node`."""
+        if node not in (self.a.node, self.b.node):
+            raise TopologyError(
+                f"link {self.name}: no end on {node}", remedy=f"ask for {self.a.node} or {self.b.node}"
+            )
+        return self.b if node == self.a.node else self.a
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OpticalSwitch:
+    """An optical circuit switch: its port i leads by fibre to `ends[i]`, and it joins ports in pairs.
+
+    Two ports it has joined are a circuit, a link like any other: `lanes` lanes at `rate_bps` bits per second
+    each way, `delay_ps` picoseconds from end to end. It is dark for `reconfiguration_ps` before it stands.
+    """
+
+    name: str
+    ends: tuple[End, ...]
+    lanes: int
+    rate_bps: int
+    delay_ps: int
+    reconfiguration_ps: int = RECONFIGURATION_PS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Nodes and links, looked up by name, port or address in constant time.
+
+    `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
+    address plan are the coordinates, the first dimension rightmost. A node's own side joins it by
+    `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
+    `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. Nothing is checked here: see `checks`.
+    """
+
+    name: str
+    dims: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    address_plan: AddressPlan
+    lane_rate_bps: int
+    host_lanes: int
+    host_delay_ps: int
+    groups: tuple[tuple[int, ...], ...]
+    optical: tuple[OpticalSwitch, ...] = ()
+    _nodes: dict[str, Node] = field(init=False, repr=False, compare=False)
+    _links: dict[str, Link] = field(init=False, repr=False, compare=False)
+    _by_address: dict[int, Node] = field(init=False, repr=False, compare=False)
+    _link_at: dict[tuple[str, int], Link] = field(init=False, repr=False, compare=False)
+    _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+    _parallel: dict[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False, compare=False)
+    _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
+    _kept: dict[Hashable, object] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        link_at: dict[tuple[str, int], Link] = {}
+        ports: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
+        parallel: dict[tuple[str, str], tuple[int, ...]] = {}
+        for link in self.links:
+            for near, far in ((link.a, link.b), (link.b, link.a)):
+                link_at.setdefault((near.node, near.port), link)
+                first = ports.setdefault(near.node, {}).setdefault(far.node, near.port)
+                if first != near.port:
+                    ends = near.node, far.node
+                    parallel[ends] = (*parallel.get(ends, (first,)), near.port)
+        by_port = {name: dict(sorted(far.items(), key=lambda item: item[1])) for name, far in ports.items()}
+        object.__setattr__(self, "_nodes", {node.name: node for node in self.nodes})
+        object.__setattr__(self, "_links", {link.name: link for link in self.links})
+        object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})
+        object.__setattr__(self, "_link_at", link_at)
+        object.__setattr__(self, "_ports", by_port)
+        object.__setattr__(self, "_parallel", parallel)
+        object.__setattr__(self, "_kept", {})
+        object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
+
+    def node(self, name: str) -> Node:
+        """The node of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._nodes[name]
+        except KeyError:
+            raise _unknown(self.name, "node", name, self._nodes) from None
+
+    def node_of(self, address: int) -> Node | None:
+        """The node of that address, or None."""
+        return self._by_address.get(address)
+
+    def link(self, name: str) -> Link:
+        """The link of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._links[name]
+        except KeyError:
+            raise _unknown(self.name, "link", name, self._links) from None
+
+    def optical_switch(self, name: str) -> OpticalSwitch:
+        """The optical switch of that name; TopologyError with close matches when there is none."""
+        try:
+            return self._optical[name]
+        except KeyError:
+            raise _unknown(self.name, "optical switch", name, self._optical) from None
+
+    def link_at(self, node: str, port: int) -> Link | None:
+        """The link on that port, or None: the host port, or a port that does not exist."""
+        return self._link_at.get((node, port))
+
+    def peer(self, node: str, port: int) -> End | None:
+        """The far end of the link on that port, or None where there is no link."""
+        link = self.link_at(node, port)
+        return None if link is None else link.far(node)
+
+    def port_to(self, node: str, neighbour: str) -> int:
+        """The port of `node` whose link leads to `neighbour`; of parallel links the first."""
+        self.node(node)
+        self.node(neighbour)
+        try:
+            return self._ports[node][neighbour]
+        except KeyError:
+            raise TopologyError(
+                f"fabric {self.name}: no link between {node} and {neighbour}",
+                remedy=f"neighbours of {node}: {', '.join(self._ports[node])}",
+            ) from None
+
+    def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
+        """The ports of `node` whose links lead to `neighbour`, in the order of the links."""
+        return self._parallel.get((node, neighbour)) or (self.port_to(node, neighbour),)
+
+    @property
+    def has_parallel(self) -> bool:
+        """Whether several links join the same two nodes anywhere."""
+        return bool(self._parallel)
+
+    def link_between(self, node: str, neighbour: str) -> Link:
+        """The link between two neighbours; of parallel links the first."""
+        return self._link_at[node, self.port_to(node, neighbour)]
+
+    def links_between(self, node: str, neighbour: str) -> tuple[Link, ...]:
+        """All links between two neighbours, in their order."""
+        return tuple(self._link_at[node, port] for port in self.ports_to(node, neighbour))
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """Nodes one link away, in the order of the ports that lead to them."""
+        self.node(node)
+        return tuple(self._ports[node])
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` returned when this key was first asked for: for what follows from the fabric alone."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])
+
+    def graph(self) -> "nx.Graph":
+        """A new undirected graph: node names, and edges that carry `link`, the link's name."""
+        # Half of what it takes to import fabrics, which every process of a lab does.
+        import networkx as nx
+
+        graph = nx.Graph()
+        graph.add_nodes_from(node.name for node in self.nodes)
+        graph.add_edges_from((link.a.node, link.b.node, {"link": link.name}) for link in self.links)
+        return graph
+
+
+def _unknown(fabric: str, kind: str, name: str, known: Mapping[str, object]) -> TopologyError:
+    # A link asked for by its ends in the other order is what was meant.
+    turned = "-".join(reversed(name.split("-")))
+    close = [turned] if turned in known else get_close_matches(name, known, n=3)
+    some = ", ".join(close or list(known)[:3])
+    remedy = f"did you mean {some}?" if close else f"{kind}s are named like {some}" if some else "it has none"
+    return TopologyError(f"fabric {fabric}: no {kind} named {name!r}", remedy=remedy)

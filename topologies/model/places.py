@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards, racks, domains and planes, found in a fabric by where its nodes are and what joins them."""
+
+from topologies.model.fabric import Fabric, Node, NodeKind
+
+__all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
+
+# What the port of an endpoint is called that leads to the network between domains; a number follows where a
+# NIC has several.
+NIC = "nic"
+
+
+def boards(fabric: Fabric) -> list[list[Node]]:
+    """NPUs that share every place but the slot, in the order of Pod, row, column and board."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if node.kind is NodeKind.NPU:
+            found.setdefault(node.coordinates[1:], []).append(node)
+    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+
+
+def racks(fabric: Fabric) -> list[list[Node]]:
+    """Nodes that share every place above X and Y, HRS left out, in the order of Pod, row and column."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if node.kind is not NodeKind.HRS:
+            found.setdefault(node.coordinates[2:], []).append(node)
+    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+
+
+def nic_ports(node: Node) -> tuple[int, ...]:
+    """The ports by which an endpoint leaves its domain; empty where there are no domains."""
+    return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.tier)
+
+
+def domains(fabric: Fabric) -> list[list[Node]]:
+    """Endpoints with a NIC that share every place but their rank, idle ones with the others."""
+    found: dict[tuple[int, ...], list[Node]] = {}
+    for node in fabric.nodes:
+        if nic_ports(node):
+            found.setdefault(node.coordinates[1:], []).append(node)
+    return [sorted(found[place], key=lambda node: node.coordinates) for place in sorted(found)]
+
+
+def planes(fabric: Fabric) -> list[list[Node]]:
+    """LRS that links inside of a rack join, so not those between racks; in the order of their first LRS."""
+    import networkx as nx
+
+    rack = {node.name: node.coordinates[2:] for node in fabric.nodes if node.kind is NodeKind.LRS}
+    graph = nx.Graph()
+    graph.add_nodes_from(rack)
+    graph.add_edges_from(
+        (link.a.node, link.b.node)
+        for link in fabric.links
+        if link.a.node in rack and rack[link.a.node] == rack.get(link.b.node)
+    )
+    parts = nx.connected_components(graph)
+    found = [sorted((fabric.node(name) for name in part), key=lambda node: node.index) for part in parts]
+    return sorted(found, key=lambda plane: plane[0].index)

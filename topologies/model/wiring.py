@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes and links put together by name; a generator says what is there and Wiring numbers the rest."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import final
+
+from topologies.errors import TopologyError
+from topologies.model.address import AddressPlan
+from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
+
+__all__ = ["Wiring"]
+
+
+@final
+class Wiring:
+    """A fabric while it is made.
+
+    Nodes are indexed in the order in which they come, and a node's ports are numbered in the order of its
+    links: from 1, whether it has a host port, which is 0, or not.
+    """
+
+    def __init__(
+        self, plan: AddressPlan, dims: tuple[int, ...], *, lane_rate_bps: int, host_lanes: int
+    ) -> None:
+        for what, value in (("lane_rate_bps", lane_rate_bps), ("host_lanes", host_lanes)):
+            if value <= 0:
+                raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
+        self._plan = plan
+        self._dims = dims
+        self._lane_rate_bps = lane_rate_bps
+        self._host_lanes = host_lanes
+        self._nodes: dict[str, Node] = {}
+        self._ports: dict[str, list[Port]] = {}
+        self._links: list[Link] = []
+        self._places = [(plan.shift(part.name), plan.mask(part.name)) for part in reversed(plan.fields)]
+
+    def node(
+        self,
+        name: str,
+        kind: NodeKind,
+        program: str,
+        address: int,
+        *,
+        tier: int = 0,
+        lanes: int | None = None,
+    ) -> None:
+        """A node at an address, whose last fields are its coordinates; one of tier 0 has a host port."""
+        place = tuple(address >> shift & mask for shift, mask in self._places[: len(self._dims)])
+        self._nodes[name] = Node(name, len(self._nodes), kind, program, address, place, (), tier, lanes)
+        own = lanes or self._host_lanes
+        self._ports[name] = [Port(HOST_PORT, "host", own, None)] if tier == 0 else []
+
+    def link(
+        self,
+        a: str,
+        b: str,
+        *,
+        lanes: int,
+        delay_ps: int,
+        labels: tuple[str, str],
+        dimension: int | None = None,
+        rate_bps: int | None = None,
+    ) -> None:
+        """A link between nodes that are there; `labels` name its ports, on `a` and on `b`.
+
+        Its rate is that of its lanes unless `rate_bps` is given.
+        """
+        link = Link(
+            name=f"{a}-{b}",
+            a=self._end(a, labels[0], lanes, dimension),
+            b=self._end(b, labels[1], lanes, dimension),
+            lanes=lanes,
+            rate_bps=lanes * self._lane_rate_bps if rate_bps is None else rate_bps,
+            delay_ps=delay_ps,
+            dimension=dimension,
+        )
+        self._links.append(link)
+
+    def fibre(self, node: str, label: str, *, lanes: int, dimension: int | None = None) -> End:
+        """A new port that leads to an optical switch: along `dimension`, or (None) to another tier."""
+        return self._end(node, label, lanes, dimension)
+
+    def _end(self, node: str, label: str, lanes: int, dimension: int | None) -> End:
+        """A new port, by which a link ends on a node."""
+        ports = self._ports[node]
+        number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
+        ports.append(Port(number, label, lanes, dimension))
+        return End(node, number)
+
+    def fabric(
+        self,
+        name: str,
+        *,
+        host_delay_ps: int,
+        groups: tuple[tuple[int, ...], ...],
+        remedies: Mapping[NodeKind, str],
+    ) -> Fabric:
+        """What was put together; TopologyError, with the remedy for that kind, when a node lacks lanes."""
+        for node in self._nodes.values():
+            used = sum(port.lanes for port in self._ports[node.name] if port.number != HOST_PORT)
+            if used > (available := node.lanes or self._host_lanes):
+                raise TopologyError(
+                    f"{name}: links of {node.name} use {used} of its {available} lanes",
+                    remedy=remedies.get(node.kind, ""),
+                )
+        return Fabric(
+            name=name,
+            dims=self._dims,
+            nodes=tuple(replace(node, ports=tuple(self._ports[node.name])) for node in self._nodes.values()),
+            links=tuple(self._links),
+            address_plan=self._plan,
+            lane_rate_bps=self._lane_rate_bps,
+            host_lanes=self._host_lanes,
+            host_delay_ps=host_delay_ps,
+            groups=groups,
+        )

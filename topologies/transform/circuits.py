@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits of optical switches: what one is as a link, which stand in a fabric, the fabric with others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import gcd
+
+from topologies.errors import TopologyError
+from topologies.families.full_mesh import CLASS_BITS, LANE_RATE_BPS, LINK_DELAY_PS, MAX_PORT, NPU_LANES
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model.fabric import (
+    HOST_PORT,
+    RECONFIGURATION_PS,
+    End,
+    Fabric,
+    Link,
+    Node,
+    NodeKind,
+    OpticalSwitch,
+    Port,
+)
+
+__all__ = [
+    "Circuit",
+    "circuit_link",
+    "circuit_of",
+    "circuits_of",
+    "crossconnect",
+    "optical_rings",
+    "with_circuits",
+    "with_maps",
+]
+
+Circuit = tuple[int, int]
+"""The two ports of an optical switch that a circuit joins, the lower one first."""
+
+
+def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circuit, ...]:
+    """The circuits of a crossconnect map for the optical switch `name`, in order of their lower ports.
+
+    A circuit may be given from both of its ports or from one. TopologyError names a port that there is not,
+    that is joined to itself, or that two circuits share.
+    """
+    circuits = sorted({(min(pair), max(pair)) for pair in joined.items()})
+    holder: dict[int, Circuit] = {}
+    for circuit in circuits:
+        for port in circuit:
+            if not 0 <= port < ports:
+                raise TopologyError(f"{name}: no port {port}", remedy=f"its ports are 0 to {ports - 1}")
+        if circuit[0] == circuit[1]:
+            raise TopologyError(
+                f"{name}: port {circuit[0]} is joined to itself", remedy="leave a port out to leave it dark"
+            )
+        for port in circuit:
+            if (other := holder.setdefault(port, circuit)) != circuit:
+                far = [next(one for one in pair if one != port) for pair in (other, circuit)]
+                raise TopologyError(
+                    f"{name}: port {port} is joined to both {far[0]} and {far[1]}",
+                    remedy="give each port one circuit at most",
+                )
+    return tuple(circuits)
+
+
+def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
+    """The link that a circuit of the optical switch `name` is, whether it stands or not."""
+    switch = fabric.optical_switch(name)
+    low, high = circuit
+    a, b = switch.ends[low], switch.ends[high]
+    port = next((port for port in fabric.node(a.node).ports if port.number == a.port), None)
+    return Link(
+        name=f"{name}:{low}-{high}",
+        a=a,
+        b=b,
+        lanes=switch.lanes,
+        rate_bps=switch.rate_bps,
+        delay_ps=switch.delay_ps,
+        dimension=port.dimension if port else 0,
+    )
+
+
+def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
+    """The optical switch and the circuit that a link of that name is or would be; None when it is neither."""
+    name, colon, ports = link.rpartition(":")
+    low, dash, high = ports.partition("-")
+    if not (colon and dash and low.isdecimal() and high.isdecimal()):
+        return None
+    circuit = int(low), int(high)
+    if (str(circuit[0]), str(circuit[1])) != (low, high):
+        return None
+    for switch in fabric.optical:
+        if switch.name == name and circuit[0] < circuit[1] < len(switch.ends):
+            return name, circuit
+    return None
+
+
+def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
+    """Which ports of the optical switch `name` the fabric's links join, each from both of its ends."""
+    switch = fabric.optical_switch(name)
+    port_of = {end: port for port, end in enumerate(switch.ends)}
+    joined: dict[int, int] = {}
+    for port, end in enumerate(switch.ends):
+        far = fabric.peer(end.node, end.port)
+        if far in port_of:
+            joined[port] = port_of[far]
+    return joined
+
+
+def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabric:
+    """The fabric whose optical switch `name` joins these ports and no others.
+
+    Circuits come after all other links, in the order of the fabric's optical switches and of their ports, so
+    that it does not show in what order the switches came to be as they are. Nothing but `joined` is checked.
+    """
+    return with_maps(fabric, {name: joined})
+
+
+def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabric:
+    """The same for several optical switches, by name; the others stay as they are."""
+    maps: dict[str, Mapping[int, int]] = {
+        switch.name: changed[switch.name] if switch.name in changed else crossconnect(fabric, switch.name)
+        for switch in fabric.optical
+    }
+    for name in changed:
+        fabric.optical_switch(name)
+    fibres = {end for switch in fabric.optical for end in switch.ends}
+    links = [link for link in fabric.links if link.a not in fibres]
+    for switch in fabric.optical:
+        links += [
+            circuit_link(fabric, switch.name, circuit)
+            for circuit in circuits_of(switch.name, len(switch.ends), maps[switch.name])
+        ]
+    return replace(fabric, links=tuple(links))
+
+
+def optical_rings(
+    npus: int,
+    *,
+    ports: int = 2,
+    lane_rate_bps: int = LANE_RATE_BPS,
+    lanes: int = 4,
+    delay_ps: int = LINK_DELAY_PS,
+    reconfiguration_ps: int = RECONFIGURATION_PS,
+    host_lanes: int = NPU_LANES,
+) -> Fabric:
+    """NPUs whose every port leads to one optical switch, at first joined to rings: a fabric for labs.
+
+    Ports 1 and 2 of all NPUs are a plane, 3 and 4 the next; the odd one leads on along the plane's ring, the
+    even one back. The first ring steps by one NPU, the next by the next number that reaches them all, and so
+    on, from the start again when none is left. Port p of NPU i is port `i * ports + p - 1` of the switch.
+    """
+    _check(npus, ports, lane_rate_bps=lane_rate_bps, lanes=lanes, host_lanes=host_lanes)
+    bits = (npus - 1).bit_length()
+    padding = [AddressField("pad", CNA_BITS - CLASS_BITS - bits)] if bits < CNA_BITS - CLASS_BITS else []
+    plan = AddressPlan((AddressField("class", CLASS_BITS), *padding, AddressField("d0", bits)))
+    own = (Port(HOST_PORT, "host", host_lanes, None),)
+    named = tuple(
+        Port(number, f"{'on' if number % 2 else 'back'}{(number - 1) // 2}", lanes, 0)
+        for number in range(1, ports + 1)
+    )
+    switch = OpticalSwitch(
+        name="ocs0",
+        ends=tuple(End(f"npu{npu}", port) for npu in range(npus) for port in range(1, ports + 1)),
+        lanes=lanes,
+        rate_bps=lanes * lane_rate_bps,
+        delay_ps=delay_ps,
+        reconfiguration_ps=reconfiguration_ps,
+    )
+    fabric = Fabric(
+        name=f"optical-rings-{npus}x{ports}",
+        dims=(npus,),
+        nodes=tuple(
+            Node(f"npu{npu}", npu, NodeKind.NPU, "ub_npu", plan.pack(d0=npu), (npu,), own + named)
+            for npu in range(npus)
+        ),
+        links=(),
+        address_plan=plan,
+        lane_rate_bps=lane_rate_bps,
+        host_lanes=host_lanes,
+        host_delay_ps=delay_ps,
+        groups=((0,),),
+        optical=(switch,),
+    )
+    steps = [step for step in range(1, npus // 2 + 1) if gcd(step, npus) == 1]
+    joined = {
+        npu * ports + 2 * plane: (npu + steps[plane % len(steps)]) % npus * ports + 2 * plane + 1
+        for npu in range(npus)
+        for plane in range(ports // 2)
+    }
+    return with_circuits(fabric, switch.name, joined)
+
+
+def _check(npus: int, ports: int, **positive: int) -> None:
+    for what, value in positive.items():
+        if value <= 0:
+            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
+    if not 2 <= npus <= 1 << (CNA_BITS - CLASS_BITS):
+        raise TopologyError(f"npus is {npus}", remedy=f"give 2 to {1 << (CNA_BITS - CLASS_BITS)} of them")
+    if ports % 2 or not 2 <= ports <= MAX_PORT:
+        raise TopologyError(
+            f"ports is {ports}", remedy=f"give an even number up to {MAX_PORT - 1}: a ring takes two an NPU"
+        )

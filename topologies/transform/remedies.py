@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can take the place of a node that is lost, the least that has to move first, or why nothing can.
+
+Of a rack with spares: one of them. Of domains of GPUs (Rail-only, faults; how is derived here):
+
+    the switch of its rail is gone   a spare one, to which the optical switches of all domains turn that rail
+    a GPU                            an idle one of its domain, which an optical switch turns to its rail
+    else                             an idle domain for the whole of its domain, GPU by GPU of equal rank
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Set
+from itertools import chain
+
+from topologies.model.fabric import Fabric, Node
+from topologies.model.places import nic_ports
+from topologies.transform.circuits import crossconnect
+from topologies.transform.spares import Replacement, cut_from, idle_switches, replaced, spares_for, standbys
+
+__all__ = ["advice", "remedies", "serves", "why_none"]
+
+IsGone = Callable[[str], bool]
+
+
+def remedies(
+    fabric: Fabric, lost: str, *, holders: Mapping[str, str], down: Set[str], is_gone: IsGone
+) -> Iterator[Replacement]:
+    """Replacements in their order, whether or not their spares are free and would serve.
+
+    `holders` gives, for nodes whose places were taken before, who has them now; `down` are links known to
+    have failed.
+    """
+    leaves = _leaves(fabric, lost)
+    gone = [leaf for leaf in leaves if is_gone(leaf)]
+    yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in gone)
+    for spare in spares_for(fabric, lost):
+        circuits = _turned(fabric, lost, spare)
+        if circuits or not leaves:
+            yield Replacement({lost: spare}, circuits)
+    if not gone and not is_gone(lost) and cut_from(fabric, lost, down) == "network":
+        yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in leaves)
+    if _two_sided(fabric, lost):
+        place = next((name for name, holder in holders.items() if holder == lost), lost)
+        for spares in _idle_domains(fabric, place).values():
+            yield Replacement(
+                {holders.get(one.name, one.name): spares[one.coordinates[0]] for one in _near(fabric, place)}
+            )
+
+
+def serves(fabric: Fabric, lost: str, found: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
+    """Whether, by all that is known, the place of `lost` would have its links; circuits to come are well."""
+    healed = (found.places.get(lost, lost), *found.places.values())
+    concerned = [name for name in healed if _two_sided(fabric, name)]
+    if not concerned:
+        return True
+    after = replaced(fabric, found)
+    known = {link.name for link in fabric.links}
+    failed = {
+        link.name
+        for name in concerned
+        for port in after.node(name).ports
+        if (link := after.link_at(name, port.number)) is not None
+        and ((link.name in known and link.name in down) or is_gone(link.far(name).node))
+    }
+    return not any(cut_from(after, one, failed) for one in concerned)
+
+
+def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone) -> str:
+    """Why nothing can take the place of a node, in words."""
+
+    def state(name: str) -> str:
+        return "used already" if name in used else "gone" if is_gone(name) else ""
+
+    spares = spares_for(fabric, lost)
+    leaves = _leaves(fabric, lost)
+    if not _two_sided(fabric, lost):
+        said = [f"{name} is {state(name) or 'of no use'}" for name in spares]
+        return " and ".join(said) or "its rack has no spare NPU"
+    gone = [leaf for leaf in leaves if is_gone(leaf)]
+    said = []
+    if gone:
+        return (
+            f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, with no spare rail switch left"
+        )
+    for spare in spares:
+        if words := state(spare):
+            said.append(f"{spare} is {words}")
+        elif _turned(fabric, lost, spare):
+            said.append(f"{spare} has no way to that rail")
+        else:
+            own = " and ".join(_leaves(fabric, spare))
+            said.append(f"no optical switch could lead {spare} from {own} to {' and '.join(leaves)}")
+    said = said or ["its domain has no idle GPU"]
+    idle_domains = _idle_domains(fabric, lost)
+    for domain, members in idle_domains.items():
+        taken = any(name in used for name in members.values())
+        said.append(f"domain {domain} is used already" if taken else f"domain {domain} has lost GPUs itself")
+    return " and ".join([*said, *([] if idle_domains else ["there is no idle domain"])])
+
+
+def advice(fabric: Fabric) -> str:
+    """What would have helped."""
+    if any(_two_sided(fabric, node.name) for node in fabric.nodes):
+        return "give the fabric optical switches with idle GPUs or spare rail switches, or idle domains"
+    return "give the fabric more spare NPUs"
+
+
+def _two_sided(fabric: Fabric, name: str) -> bool:
+    return bool(nic_ports(fabric.node(name)))
+
+
+def _leaves(fabric: Fabric, name: str) -> list[str]:
+    """Switches that the NIC of an endpoint leads to."""
+    ends = (fabric.peer(name, port) for port in nic_ports(fabric.node(name)))
+    return [end.node for end in ends if end is not None]
+
+
+def _by_switch(fabric: Fabric, switch: str) -> Iterator[Replacement]:
+    for idle in idle_switches(fabric):
+        if circuits := _turned(fabric, switch, idle):
+            yield Replacement({switch: idle}, circuits)
+
+
+def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
+    """Maps by which every circuit to one node leads to another; empty when no optical switch has both."""
+    found: dict[str, dict[int, int]] = {}
+    for optical in fabric.optical:
+        port_of = {end.node: port for port, end in enumerate(optical.ends)}
+        if lost not in port_of or spare not in port_of:
+            continue
+        joined = crossconnect(fabric, optical.name)
+        far = joined.pop(port_of[lost], None)
+        if far is not None:
+            joined.pop(joined.pop(port_of[spare], -1), None)
+            joined |= {far: port_of[spare], port_of[spare]: far}
+            found[optical.name] = joined
+    return found
+
+
+def _near(fabric: Fabric, place: str) -> list[Node]:
+    """The members of a domain."""
+    domain = fabric.node(place).coordinates[1:]
+    return [node for node in fabric.nodes if node.kind.member and node.coordinates[1:] == domain]
+
+
+def _idle_domains(fabric: Fabric, place: str) -> dict[str, dict[int, str]]:
+    """By number of a domain that has spares alone, these by rank; domains of the place's segment come first.
+
+    Where domains are hosts of a segment, its number and theirs.
+    """
+    segment = fabric.node(place).coordinates[2:]
+    members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}
+    ranks = {node.coordinates[0] for node in fabric.nodes if node.kind.member}
+    found: dict[str, dict[int, str]] = {}
+    for name in sorted(standbys(fabric), key=lambda name: fabric.node(name).coordinates[2:] != segment):
+        node = fabric.node(name)
+        if nic_ports(node) and node.coordinates[1:] not in members and node.coordinates[0] in ranks:
+            domain = ".".join(map(str, reversed(node.coordinates[1:])))
+            found.setdefault(domain, {})[node.coordinates[0]] = name
+    return found

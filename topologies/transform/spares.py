@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spares: where they stand, the fabric in which some have the places of others, and who is cut off without.
+
+A rack of UB-Mesh has a spare NPU (64+1). A domain of GPUs may have idle ones, or be idle as a whole, and an
+optical switch may lead a GPU to another switch (Rail-only, faults).
+"""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, final
+
+from topologies.errors import TopologyError
+from topologies.model.fabric import HOST_PORT, Fabric, Node
+from topologies.model.places import nic_ports
+from topologies.transform.circuits import with_maps
+
+__all__ = [
+    "SIDES",
+    "Replacement",
+    "Side",
+    "cut_from",
+    "dark",
+    "has_spares",
+    "idle_switches",
+    "replaced",
+    "spares_for",
+    "standbys",
+    "taken_over",
+]
+
+Side = Literal["domain", "network"]
+"""What an endpoint with a NIC needs both of."""
+
+SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain": "the rest of the domain"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """By node, the spare that takes its place; `circuits` are whole maps of optical switches to change."""
+
+    places: Mapping[str, str]
+    circuits: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+def standbys(fabric: Fabric) -> tuple[str, ...]:
+    """All endpoints that may take the place of another."""
+    return tuple(node.name for node in fabric.nodes if node.kind.spare)
+
+
+def idle_switches(fabric: Fabric) -> tuple[str, ...]:
+    """Switches that nothing is joined to: only optical switches lead there."""
+    return tuple(node.name for node in fabric.nodes if node.tier and not fabric.neighbours(node.name))
+
+
+def has_spares(fabric: Fabric) -> bool:
+    """Whether anything could take the place of anything."""
+    return bool(standbys(fabric) or idle_switches(fabric))
+
+
+def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
+    """The spares of the rack that a node stands in, or the idle GPUs of its domain, in their order."""
+    node = fabric.node(name)
+    if not nic_ports(node):
+        rack = node.coordinates[2:]
+        return tuple(one for one in standbys(fabric) if fabric.node(one).coordinates[2:] == rack)
+    ranks, domain = _ranks(fabric), node.coordinates[1:]
+    found = (fabric.node(one) for one in standbys(fabric))
+    return tuple(
+        one.name for one in found if one.coordinates[1:] == domain and one.coordinates[0] not in ranks
+    )
+
+
+def taken_over(fabric: Fabric, failed: str, spare: str) -> Fabric:
+    """The same fabric with the addresses of two nodes exchanged: the spare has that of the failed one.
+
+    Who sends to the address notices nothing. Places and links stay: `Node.coordinates` still say where each
+    stands. UB-Mesh gives the spare the place of the failed NPU; that it does so by its address is derived.
+    """
+    return replaced(fabric, Replacement({failed: spare}))
+
+
+def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
+    """The same with all addresses of a replacement exchanged, and with its circuits."""
+    exchanged: dict[str, int] = {}
+    for failed, spare in replacement.places.items():
+        one, other = fabric.node(failed), fabric.node(spare)
+        if one.tier != other.tier or one is other or not exchanged.keys().isdisjoint((failed, spare)):
+            raise TopologyError(
+                f"fabric {fabric.name}: {spare} cannot take the address of {failed}",
+                remedy="name two different nodes of one tier",
+            )
+        exchanged |= {failed: other.address, spare: one.address}
+    nodes = tuple(
+        replace(node, address=exchanged[node.name]) if node.name in exchanged else node
+        for node in fabric.nodes
+    )
+    made = replace(fabric, nodes=nodes)
+    return with_maps(made, replacement.circuits) if replacement.circuits else made
+
+
+def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:
+    """The side to which an endpoint with a NIC has no link but those that are `down`; None: it has both."""
+    node = fabric.node(name)
+    nics = nic_ports(node)
+    if not nics:
+        return None
+    inside = [port.number for port in node.ports if port.number != HOST_PORT and port.number not in nics]
+    sides: tuple[tuple[Side, tuple[int, ...]], ...] = (("network", nics), ("domain", tuple(inside)))
+    for side, ports in sides:
+        links = (fabric.link_at(name, port) for port in ports)
+        if all(link is None or link.name in down for link in links):
+            return side
+    return None
+
+
+def dark(fabric: Fabric) -> frozenset[str]:
+    """Endpoints whose NIC no optical switch joins to anything: no other domain reaches them."""
+    return fabric.once(
+        "dark", lambda: frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
+    )
+
+
+def _is_dark(fabric: Fabric, node: Node) -> bool:
+    ports = nic_ports(node)
+    return bool(ports) and all(fabric.link_at(node.name, port) is None for port in ports)
+
+
+def _ranks(fabric: Fabric) -> frozenset[int]:
+    """Those that members have: a spare of another is idle in its domain, one of the same in an idle one."""
+    return fabric.once(
+        "ranks", lambda: frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)
+    )
