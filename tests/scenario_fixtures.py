@@ -20,7 +20,7 @@ from railyard.cli import main
 from topologies import Fabric
 from topologies.catalog import build
 
-pytest.register_assert_rewrite("tests.papers.claim_checks", "tests.lab.real_time")
+pytest.register_assert_rewrite("tests.papers.claim_checks", "tests.lab.run.mininet.real_time")
 
 Railyard = Callable[..., tuple[int, str, str]]
 

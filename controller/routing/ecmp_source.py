@@ -15,7 +15,7 @@ from topologies import Fabric
 __all__ = ["head", "port_of_bucket", "port_routes"]
 
 # The bit of lb from which on it counts the ports. With bit 1 as the port of two, the other seven bits reach
-# all 60 uplinks of either ToR, with bit 0 they reach 58: tests/controller/test_precise.py.
+# all 60 uplinks of either ToR, with bit 0 they reach 58: tests/controller/routing/test_path_probing.py.
 _PORT_BIT = 1
 
 

@@ -18,8 +18,8 @@ from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences
 from tests.differential.stf.verdict import Outputs
-from tests.emulation.ub_random import random_frames
-from tests.emulation.ub_reference import CPU_PORT, ROUTERS, Reason, Router
+from tests.emulation.programs.ub_random import random_frames
+from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Reason, Router
 
 __all__ = ["FOLDER", "NAMES", "golden", "program"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.differential.differential import Differential, Frame
-from tests.emulation.ub_frames import Srh, UbFrame, instructions
-from tests.emulation.ub_random import random_frames
-from tests.emulation.ub_reference import BELOW, CPU_PORT, GPUS, ROUTERS, SPREAD, Router, packet_out
+from tests.emulation.programs.ub_frames import Srh, UbFrame, instructions
+from tests.emulation.programs.ub_random import random_frames
+from tests.emulation.programs.ub_reference import BELOW, CPU_PORT, GPUS, ROUTERS, SPREAD, Router, packet_out
 
 pytestmark = pytest.mark.bmv2
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from emulation._engine import Network, Program, ProgramError
-from tests.emulation.wires import Sink
+from tests.emulation.engine.wires import Sink
 from tests.fuzz.p4runtime_target import drive
 
 Json = Any

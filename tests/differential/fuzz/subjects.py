@@ -8,7 +8,7 @@ from typing import final
 
 from controller import Entry
 from controller.p4runtime.client import ProgramFiles
-from tests.emulation import ub_reference
+from tests.emulation.programs import ub_reference
 
 __all__ = ["Subject", "subject"]
 

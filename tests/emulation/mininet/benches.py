@@ -12,7 +12,7 @@ from emulation.mininet.linux import netns
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.patch import Jack, PatchPanel
-from tests.emulation.switchd_process import missing_rights
+from tests.emulation.switchd.switchd_process import missing_rights
 
 __all__ = ["MTU", "Bench", "frame", "no_rights", "number", "until"]
 

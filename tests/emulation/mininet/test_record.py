@@ -20,7 +20,7 @@ from emulation.mininet.linux.record import RunRecord, clean, living
 from emulation.mininet.patch import Jack, PatchPanel
 from tests.emulation.mininet.benches import no_rights, until
 from tests.emulation.mininet.foreign import Foreign
-from tests.emulation.switchd_process import ROOT
+from tests.emulation.switchd.switchd_process import ROOT
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)

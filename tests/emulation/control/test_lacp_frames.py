@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LACPDUs on the wire, byte for byte as IEEE 802.1AX has them, and what programs do with them."""
+
+import pytest
+
+from controller.recovery.lacp import NOBODY, SYSTEM, Lacpdu, Member, State
+from emulation.control.lacp_frames import is_slow, lacpdu_frame, read_lacpdu
+from tests.emulation.programs.standing import Standing, installed, router
+from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, Reason, packet_out
+
+__all__ = ["installed", "router"]  # fixtures
+
+UP = State.ACTIVITY | State.SHORT_TIMEOUT | State.AGGREGATION | State.SYNCHRONIZATION
+PDU = Lacpdu(Member(SYSTEM, 3, 303, UP), Member("02:00:00:00:00:05", 1, 2, State.ACTIVITY))
+FRAME = lacpdu_frame(PDU, SYSTEM)
+
+
+def test_bytes() -> None:
+    assert (
+        bytes.fromhex(
+            "0180c2000002 00005e000101 8809 01 01"
+            "01 14 0000 00005e000101 0003 0000 012f 0f 000000"
+            "02 14 0000 020000000005 0001 0000 0002 01 000000"
+            "03 10 0000" + "00" * 12 + "00 00" + "00" * 50
+        )
+        == FRAME
+    )
+    assert len(FRAME) == 124
+
+
+@pytest.mark.parametrize("pdu", [PDU, Lacpdu(PDU.actor, NOBODY)])
+def test_what_is_said_is_read(pdu: Lacpdu) -> None:
+    assert read_lacpdu(lacpdu_frame(pdu, SYSTEM)) == pdu
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        FRAME[:12] + b"\x88\xb5" + FRAME[14:],
+        FRAME[:14] + b"\x02" + FRAME[15:],
+        FRAME[:15] + b"\x09" + FRAME[16:],
+    ],
+    ids=["nothing", "another type", "another slow protocol", "another version"],
+)
+def test_what_is_none_is_not_read(frame: bytes) -> None:
+    assert read_lacpdu(frame) is None
+
+
+def test_what_is_slow() -> None:
+    assert is_slow(FRAME)
+    assert not is_slow(b"")
+
+
+@pytest.mark.parametrize("router", [GPU, RAIL], indirect=True, ids=["GPU", "rail switch"])
+class TestPrograms:
+    @pytest.mark.parametrize("port", [1, 9, 17])
+    def test_to_the_controller_with_its_port(self, router: Standing, port: int) -> None:
+        assert router(port, FRAME) == [(CPU_PORT, (port << 7).to_bytes(2) + FRAME)]
+
+    def test_from_the_controller_out_of_a_port(self, router: Standing) -> None:
+        assert router(CPU_PORT, packet_out(FRAME, egress_port=17, routed=0)) == [(17, FRAME)]
+
+    def test_it_is_no_refusal(self, router: Standing) -> None:
+        router(1, FRAME)
+        assert router.dropped() == {}
+
+
+@pytest.mark.parametrize("router", [NPU, LRS, HRS], indirect=True, ids=["NPU", "LRS", "HRS"])
+def test_others_refuse_it(router: Standing) -> None:
+    assert router(1, FRAME) == []
+    assert router.dropped() == {Reason.ETHERTYPE: 1}

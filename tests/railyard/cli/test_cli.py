@@ -1,0 +1,228 @@
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import lab.run.boot
+import lab.run.runner
+
+Write = Callable[[str], Path]
+Railyard = Callable[..., tuple[int, str, str]]
+
+SMALL = """\
+name: small
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: 1024}
+"""
+
+
+def test_a_run_writes_its_files_and_nothing_else(railyard: Railyard, write: Write, tmp_path: Path):
+    code, out, _ = railyard("run", write(SMALL), "--out", tmp_path / "results", "--seed", "5")
+    assert code == 0, out
+    assert "1 of 1 assertions hold" in out
+    assert str(tmp_path / "results" / "report.html") in out
+    names = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert names == ["picture.svg", "report.html", "result.json", "timing.json"]
+    document = json.loads((tmp_path / "results" / "result.json").read_text())
+    assert (document["scenario"], document["seed"], document["passed"]) == ("small", 5, True)
+
+
+def test_without_a_folder_results_go_to_one_of_the_scenarios_name(
+    railyard: Railyard, write: Write, tmp_path: Path
+):
+    assert railyard("run", write(SMALL))[0] == 0
+    assert (tmp_path / "results" / "small" / "result.json").is_file()
+
+
+def test_an_assertion_that_fails_makes_exit_code_1(railyard: Railyard, write: Write):
+    code, out, _ = railyard("run", write(SMALL + "assertions: [{metric: run.npus, equals: 5}]\n"))
+    assert code == 1
+    assert "fails run.npus exactly 5: 4 against 5" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SMALL + "sede: 1\n", ":4: unknown key 'sede'; did you mean 'seed'?"),
+        (SMALL + "faults: [{at_us: 1, link: npu0-npu7}]\n", "no link named 'npu0-npu7'"),
+        (SMALL.replace("2]}", "2], lane_rate_gbps: 0}"), "topology.lane_rate_gbps: 0 must be greater than 0"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["run", "check"])
+def test_bad_input_makes_exit_code_2_and_leaves_nothing(
+    railyard: Railyard, write: Write, tmp_path: Path, verb: str, text: str, told: str
+):
+    code, out, err = railyard(verb, write(text))
+    assert (code, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["run", "--testbed", "none", "x.yaml"], ["sweep", "x.yaml"], ["up", "ub-rak"], ["dance"]],
+)
+def test_bad_usage_makes_exit_code_2(railyard: Railyard, arguments: Sequence[str]):
+    code, _, err = railyard(*arguments)
+    assert code == 2
+    assert err
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_starts(
+    railyard: Railyard, write: Write, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lab.run.runner, "observe", lambda *_: pytest.fail("nothing may start"))
+    path = write(SMALL)
+    code, _, err = railyard("run", path, "--out", path / "below-a-file")
+    assert code == 2
+    assert "cannot write results there" in err
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of the compiled programs that the command takes for its own."""
+    folder = tmp_path / "programs"
+    shutil.copytree(lab.run.boot.PROGRAMS, folder)
+    monkeypatch.setattr(lab.run.boot, "PROGRAMS", folder)
+    return folder
+
+
+def test_a_truncated_program_is_refused(railyard: Railyard, write: Write, programs: Path):
+    program = programs / "ub_npu.json"
+    program.write_bytes(program.read_bytes()[:5000])
+    code, _, err = railyard("run", write(SMALL))
+    assert code == 2
+    assert "Traceback" not in err
+    assert not Path("results").exists()
+
+
+def test_a_p4info_of_another_program_is_refused(railyard: Railyard, write: Write, programs: Path):
+    p4info = programs / "ub_npu.p4info.txtpb"
+    p4info.write_text(p4info.read_text().replace("linear", "curved"))
+    code, _, err = railyard("run", write(SMALL))
+    assert code == 2
+    assert "curved" in err
+    assert "Traceback" not in err
+
+
+def test_a_program_that_is_not_there_is_named(railyard: Railyard, write: Write, programs: Path):
+    (programs / "ub_npu.json").unlink()
+    code, _, err = railyard("run", write(SMALL))
+    assert code == 2
+    assert re.search(r"ub_npu\.json: No such file or directory; `git checkout", err)
+
+
+def test_an_address_in_use_is_named(railyard: Railyard):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, _, err = railyard("up", "full-mesh", "--dims", "2x2", "--grpc", address)
+    assert code == 2
+    assert address in err
+    assert "Traceback" not in err
+
+
+def test_show_and_list_tell_what_there_is(railyard: Railyard, tmp_path: Path):
+    assert "448 of x4, 400 Gbit/s each way" in railyard("show", "ub-rack")[1]
+    assert "npu13 port 8" in railyard("show", "ub-rack", "--node", "npu5")[1]
+    assert json.loads(railyard("show", "full-mesh", "--dims", "2x2", "--json")[1])["dims"] == [2, 2]
+    assert railyard("show", "ub-rack", "--svg", tmp_path / "rack.svg")[0] == 0
+    assert (tmp_path / "rack.svg").read_text().count("<circle") == 64
+    listed = railyard("list")[1]
+    assert "01_first_train/scenario.yaml" in listed
+    assert "full-mesh" in listed
+    assert "convergence_us" in railyard("list", "--metrics")[1]
+
+
+def test_check_says_what_a_scenario_comes_to(railyard: Railyard, write: Write):
+    code, out, _ = railyard("check", write(SMALL))
+    assert code == 0
+    assert "run: 4 nodes, 4 links" in out
+    assert "no cycle under T2-G" in out
+
+
+def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp_path: Path):
+    path = write(SMALL + "faults: [{at_us: 0.05, link: npu0-npu1}]\n")
+    code, out, _ = railyard("sweep", path, "--cut-each-link", "--jobs", "2", "--out", tmp_path / "sweep")
+    assert code == 0
+    assert "4 right results of 4" in out
+    document = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    assert document["metrics"] == {"right_runs": 4, "runs": 4}
+
+
+def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write, tmp_path: Path):
+    variants = "variants: [{name: direct}, {name: flooding, routing: {notification: flooding}}]\n"
+    larger = SMALL.replace("[2, 2]", "[3, 3]")
+    path = write(larger + "faults: [{at_us: 0.05, link: npu0-npu1}]\n" + variants)
+    folder = tmp_path / "sweep"
+    code, out, _ = railyard("sweep", path, "--pairs", "2", "--jobs", "1", "--out", folder)
+    assert code == 0
+    assert "4 right results of 4" in out
+    document = json.loads((folder / "sweep.json").read_text())
+    assert document["variants"] == ["direct", "flooding"]
+    assert [len(cut["links"]) for cut in document["cuts"]] == [2] * 4
+    assert document["healthy"]["direct"]["right"]
+    assert "flooding" in (folder / "sweep.svg").read_text()
+
+
+def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+    root = Path(lab.run.boot.__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUNBUFFERED": "1"}
+    code = "from railyard.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def until(stream: "Sequence[str] | object", word: str) -> list[str]:
+    lines: list[str] = []
+    for line in stream:  # type: ignore[attr-defined]
+        lines.append(line)
+        if word in line:
+            break
+    return lines
+
+
+def test_ctrl_c_ends_a_run_and_leaves_nothing(write: Write, tmp_path: Path):
+    path = write("name: long\ntopology: {name: full-mesh, dims: [4, 4]}\ncollective: {elements: 4194304}\n")
+    with command("run", str(path), "--out", "results", folder=tmp_path) as process:
+        assert process.stderr is not None
+        until(process.stderr, "running")
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in "".join(part or "" for part in rest)
+    assert not (tmp_path / "results").exists()
+
+
+def test_up_serves_until_ctrl_c(tmp_path: Path):
+    from controller.p4runtime.client import P4RuntimeClient
+
+    with command("up", "full-mesh", "--dims", "2x2", "--grpc", "127.0.0.1:0", folder=tmp_path) as process:
+        assert process.stdout is not None
+        said = "".join(until(process.stdout, "Ctrl-C"))
+        address = re.search(r"P4Runtime: (\S+)", said)
+        assert address is not None
+        assert re.search(r"npu3 4\b", said)
+        with P4RuntimeClient(address[1]) as client:
+            client.connect({"npu3": 4}, election_id=2)
+            assert len(client.read("npu3", "all_path")) == 3 * 16
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err == ""
