@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OPENINGS = frozenset(
-    "of by what who whom whose whether which where when those that these whatever whoever how".split()
+    {"of", "by", "what", "who", "who's", "whom", "whose", "whether", "which", "where", "when", "how"}
+    | {"those", "that", "these", "whatever", "whoever"}
 )
 # Share of docstrings that may open so, and number of variables of each name that may remain.
 MOST_CLAUSES = 0.01
@@ -45,7 +46,7 @@ def vague_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def opens_as_clause(text: str) -> bool:
     """Return whether a docstring's first line opens with a relative clause instead of a subject or verb."""
     words = text.split()
-    return bool(words) and (words[0].lower() in OPENINGS or words[0] == "Who's" or text.startswith("The same"))
+    return bool(words) and (words[0].lower() in OPENINGS or text.startswith("The same"))
 
 
 def main() -> int:
@@ -67,7 +68,8 @@ def main() -> int:
         vague += [f"{path}:{line}: a variable called {name}" for line, name in vague_names(tree)]
     if "--list" in sys.argv:
         print("\n".join([*clauses, *vague]))
-    print(f"{len(clauses)} of {total} docstrings open with a relative clause; {len(vague)} vague variable names")
+    counts = f"{len(clauses)} of {total} docstrings open with a relative clause"
+    print(f"{counts}; {len(vague)} vague variable names")
     return int(len(clauses) > MOST_CLAUSES * total or len(vague) > MOST_VAGUE)
 
 
