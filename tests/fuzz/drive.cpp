@@ -48,10 +48,7 @@ void Drive::run(unsigned most) {
         } catch (const std::invalid_argument&) {
         }
     }
-    while (!waiting_.empty()) {
-        pool_.give(waiting_.back().frame);
-        waiting_.pop_back();
-    }
+    waiting_.clear();
 }
 
 std::uint32_t Drive::port() {
@@ -258,31 +255,30 @@ void Drive::frame(bool whole) {
         last_.bytes = in_.ConsumeBytes<std::uint8_t>(below(64));
         last_.bytes.resize(below(2049), in_.ConsumeIntegral<std::uint8_t>());
     }
-    Frame* const frame = pool_.take(last_.bytes.data(), last_.bytes.size());
+    FrameHandle frame = pool_.acquire(last_.bytes.data(), last_.bytes.size());
     const bool defer = !whole;
     Outputs out;
-    if (defer) switch_.ingress(frame, port(), now_, out);
-    else switch_.process(frame, port(), now_, out);
+    if (defer) switch_.ingress(std::move(frame), port(), now_, out);
+    else switch_.process(std::move(frame), port(), now_, out);
     leave(out, defer);
 }
 
 void Drive::egress() {
     if (waiting_.empty()) return;
     const std::size_t at = below(waiting_.size());
-    const Output chosen = waiting_[at];
+    Output chosen = std::move(waiting_[at]);
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at));
     const Time enqueued = now_ - in_.ConsumeIntegralInRange<Time>(0, now_);
     Outputs out;
-    switch_.egress(chosen.frame, chosen.port, {enqueued, now_, in_.ConsumeIntegral<std::uint32_t>(), in_.ConsumeIntegral<std::uint32_t>()}, now_, out);
+    switch_.egress(std::move(chosen.frame), chosen.port, {enqueued, now_, in_.ConsumeIntegral<std::uint32_t>(), in_.ConsumeIntegral<std::uint32_t>()}, now_, out);
     leave(out, true);
 }
 
 void Drive::leave(Outputs& out, bool pending) {
-    for (const Output& o : out) {
+    for (Output& o : out) {
         require(pending || !o.frame->pending);
         for (const char c : o.frame->view()) read_ = static_cast<char>(read_ ^ c);  // every byte is there to be read
-        if (o.frame->pending && waiting_.size() < kMostWaiting) waiting_.push_back(o);
-        else pool_.give(o.frame);
+        if (o.frame->pending && waiting_.size() < kMostWaiting) waiting_.push_back(std::move(o));
     }
 }
 

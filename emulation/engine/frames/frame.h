@@ -2,6 +2,7 @@
 // A frame in flight: bytes with room in front, kept in pools so that forwarding allocates nothing.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -29,6 +30,8 @@ struct Phv {
     std::uint32_t truncate = 0;
 };
 
+class FramePool;
+
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
 
@@ -42,15 +45,29 @@ struct Frame {
     Time enqueued = 0;
     std::unique_ptr<std::uint8_t[]> buffer;
     std::unique_ptr<Phv> phv;  // kept when the frame goes back to the pool
+    FramePool* pool = nullptr;
 
     std::uint8_t* data() { return buffer.get() + start; }
     const std::uint8_t* data() const { return buffer.get() + start; }
     std::string_view view() const { return {reinterpret_cast<const char*>(data()), length}; }
 };
 
+struct ReleaseFrame {
+    void operator()(Frame* frame) const;
+};
+// Owns a frame, which goes back to its pool with the handle.
+using FrameHandle = std::unique_ptr<Frame, ReleaseFrame>;
+
+// Frames for reuse, by the size of their buffers. Outlives every frame that it gave out.
 class FramePool {
    public:
-    Frame* take(const void* bytes, std::size_t length) {
+    FramePool() = default;
+    FramePool(const FramePool&) = delete;
+    FramePool& operator=(const FramePool&) = delete;
+    ~FramePool() { assert(idle() == owned_.size()); }
+
+    // A frame of `length` bytes that are to be written.
+    FrameHandle acquire(std::size_t length) {
         const std::size_t size_class = (length + Frame::kHeadroom + kStep - 1) / kStep;
         if (size_class >= free_.size()) free_.resize(size_class + 1);
         auto& free = free_[size_class];
@@ -58,6 +75,7 @@ class FramePool {
         if (free.empty()) {
             owned_.push_back(std::make_unique<Frame>());
             frame = owned_.back().get();
+            frame->pool = this;
             frame->size_class = size_class;
             frame->buffer = std::make_unique_for_overwrite<std::uint8_t[]>(size_class * kStep);
         } else {
@@ -70,16 +88,29 @@ class FramePool {
         frame->vl = 0;
         frame->pending = false;
         frame->generation = 0;
-        if (length > 0) std::memcpy(frame->data(), bytes, length);  // of nothing, the address may be null
+        return FrameHandle(frame);
+    }
+    FrameHandle acquire(const void* bytes, std::size_t length) {
+        FrameHandle frame = acquire(length);
+        if (length > 0) std::memcpy(frame->data(), bytes, length);  // the address of 0 bytes may be null
         return frame;
     }
-    void give(Frame* frame) { free_[frame->size_class].push_back(frame); }
 
    private:
+    friend struct ReleaseFrame;
+    void release(Frame* frame) { free_[frame->size_class].push_back(frame); }
+    std::size_t idle() const {
+        std::size_t count = 0;
+        for (const auto& free : free_) count += free.size();
+        return count;
+    }
+
     // Buffers are multiples of this: fine enough to waste little, coarse enough that few sizes are in use.
     static constexpr std::size_t kStep = 256;
     std::vector<std::vector<Frame*>> free_;
     std::vector<std::unique_ptr<Frame>> owned_;
 };
+
+inline void ReleaseFrame::operator()(Frame* frame) const { frame->pool->release(frame); }
 
 }  // namespace railyard

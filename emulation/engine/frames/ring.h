@@ -2,7 +2,9 @@
 // A queue that keeps its memory: it grows to the most it ever held and allocates nothing after that.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace railyard {
@@ -12,29 +14,44 @@ class Ring {
    public:
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
-    T& front() { return cells_[first_]; }
-    const T& operator[](std::size_t at) const { return cells_[(first_ + at) & (cells_.size() - 1)]; }
+    T& front() {
+        assert(!empty());
+        return cells_[first_];
+    }
+    const T& operator[](std::size_t at) const {
+        assert(at < size_);
+        return cells_[(first_ + at) & (cells_.size() - 1)];
+    }
+    T& operator[](std::size_t at) {
+        assert(at < size_);
+        return cells_[(first_ + at) & (cells_.size() - 1)];
+    }
 
     void push_back(T value) {
         if (size_ == cells_.size()) grow();
-        cells_[(first_ + size_++) & (cells_.size() - 1)] = value;
+        cells_[(first_ + size_++) & (cells_.size() - 1)] = std::move(value);
     }
     void push_front(T value) {
         if (size_ == cells_.size()) grow();
         first_ = (first_ - 1) & (cells_.size() - 1);
-        cells_[first_] = value;
+        cells_[first_] = std::move(value);
         ++size_;
     }
-    void pop_front() {
+    T pop_front() {
+        assert(!empty());
+        T value = std::move(cells_[first_]);
         first_ = (first_ + 1) & (cells_.size() - 1);
         --size_;
+        return value;
     }
-    void clear() { first_ = size_ = 0; }
+    void clear() {
+        while (!empty()) pop_front();
+    }
 
    private:
     void grow() {
         std::vector<T> larger(cells_.empty() ? 8 : 2 * cells_.size());
-        for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
+        for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
         cells_.swap(larger);
         first_ = 0;
     }

@@ -32,7 +32,7 @@ void Channel::check_fits(const Frame& frame) const {
                                  std::to_string(config.credit_bytes) + " bytes; raise credit_bytes or lower the payload");
 }
 
-bool Channel::put(Frame* frame) {
+bool Channel::put(FrameHandle& frame) {
     const std::size_t vl = frame->vl;
     if (!up) {
         ++stats.refused_down;
@@ -44,28 +44,27 @@ bool Channel::put(Frame* frame) {
         ++stats.refused_full;
         return false;
     }
-    queues[vl].push_back(frame);
     queued[vl] += frame->length;
+    queues[vl].push_back(std::move(frame));
     stats.max_queued_bytes = std::max(stats.max_queued_bytes, static_cast<std::uint64_t>(queued[vl]));
     ready |= 1u << vl;
     ++waiting;
     return true;
 }
 
-Frame* Channel::take(int vl) {
+FrameHandle Channel::take(int vl) {
     const auto v = static_cast<std::size_t>(vl);
-    Frame* frame = queues[v].front();
-    queues[v].pop_front();
+    FrameHandle frame = queues[v].pop_front();
     queued[v] -= frame->length;
     if (queues[v].empty()) ready &= ~(1u << vl);
     --waiting;
     return frame;
 }
 
-void Channel::put_back(Frame* frame) {
+void Channel::put_back(FrameHandle frame) {
     const std::size_t vl = frame->vl;
-    queues[vl].push_front(frame);
     queued[vl] += frame->length;
+    queues[vl].push_front(std::move(frame));
     ready |= 1u << vl;
     ++waiting;
 }
@@ -103,7 +102,7 @@ int Channel::next_by_deficit() {
     }
 }
 
-Time Channel::send(Frame* frame, int vl, Time now) {
+Time Channel::send(FrameHandle frame, int vl, Time now) {
     const auto v = static_cast<std::size_t>(vl);
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
@@ -116,19 +115,19 @@ Time Channel::send(Frame* frame, int vl, Time now) {
     stats.bytes += frame->length;
     stats.frames_by_vl[v] += 1;
     if (lossless()) credits[v] -= frame->length;
-    Flying one{busy_until + config.delay, frame};
-    if (attended) [[unlikely]] attend(one, now);
-    flying.push_back(one);
+    Flying flight{busy_until + config.delay, std::move(frame)};
+    if (instrumented) [[unlikely]] instrument(flight, now);
+    flying.push_back(std::move(flight));
     return busy_until;
 }
 
-void Channel::attend(Flying& one, Time now) {
-    for (const auto& file : recorders_) file->write(one.frame->view(), now / 1000);
-    one.arrival += wrong_.extra_delay;
-    // Nor does a frame overtake one that was sent while the delay was longer.
-    if (!flying.empty()) one.arrival = std::max(one.arrival, flying[flying.size() - 1].arrival);
-    one.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
-    stats.impaired += one.lost;
+void Channel::instrument(Flying& flight, Time now) {
+    for (const auto& file : recorders_) file->write(flight.frame->view(), now / 1000);
+    flight.arrival += wrong_.extra_delay;
+    // Nor does a frame overtake another that was sent while the delay was longer.
+    if (!flying.empty()) flight.arrival = std::max(flight.arrival, flying[flying.size() - 1].arrival);
+    flight.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
+    stats.impaired += flight.lost;
 }
 
 // Uniform in [0, 1): splitmix64 (Steele, Lea and Flood), a generator of one word, so that every channel has its own.
@@ -145,12 +144,12 @@ void Channel::impair(const Impairment& how) {
     if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
     wrong_ = how;
     rate_bps = how.rate_bps.value_or(config.rate_bps);
-    attended = true;
+    instrumented = true;
 }
 
 void Channel::record(std::shared_ptr<PcapFile> file) {
     recorders_.push_back(std::move(file));
-    attended = true;
+    instrumented = true;
 }
 
 void Channel::collect(Time now) {

@@ -58,16 +58,16 @@ class Channel {
     // Rounded up, so that no link is ever faster than it says.
     Time serialisation(std::uint32_t bytes) const;
 
-    // False when the frame is refused, and counted as such. runtime_error when it can never be sent.
-    bool put(Frame* frame);
+    // False when the frame is refused, and counted as such; the caller keeps it then. runtime_error when it can never be sent.
+    bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
     // Out of its queue, to be sent or looked at; put_back undoes it.
-    Frame* take(int vl);
-    void put_back(Frame* frame);
+    FrameHandle take(int vl);
+    void put_back(FrameHandle frame);
     // The VL to serve now, -1 when none has both a frame and the credits for it. Asking twice changes nothing.
     int next();
     // What was taken from `vl` goes on the wire at `now`: until when that takes.
-    Time send(Frame* frame, int vl, Time now);
+    Time send(FrameHandle frame, int vl, Time now);
 
     // Credits that are back by `now` count again.
     void collect(Time now);
@@ -82,15 +82,15 @@ class Channel {
     void end_recordings() { recorders_.clear(); }
 
     struct Flying {
-        Time arrival;
-        Frame* frame;
+        Time arrival = 0;
+        FrameHandle frame;
         bool lost = false;  // it takes its time and its place, and is not there at the end
     };
 
     LinkConfig config;
     std::int64_t rate_bps;  // as it is now
     bool up = true;
-    bool attended = false;  // impaired or recorded, ever: all others pay one branch for it
+    bool instrumented = false;  // impaired or recorded, ever: all others pay one branch for it
     unsigned ready = 0;  // a bit for each VL with frames
     std::size_t waiting = 0;
     Time busy_until = 0, wake_at = -1;
@@ -98,7 +98,7 @@ class Channel {
     int to_switch = -1, to_port = 0;  // or
     int to_host = -1;
     int from_switch = -1, from_port = 0;
-    int heir = -1;  // the channel that leads to the same receive buffer now
+    int successor = -1;  // the channel that leads to the same receive buffer now
     Ring<Flying> flying;
     struct Returning {
         Time time;
@@ -109,7 +109,7 @@ class Channel {
     std::vector<Returning> returning;  // a heap
     ChannelStats stats;
     std::array<std::int64_t, kVls> queued{}, credits{}, held{};  // held: in the receiver's buffer
-    std::array<Ring<Frame*>, kVls> queues;
+    std::array<Ring<FrameHandle>, kVls> queues;
     std::string name;
 
    private:
@@ -117,7 +117,7 @@ class Channel {
     bool able(int vl) { return credits[static_cast<std::size_t>(vl)] >= queues[static_cast<std::size_t>(vl)].front()->length || !lossless(); }
     int next_in_turn();
     int next_by_deficit();
-    void attend(Flying& one, Time now);
+    void instrument(Flying& flight, Time now);
     double draw();
 
     Impairment wrong_;

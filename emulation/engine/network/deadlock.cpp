@@ -13,7 +13,7 @@ std::vector<Network::Waiting> Network::deadlock() const {
     for (std::size_t c = 0; c < channels_.size(); ++c)
         for (std::size_t v = 0; v < kVls; ++v)
             for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
-                const Frame* f = channels_[c].queues[v][i];
+                const Frame* f = channels_[c].queues[v][i].get();
                 if (f->held.channel < 0) continue;
                 auto& to = waits[static_cast<std::size_t>(buffer_of(f->held)) * kVls + f->held.vl];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);

@@ -38,20 +38,22 @@ void Network::hold(const Held& held, const Outputs& copies) {
 bool Network::dequeue(int index, int vl) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     const auto v = static_cast<std::size_t>(vl);
-    Frame* frame = c.take(vl);
+    FrameHandle frame = c.take(vl);
     --waiting_frames_;
     const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, static_cast<std::uint32_t>(c.queues[v].size())};
     if (lane_bit_ >= 0) frame->vl /= 2;  // the program knows priorities only
-    if (!egress(frame, c.from_switch, static_cast<std::uint32_t>(c.from_port), record)) return false;
+    frame = egress(std::move(frame), c.from_switch, static_cast<std::uint32_t>(c.from_port), record);
+    if (frame == nullptr) return false;
     frame->vl = static_cast<std::uint8_t>(vl);
     if (c.lossless()) c.check_fits(*frame);
-    c.put_back(frame);
+    const bool fits = !c.lossless() || c.credits[v] >= frame->length;
+    c.put_back(std::move(frame));
     ++waiting_frames_;
-    return !c.lossless() || c.credits[v] >= frame->length;
+    return fits;
 }
 
-// True when the frame itself leaves. Whatever else comes out goes its own way: clones to the queues of their ports.
-bool Network::egress(Frame* frame, int switch_index, std::uint32_t port, const QueueRecord& record) {
+// The frame that leaves by `port`, or none. Clones and further passes go to the queues of their ports.
+FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t port, const QueueRecord& record) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     if (frame->generation == kMostGenerations)
         throw std::runtime_error("switch " + sw.name() + ": a frame came out of egress to go through egress again " + std::to_string(kMostGenerations) +
@@ -60,22 +62,22 @@ bool Network::egress(Frame* frame, int switch_index, std::uint32_t port, const Q
     const Held held = std::exchange(frame->held, Held{});
     Outputs out;
     out.swap(egress_out_);  // for its memory; an egress within this one makes do without
-    sw.egress(frame, port, record, now_, out);
+    sw.egress(std::move(frame), port, record, now_, out);
     after_pass(sw, switch_index);
     if (out.empty()) release(held, now_);
     else hold(held, out);
-    bool leaves = false;
-    for (const Output& o : out) {
+    FrameHandle leaving;
+    for (Output& o : out) {
         if (!o.frame->pending) {
-            leaves = true;
+            leaving = std::move(o.frame);
             continue;
         }
         o.frame->generation = generation;
-        forward(o.frame, switch_index, o.port, false);
+        forward(std::move(o.frame), switch_index, o.port, false);
     }
     out.clear();
     egress_out_.swap(out);
-    return leaves;
+    return leaving;
 }
 
 }  // namespace railyard

@@ -101,14 +101,14 @@ void Network::plug(int link) {
         int& there = out_of(out.from_switch, out.from_port);
         if (there == own[way]) continue;
         Channel& in = channels_[static_cast<std::size_t>(own[1 - way])];
-        in.heir = -1;
+        in.successor = -1;
         if (there != -1) {
             const Channel& other = channels_[static_cast<std::size_t>(there)];
             Channel& before = channels_[static_cast<std::size_t>(channel_of(other.link, 1 - other.direction))];
             for (std::size_t v = 0; v < kVls; ++v) in.held[v] += std::exchange(before.held[v], 0);
             in.returning.clear();
-            for (const auto& one : std::exchange(before.returning, {})) in.returning.push_back({one.time - before.config.delay + in.config.delay, one.bytes, one.vl});
-            before.heir = own[1 - way];
+            for (const auto& credit : std::exchange(before.returning, {})) in.returning.push_back({credit.time - before.config.delay + in.config.delay, credit.bytes, credit.vl});
+            before.successor = own[1 - way];
         }
         there = own[way];
     }
@@ -121,7 +121,6 @@ void Network::set_channel(int index, bool up) {
     c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) {
         if (!c.flying[i].lost) ++c.stats.lost;  // it is counted already
-        pool_.give(c.flying[i].frame);
     }
     c.stats.lost += c.waiting;
     c.flying.clear();
@@ -130,8 +129,7 @@ void Network::set_channel(int index, bool up) {
     c.waiting = 0;
     c.ready = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
-        for (std::size_t i = 0; i < c.queues[v].size(); ++i) discard(c.queues[v][i]);
-        c.queues[v].clear();
+        while (!c.queues[v].empty()) discard(c.queues[v].pop_front());
         c.queued[v] = 0;
     }
 }

@@ -27,13 +27,13 @@ void Network::wake(Channel& c, int index, Time time) {
 }
 
 // With `at_once` the frame may leave before this returns; else an event of its own lets it.
-void Network::enqueue(int index, Frame* frame, bool at_once) {
+void Network::enqueue(int index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (frame->pending) {
         frame->enqueued = now_;
         frame->enqueue_depth = static_cast<std::uint32_t>(c.queues[frame->vl].size());
     }
-    if (!c.put(frame)) return discard(frame);
+    if (!c.put(frame)) return discard(std::move(frame));
     ++waiting_frames_;
     if (at_once && now_ >= c.busy_until) try_send(index);
     else wake(c, index, std::max(now_, c.busy_until));
@@ -55,10 +55,11 @@ void Network::try_send(int index) {
 
 void Network::transmit(int index, int vl) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
-    Frame* frame = c.take(vl);
+    FrameHandle frame = c.take(vl);
     --waiting_frames_;
-    const Time end = c.send(frame, vl, now_);
-    release(std::exchange(frame->held, Held{}), end);
+    const Held held = std::exchange(frame->held, Held{});
+    const Time end = c.send(std::move(frame), vl, now_);
+    release(held, end);
     if (c.flying.size() == 1) push(c.flying.front().arrival, EventKind::Arrive, index);
 }
 
@@ -77,52 +78,44 @@ void Network::release(const Held& held, Time when) {
     if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
 }
 
-void Network::discard(Frame* frame) {
-    release(std::exchange(frame->held, Held{}), now_);
-    pool_.give(frame);
-}
+void Network::discard(FrameHandle frame) { release(std::exchange(frame->held, Held{}), now_); }
 
 void Network::arrive(int index) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (c.flying.empty() || c.flying.front().arrival != now_) return;  // lost with the link
-    Frame* frame = c.flying.front().frame;
-    const bool lost = c.flying.front().lost;
-    c.flying.pop_front();
+    auto [arrival, frame, lost] = c.flying.pop_front();
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
         c.held[frame->vl] += frame->length;
     }
-    if (lost) [[unlikely]] return discard(frame);  // and its credits come back as if it were there
-    if (c.to_host >= 0) deliver(frame, c.to_host);
-    else receive(frame, c.to_switch, static_cast<std::uint32_t>(c.to_port));
+    if (lost) [[unlikely]] return discard(std::move(frame));  // and its credits come back as if it were there
+    if (c.to_host >= 0) deliver(std::move(frame), c.to_host);
+    else receive(std::move(frame), c.to_switch, static_cast<std::uint32_t>(c.to_port));
 }
 
-void Network::deliver(Frame* frame, int host) {
+void Network::deliver(FrameHandle frame, int host) {
     release(std::exchange(frame->held, Held{}), now_);
     if (bin_ > 0 && frame->vl < bin_vls_) {
         const auto bin = static_cast<std::size_t>(now_ / bin_);
         if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
         bins_[bin] += frame->length;
     }
-    // The frame goes back first: the handler may send, and may throw.
-    const std::string_view view = frame->view();
-    pool_.give(frame);
-    if (on_frame) on_frame(host, view);
+    if (on_frame) on_frame(host, frame->view());
 }
 
-void Network::receive(Frame* frame, int switch_index, std::uint32_t port) {
+void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     ++hops_;
     // A frame that ends here gives its buffer back; the switch knows nothing of buffers.
     const Held held = std::exchange(frame->held, Held{});
     out_.clear();
-    if (sw.reads_queue()) sw.ingress(frame, port, now_, out_);
-    else sw.process(frame, port, now_, out_);
+    if (sw.reads_queue()) sw.ingress(std::move(frame), port, now_, out_);
+    else sw.process(std::move(frame), port, now_, out_);
     after_pass(sw, switch_index);
     if (out_.empty()) return release(held, now_);
     hold(held, out_);
-    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+    for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
 }
 
 void Network::set_lanes(std::uint32_t bit, const std::vector<int>& vls) {
@@ -143,18 +136,19 @@ std::uint8_t Network::lane_of(const Frame& frame) const {
     return static_cast<std::uint8_t>(2 * frame.vl + second);
 }
 
-void Network::forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once) {
+void Network::forward(FrameHandle frame, int switch_index, std::uint32_t port, bool at_once) {
     const bool to_cpu = port == switches_[static_cast<std::size_t>(switch_index)]->cpu_port();
     const auto& ports = out_channel_[static_cast<std::size_t>(switch_index)];
     if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kPriorities) {
         frame->vl = lane_of(*frame);
-        return enqueue(ports[port], frame, at_once);
+        return enqueue(ports[port], std::move(frame), at_once);
     }
     // No queue to wait in.
-    if (frame->pending && !egress(frame, switch_index, port, {now_, now_, 0, 0})) return;
+    if (frame->pending) frame = egress(std::move(frame), switch_index, port, {now_, now_, 0, 0});
+    if (frame == nullptr) return;
     if (to_cpu) control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
     else ++without_link_;
-    discard(frame);
+    discard(std::move(frame));
 }
 
 // What a frame may have left behind for the control plane.
@@ -170,13 +164,13 @@ void Network::send(int host, std::string_view bytes, int vl) {
     const auto lane = std::find(vls_.begin(), vls_.end(), vl);
     if (lane == vls_.end())
         throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and " + std::to_string(vls_.size() - 1));
-    Frame* frame = pool_.take(bytes.data(), bytes.size());
+    FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
     frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
-    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, frame, true);
+    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, std::move(frame), true);
 }
 
 void Network::packet_out(int switch_index, std::string_view bytes) {
-    receive(pool_.take(bytes.data(), bytes.size()), switch_index, switch_at(switch_index).cpu_port());
+    receive(pool_.acquire(bytes.data(), bytes.size()), switch_index, switch_at(switch_index).cpu_port());
 }
 
 void Network::set_timer(int host, Time deadline) {
@@ -290,14 +284,10 @@ void Network::look_again() {
 
 std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {
     Switch& sw = switch_at(switch_index);
-    Frame* frame = pool_.take(bytes.data(), bytes.size());
     Outputs out;
-    sw.process(frame, port, now_, out);
+    sw.process(pool_.acquire(bytes.data(), bytes.size()), port, now_, out);
     std::vector<std::pair<std::uint32_t, std::string>> result;
-    for (const Output& o : out) {
-        result.emplace_back(o.port, std::string(o.frame->view()));
-        pool_.give(o.frame);
-    }
+    for (const Output& o : out) result.emplace_back(o.port, std::string(o.frame->view()));
     return result;
 }
 
@@ -311,11 +301,10 @@ double Network::bench(int switch_index, std::uint32_t port, std::string_view byt
     };
     const double start = seconds();
     for (std::uint64_t i = 0; i < count; ++i) {
-        Frame* frame = pool_.take(bytes.data(), bytes.size());
+        FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
+        if (copy_only) out_.push_back({0, std::move(frame)});
+        else sw.process(std::move(frame), port, now_, out_);
         out_.clear();
-        if (copy_only) out_.push_back({0, frame});
-        else sw.process(frame, port, now_, out_);
-        for (const Output& o : out_) pool_.give(o.frame);
     }
     return seconds() - start;
 }

@@ -89,22 +89,22 @@ class Network : public SwitchSet {
     void push(Time time, EventKind kind, int index);
     RunEnd go_on(Time until);
     void happen(const Event& event);
-    void enqueue(int channel, Frame* frame, bool at_once);
+    void enqueue(int channel, FrameHandle frame, bool at_once);
     void wake(Channel& c, int index, Time time);
     void try_send(int index);
     void transmit(int index, int vl);
     void arrive(int index);
-    void deliver(Frame* frame, int host);
-    void receive(Frame* frame, int switch_index, std::uint32_t port);
+    void deliver(FrameHandle frame, int host);
+    void receive(FrameHandle frame, int switch_index, std::uint32_t port);
     std::uint8_t lane_of(const Frame& frame) const;
-    void forward(Frame* frame, int switch_index, std::uint32_t port, bool at_once = true);
+    void forward(FrameHandle frame, int switch_index, std::uint32_t port, bool at_once = true);
     void after_pass(Switch& sw, int index);
     void release(const Held& held, Time when);
-    void discard(Frame* frame);
+    void discard(FrameHandle frame);
     // The channel that leads to the buffer which `held` is a part of.
     int buffer_of(const Held& held) const {
         int index = held.channel;
-        while (channels_[static_cast<std::size_t>(index)].heir >= 0) [[unlikely]] index = channels_[static_cast<std::size_t>(index)].heir;
+        while (channels_[static_cast<std::size_t>(index)].successor >= 0) [[unlikely]] index = channels_[static_cast<std::size_t>(index)].successor;
         return index;
     }
 
@@ -119,7 +119,7 @@ class Network : public SwitchSet {
     // departures.cpp: egress of programs that look at the queue, and what leaves in several copies.
     void hold(const Held& held, const Outputs& copies);
     bool dequeue(int channel, int vl);
-    bool egress(Frame* frame, int switch_index, std::uint32_t port, const QueueRecord& record);
+    FrameHandle egress(FrameHandle frame, int switch_index, std::uint32_t port, const QueueRecord& record);
 
     // ageing.cpp
     void age(int switch_index);

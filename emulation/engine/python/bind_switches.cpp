@@ -18,9 +18,9 @@ std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::str
         return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
     };
     std::vector<double> out;
-    for (const auto part : {Switch::Part::Copy, Switch::Part::Parse, Switch::Part::Ingress, Switch::Part::Egress, Switch::Part::Deparse}) {
+    for (const auto part : {Traversal::Part::Copy, Traversal::Part::Parse, Traversal::Part::Ingress, Traversal::Part::Egress, Traversal::Part::Deparse}) {
         const double start = seconds();
-        for (std::uint64_t i = 0; i < count; ++i) s->run_to(part, set.pool().take(bytes.data(), bytes.size()), port);
+        for (std::uint64_t i = 0; i < count; ++i) s->run_to(part, set.pool().acquire(bytes.data(), bytes.size()), port);
         out.push_back(seconds() - start);
     }
     return out;

@@ -38,7 +38,7 @@ class BitWriter {
 
 }  // namespace
 
-unsigned Switch::emitted_bytes(const Header& header) const {
+unsigned Traversal::emitted_bytes(const Header& header) const {
     unsigned bytes = header.bytes;
     if (header.variable)
         for (const Field& f : header.fields)
@@ -47,7 +47,7 @@ unsigned Switch::emitted_bytes(const Header& header) const {
 }
 
 // Fields that the program writes, over what is there.
-void Switch::overlay(const Header& header, std::uint8_t* bytes) const {
+void Traversal::overlay(const Header& header, std::uint8_t* bytes) const {
     const std::uint64_t* v = slots_.data();
     const FieldPart* part = header.written.data();
     const FieldPart* const end = part + header.written.size();
@@ -64,12 +64,11 @@ void Switch::overlay(const Header& header, std::uint8_t* bytes) const {
 }
 
 // from: the bytes that the parser saw.
-void Switch::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) const {
+void Traversal::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) {
     if (header.variable) {
-        std::vector<std::uint8_t> bytes;
-        BitWriter out(bytes);
+        BitWriter out(emitted_);
         for (const Field& f : header.fields) out.put_field(slots_.data(), f.slot, f.bits, f.variable);
-        std::copy(bytes.begin(), bytes.end(), to);
+        std::copy(emitted_.begin(), emitted_.end(), to);
         return;
     }
     const std::uint64_t base = slots_[header.base()];
@@ -78,8 +77,8 @@ void Switch::emit(const Header& header, const std::uint8_t* from, std::uint8_t* 
     overlay(header, to);
 }
 
-void Switch::deparse(Frame& frame) {
-    const Program& p = *program_;
+void Traversal::deparse(Frame& frame) {
+    const Program& p = program_;
     if (!p.checksums.empty()) update_checksums();
     if (p.deparser_code != kNowhere) execute(p.deparser_code);
     // Mostly every header leaves where it came from; then only what was written changes.
@@ -108,13 +107,11 @@ void Switch::deparse(Frame& frame) {
     const std::uint32_t payload = frame.start + parsed_, rest = frame.length - parsed_;
     if (bytes > payload) {
         // More headers than there is room in front: move to a buffer of its own size.
-        std::vector<std::uint8_t> whole(bytes + rest);
-        std::memcpy(whole.data() + bytes, frame.data() + parsed_, rest);
-        Frame* larger = pool_.take(whole.data(), whole.size());
+        const FrameHandle larger = switch_.pool_.acquire(bytes + rest);
+        std::memcpy(larger->data() + bytes, frame.data() + parsed_, rest);
         std::swap(frame.buffer, larger->buffer);
         std::swap(frame.size_class, larger->size_class);
         frame.start = Frame::kHeadroom;
-        pool_.give(larger);
     } else {
         frame.start = payload - bytes;
     }
@@ -128,7 +125,7 @@ void Switch::deparse(Frame& frame) {
     }
 }
 
-std::uint64_t Switch::calculate(const Calculation& c) {
+std::uint64_t Traversal::calculate(const Calculation& c) {
     BitWriter out(scratch_);
     const std::uint64_t* v = slots_.data();
     for (const Piece& piece : c.input) {
@@ -137,30 +134,30 @@ std::uint64_t Switch::calculate(const Calculation& c) {
             out.put_field(v, piece.slot, piece.bits, piece.variable);
             continue;
         }
-        for (const Field& f : program_->headers[static_cast<std::size_t>(piece.header)].fields) out.put_field(v, f.slot, f.bits, f.variable);
+        for (const Field& f : program_.headers[static_cast<std::size_t>(piece.header)].fields) out.put_field(v, f.slot, f.bits, f.variable);
     }
     if (c.payload) scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
     return hash(c.algorithm, scratch_.data(), scratch_.size());
 }
 
-bool Switch::wanted(const Checksum& checksum) {
+bool Traversal::applies(const Checksum& checksum) {
     if (checksum.condition == kNowhere) return true;
     execute(checksum.condition);
     return slots_[checksum.result] != 0;
 }
 
-void Switch::verify_checksums() {
+void Traversal::verify_checksums() {
     std::uint64_t wrong = 0;
-    for (const Checksum& c : program_->checksums) {
-        if (!c.verify || (c.header_valid != kNoSlot && slots_[c.header_valid] == 0) || !wanted(c)) continue;
-        wrong |= calculate(program_->calculations[static_cast<std::size_t>(c.calculation)]) != slots_[c.target];
+    for (const Checksum& c : program_.checksums) {
+        if (!c.verify || (c.header_valid != kNoSlot && slots_[c.header_valid] == 0) || !applies(c)) continue;
+        wrong |= calculate(program_.calculations[static_cast<std::size_t>(c.calculation)]) != slots_[c.target];
     }
-    slots_[program_->standard.checksum_error] = wrong;
+    slots_[program_.standard.checksum_error] = wrong;
 }
 
-void Switch::update_checksums() {
-    for (const Checksum& c : program_->checksums)
-        if (c.update && wanted(c)) slots_[c.target] = calculate(program_->calculations[static_cast<std::size_t>(c.calculation)]) & low_mask(c.bits);
+void Traversal::update_checksums() {
+    for (const Checksum& c : program_.checksums)
+        if (c.update && applies(c)) slots_[c.target] = calculate(program_.calculations[static_cast<std::size_t>(c.calculation)]) & low_mask(c.bits);
 }
 
 }  // namespace railyard

@@ -33,7 +33,7 @@ std::string decimal(const std::uint64_t* value, unsigned n, bool negative) {
 
 }  // namespace
 
-void Switch::log(const LogMessage& message) const {
+void Traversal::log(const LogMessage& message) const {
     std::string out;
     std::size_t value = 0;
     for (std::size_t i = 0; i < message.format.size(); ++i) {
@@ -49,40 +49,30 @@ void Switch::log(const LogMessage& message) const {
             out.push_back(c);
         }
     }
-    on_log(out);
-}
-
-// SplitMix64: small, fast, the same everywhere.
-std::uint64_t Switch::random(std::uint64_t low, std::uint64_t high) {
-    random_ += 0x9E3779B97F4A7C15ULL;
-    std::uint64_t z = random_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    z ^= z >> 31;
-    const unsigned __int128 span = static_cast<unsigned __int128>(high - low) + 1;
-    return low + static_cast<std::uint64_t>((static_cast<unsigned __int128>(z) * span) >> 64);
+    switch_.on_log(out);
 }
 
 // What is kept beside an entry that was hit, and the member that its profile means.
-void Switch::attend(Table& table, LookupResult& found) {
-    const Program& p = *program_;
+void Traversal::after_hit(Table& table, LookupResult& result) {
+    const Program& p = program_;
     const TableSpec& spec = table.spec();
     if (spec.profile != kNone)
-        table.resolve(found, [&] {
+        table.resolve(result, [&] {
             const int selector = p.profiles[static_cast<std::size_t>(spec.profile)].selector;
             return calculate(p.calculations[static_cast<std::size_t>(selector)]);
         });
-    revived_ |= table.count(found.entry, ingress_length_, now_);
-    Meter* const m = table.meter(found.entry);
+    switch_.revived_ |= table.count(result.entry, ingress_length_, now_);
+    Meter* const m = table.meter(result.entry);
     if (m == nullptr) return;
     const MeterSpec& meter = p.meters[static_cast<std::size_t>(spec.meter)];
     const std::uint64_t colour = m->execute(meter.bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
     if (meter.target != kNoSlot) slots_[meter.target] = colour & low_mask(meter.target_bits);
 }
 
-void Switch::execute(Place at) {
+void Traversal::execute(Place at) {
     std::uint64_t* const v = slots_.data();
-    const Program& p = *program_;
+    const Program& p = program_;
+    Switch& sw = switch_;
     const Instruction* const code = p.code.data();
     const Instruction* i = code + at;
     Place back = 0;  // where an action returns to
@@ -191,7 +181,7 @@ void Switch::execute(Place at) {
         v[p.standard.mcast_grp] = 0;
     NEXT;
     OP(Count) {
-        Counter& c = counters_[i->a];
+        Switch::Counter& c = sw.counters_[i->a];
         if (v[i->b] < c.packets.size()) {
             c.packets[v[i->b]] += 1;
             c.bytes[v[i->b]] += ingress_length_;
@@ -199,18 +189,18 @@ void Switch::execute(Place at) {
     }
     NEXT;
     OP(RegisterRead) {
-        const auto& r = registers_[i->a];
+        const auto& r = sw.registers_[i->a];
         if (v[i->b] < r.size() / i->n) std::copy_n(r.begin() + static_cast<std::ptrdiff_t>(v[i->b] * i->n), i->n, v + i->dst);
         else std::fill_n(v + i->dst, i->n, 0);
     }
     NEXT;
     OP(RegisterWrite) {
-        auto& r = registers_[i->a];
+        auto& r = sw.registers_[i->a];
         if (v[i->b] < r.size() / i->n) std::copy_n(v + i->mask, i->n, r.begin() + static_cast<std::ptrdiff_t>(v[i->b] * i->n));
     }
     NEXT;
     OP(Meter) {
-        auto& m = meters_[i->a];
+        auto& m = sw.meters_[i->a];
         if (v[i->b] < m.size())
             v[i->dst] = m[v[i->b]].execute(p.meters[i->a].bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
         else v[i->dst] = 0;
@@ -218,40 +208,40 @@ void Switch::execute(Place at) {
     NEXT;
     OP(Hash) v[i->dst] = v[i->b] + calculate(p.calculations[i->a]) % std::max<std::uint64_t>(v[i->mask], 1); NEXT;
     OP(Random)
-        if (v[i->a] <= v[i->b]) v[i->dst] = random(v[i->a], v[i->b]);
+        if (v[i->a] <= v[i->b]) v[i->dst] = sw.random(v[i->a], v[i->b]);
         else v[i->dst] = v[i->a];
     NEXT;
     OP(Clone)
-        asked_.cloned = asked_.any = true;
-        asked_.clone = v[i->a] & low_mask(15);
-        asked_.clone_fields = v[i->b];
+        requests_.cloned = requests_.any = true;
+        requests_.clone = v[i->a] & low_mask(15);
+        requests_.clone_fields = v[i->b];
     NEXT;
     OP(Resubmit)
-        asked_.resubmit = v[i->a];
-        asked_.any = true;
+        requests_.resubmit = v[i->a];
+        requests_.any = true;
     NEXT;
-    OP(Recirculate) asked_.recirculate = v[i->a]; NEXT;
+    OP(Recirculate) requests_.recirculate = v[i->a]; NEXT;
     OP(Digest)
-        asked_.digest = v[i->a];
-        asked_.any = true;
+        requests_.digest = v[i->a];
+        requests_.any = true;
     NEXT;
     OP(Truncate) truncate_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(truncate_ == 0 ? ~0U : truncate_, std::max<std::uint64_t>(v[i->a], 1))); NEXT;
     OP(Log)
-        if (on_log) log(p.messages[i->a]);
+        if (sw.on_log) log(p.messages[i->a]);
     NEXT;
     OP(Assert)
-        if (v[i->a] == 0) throw std::runtime_error("switch " + name_ + ": " + p.assertions[i->b]);
+        if (v[i->a] == 0) throw std::runtime_error("switch " + sw.name() + ": " + p.assertions[i->b]);
     NEXT;
 
     OP(Apply) {
-        Table& table = tables_[i->a];
-        LookupResult found = table.lookup(v);
-        if (found.entry != kNone && table.attended()) attend(table, found);
-        if (found.code == kNowhere) GO(found.next);
+        Table& table = sw.tables_[i->a];
+        LookupResult result = table.lookup(v);
+        if (result.entry != kNone && table.instrumented()) after_hit(table, result);
+        if (result.code == kNowhere) GO(result.next);
         const Slot to = table.spec().parameters;
-        for (unsigned k = 0; k < found.limbs; ++k) v[to + k] = found.parameters[k];
-        back = found.next;
-        GO(found.code);
+        for (unsigned k = 0; k < result.limbs; ++k) v[to + k] = result.parameters[k];
+        back = result.next;
+        GO(result.code);
     }
     OP(Jump) GO(i->mask);
     OP(JumpIf) if (v[i->a] != 0) GO(i->mask);
@@ -264,7 +254,7 @@ void Switch::execute(Place at) {
     NEXT;
     OP(JumpBack)
         if (++rounds > kMostRounds)
-            throw std::runtime_error("switch " + name_ + ": a loop of program " + p.name + " went round " + std::to_string(kMostRounds) + " times for one frame; it must end");
+            throw std::runtime_error("switch " + sw.name() + ": a loop of program " + p.name + " went round " + std::to_string(kMostRounds) + " times for one frame; it must end");
         GO(i->mask);
     OP(Return) GO(back);
     OP(Exit)

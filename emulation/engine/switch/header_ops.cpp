@@ -6,69 +6,69 @@
 
 namespace railyard {
 
-void Switch::add_header(std::uint64_t header) {
-    if (header >= program_->headers.size()) return;
-    const Header& h = program_->headers[header];
+void Traversal::add_header(std::uint64_t header) {
+    if (header >= program_.headers.size()) return;
+    const Header& h = program_.headers[header];
     std::uint64_t* v = slots_.data();
     if (v[h.valid] != 0) return;
     std::fill_n(v + h.first, h.slots, 0);
     if (h.header_union != kNone)
-        for (const int other : program_->unions[static_cast<std::size_t>(h.header_union)].headers)
-            v[program_->headers[static_cast<std::size_t>(other)].valid] = 0;
+        for (const int other : program_.unions[static_cast<std::size_t>(h.header_union)].headers)
+            v[program_.headers[static_cast<std::size_t>(other)].valid] = 0;
     v[h.valid] = 1;
     v[h.base()] = 0;
     length_ += h.bytes;
 }
 
-void Switch::remove_header(std::uint64_t header) {
-    if (header >= program_->headers.size()) return;
-    const Header& h = program_->headers[header];
+void Traversal::remove_header(std::uint64_t header) {
+    if (header >= program_.headers.size()) return;
+    const Header& h = program_.headers[header];
     if (slots_[h.valid] != 0) length_ -= emitted_bytes(h);
     slots_[h.valid] = 0;
 }
 
-void Switch::copy_header(std::uint64_t to, std::uint64_t from) {
-    if (to >= program_->headers.size() || from >= program_->headers.size() || to == from) return;
-    const Header &a = program_->headers[to], &b = program_->headers[from];
+void Traversal::copy_header(std::uint64_t to, std::uint64_t from) {
+    if (to >= program_.headers.size() || from >= program_.headers.size() || to == from) return;
+    const Header &a = program_.headers[to], &b = program_.headers[from];
     std::uint64_t* v = slots_.data();
     v[a.valid] = v[b.valid];
     v[a.base()] = 0;
     if (v[b.valid] == 0) return;
     if (a.header_union != kNone)
-        for (const int other : program_->unions[static_cast<std::size_t>(a.header_union)].headers)
-            if (static_cast<std::uint64_t>(other) != to) v[program_->headers[static_cast<std::size_t>(other)].valid] = 0;
+        for (const int other : program_.unions[static_cast<std::size_t>(a.header_union)].headers)
+            if (static_cast<std::uint64_t>(other) != to) v[program_.headers[static_cast<std::size_t>(other)].valid] = 0;
     std::copy_n(v + b.first, b.slots, v + a.first);
 }
 
-bool Switch::equal_headers(std::uint64_t a, std::uint64_t b) const {
-    if (a >= program_->headers.size() || b >= program_->headers.size()) return false;
-    const Header &x = program_->headers[a], &y = program_->headers[b];
+bool Traversal::equal_headers(std::uint64_t a, std::uint64_t b) const {
+    if (a >= program_.headers.size() || b >= program_.headers.size()) return false;
+    const Header &x = program_.headers[a], &y = program_.headers[b];
     const std::uint64_t* v = slots_.data();
     return v[x.valid] != 0 && v[y.valid] != 0 && x.slots == y.slots && std::equal(v + x.first, v + x.first + x.slots, v + y.first);
 }
 
-void Switch::swap_headers(int a, int b) {
-    const Header &x = program_->headers[static_cast<std::size_t>(a)], &y = program_->headers[static_cast<std::size_t>(b)];
+void Traversal::swap_headers(int a, int b) {
+    const Header &x = program_.headers[static_cast<std::size_t>(a)], &y = program_.headers[static_cast<std::size_t>(b)];
     std::uint64_t* v = slots_.data();
     std::swap_ranges(v + x.first, v + x.first + x.slots, v + y.first);
     std::swap(v[x.valid], v[y.valid]);
     std::swap(v[x.base()], v[y.base()]);
 }
 
-void Switch::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
+void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
     const std::size_t size = stack.elements.size(), n = std::min<std::uint64_t>(by, size);
     if (n == 0) return;
     const auto swap = [&](std::size_t a, std::size_t b) {
         if (!stack.of_unions) return swap_headers(stack.elements[a], stack.elements[b]);
-        const auto &x = program_->unions[static_cast<std::size_t>(stack.elements[a])].headers, &y = program_->unions[static_cast<std::size_t>(stack.elements[b])].headers;
+        const auto &x = program_.unions[static_cast<std::size_t>(stack.elements[a])].headers, &y = program_.unions[static_cast<std::size_t>(stack.elements[b])].headers;
         for (std::size_t i = 0; i < x.size(); ++i) swap_headers(x[i], y[i]);
     };
     const auto clear = [&](std::size_t at) {
         if (!stack.of_unions) {
-            slots_[program_->headers[static_cast<std::size_t>(stack.elements[at])].valid] = 0;
+            slots_[program_.headers[static_cast<std::size_t>(stack.elements[at])].valid] = 0;
             return;
         }
-        for (const int h : program_->unions[static_cast<std::size_t>(stack.elements[at])].headers) slots_[program_->headers[static_cast<std::size_t>(h)].valid] = 0;
+        for (const int h : program_.unions[static_cast<std::size_t>(stack.elements[at])].headers) slots_[program_.headers[static_cast<std::size_t>(h)].valid] = 0;
     };
     std::uint64_t& next = slots_[stack.next];
     if (push) {
@@ -82,7 +82,7 @@ void Switch::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
     }
 }
 
-void Switch::copy_stack(const Stack& to, const Stack& from) {
+void Traversal::copy_stack(const Stack& to, const Stack& from) {
     slots_[to.next] = slots_[from.next];
     const auto copy = [&](int a, int b) { copy_header(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)); };
     for (std::size_t i = 0; i < to.elements.size(); ++i) {
@@ -90,7 +90,7 @@ void Switch::copy_stack(const Stack& to, const Stack& from) {
             copy(to.elements[i], from.elements[i]);
             continue;
         }
-        const auto &a = program_->unions[static_cast<std::size_t>(to.elements[i])].headers, &b = program_->unions[static_cast<std::size_t>(from.elements[i])].headers;
+        const auto &a = program_.unions[static_cast<std::size_t>(to.elements[i])].headers, &b = program_.unions[static_cast<std::size_t>(from.elements[i])].headers;
         for (std::size_t k = 0; k < a.size(); ++k) copy(a[k], b[k]);
     }
 }

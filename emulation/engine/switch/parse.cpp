@@ -32,7 +32,7 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 }  // namespace
 
-void Switch::extract_fixed(const Header& header, const std::uint8_t* bytes) {
+void Traversal::extract_fixed(const Header& header, const std::uint8_t* bytes) {
     std::uint64_t* v = slots_.data();
     // Fields are or-ed in, part by part: they start from zero, also when something was there before.
     std::fill_n(v + header.first, header.slots, 0);
@@ -49,7 +49,7 @@ void Switch::extract_fixed(const Header& header, const std::uint8_t* bytes) {
     for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
 }
 
-void Switch::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
+void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
     std::uint64_t* v = slots_.data();
     std::uint64_t at = 0;
     for (const Field& f : header.fields) {
@@ -64,8 +64,8 @@ void Switch::extract_variable(const Header& header, const std::uint8_t* bytes, s
     for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
 }
 
-std::uint64_t Switch::extract(int number, const ParserOp& op, const Frame& frame) {
-    const Program& p = *program_;
+std::uint64_t Traversal::extract(int number, const ParserOp& op, const Frame& frame) {
+    const Program& p = program_;
     const Header& header = p.headers[static_cast<std::size_t>(number)];
     std::uint64_t bytes = header.bytes, bits = 0;
     if (header.variable) {
@@ -88,8 +88,8 @@ std::uint64_t Switch::extract(int number, const ParserOp& op, const Frame& frame
     return 0;
 }
 
-std::uint64_t Switch::parse_op(const ParserOp& op, const Frame& frame) {
-    const Program& p = *program_;
+std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
+    const Program& p = program_;
     switch (op.kind) {
         case ParserOp::Kind::Extract: return extract(op.header, op, frame);
         case ParserOp::Kind::ExtractStack:
@@ -122,17 +122,17 @@ std::uint64_t Switch::parse_op(const ParserOp& op, const Frame& frame) {
 }
 
 // The value that a key reads; null where a stack is empty.
-const std::uint64_t* Switch::key_value(const TransitionKey& key) const {
+const std::uint64_t* Traversal::key_value(const TransitionKey& key) const {
     if (key.kind == TransitionKey::Kind::Slot) return &slots_[key.slot];
-    const Stack& stack = program_->stacks[static_cast<std::size_t>(key.stack)];
+    const Stack& stack = program_.stacks[static_cast<std::size_t>(key.stack)];
     if (slots_[stack.next] == 0) return nullptr;
     int header = stack.elements[slots_[stack.next] - 1];
-    if (key.kind == TransitionKey::Kind::UnionLast) header = program_->unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
-    return &slots_[program_->headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot];
+    if (key.kind == TransitionKey::Kind::UnionLast) header = program_.unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
+    return &slots_[program_.headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot];
 }
 
-bool Switch::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
-    for (const auto& [value, mask] : value_sets_[static_cast<std::size_t>(t.value_set)]) {
+bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
+    for (const auto& [value, mask] : switch_.value_sets_[static_cast<std::size_t>(t.value_set)]) {
         bool equal = value.size() == bytes && mask.size() == bytes;
         for (unsigned i = 0; i < bytes && equal; ++i) equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
         if (equal) return true;
@@ -140,7 +140,7 @@ bool Switch::in_value_set(const Transition& t, const std::uint8_t* key, unsigned
     return false;
 }
 
-int Switch::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+int Traversal::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
     std::array<std::uint8_t, 8 * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
@@ -148,12 +148,12 @@ int Switch::wide_transition(const ParserState& state, const Frame& frame, std::u
         const std::uint64_t* value = ahead.data();
         if (k.kind == TransitionKey::Kind::Lookahead) {
             if (8ULL * (frame.length - parsed_) < k.offset + k.bits) {
-                error = program_->error_too_short;
+                error = program_.error_too_short;
                 return kNone;
             }
             peek(frame.data() + parsed_, k.offset, k.bits, ahead.data());
         } else if ((value = key_value(k)) == nullptr) {
-            error = program_->error_stack;
+            error = program_.error_stack;
             return kNone;
         }
         for (unsigned byte = (k.bits + 7) / 8; byte-- > 0;) {
@@ -171,7 +171,7 @@ int Switch::wide_transition(const ParserState& state, const Frame& frame, std::u
     return kNone;
 }
 
-int Switch::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+int Traversal::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
     if (state.simple) {
         std::uint64_t key = 0;
         for (const TransitionKey& k : state.key) key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
@@ -182,18 +182,18 @@ int Switch::transition(const ParserState& state, const Frame& frame, std::uint64
     return wide_transition(state, frame, error);
 }
 
-void Switch::parse(const Frame& frame) {
+void Traversal::parse(const Frame& frame) {
     parsed_ = 0;
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself must not hang the switch.
-    std::size_t steps = 4 * program_->states.size() + frame.length + 16;
-    for (int at = program_->first_state; at != kNone && steps > 0 && error == 0; --steps) {
-        const ParserState& state = program_->states[static_cast<std::size_t>(at)];
+    std::size_t steps = 4 * program_.states.size() + frame.length + 16;
+    for (int at = program_.first_state; at != kNone && steps > 0 && error == 0; --steps) {
+        const ParserState& state = program_.states[static_cast<std::size_t>(at)];
         for (const ParserOp& op : state.ops)
             if ((error = parse_op(op, frame)) != 0) break;
         if (error == 0) at = transition(state, frame, error);
     }
-    slots_[program_->standard.parser_error] = error & low_mask(32);
+    slots_[program_.standard.parser_error] = error & low_mask(32);
 }
 
 }  // namespace railyard

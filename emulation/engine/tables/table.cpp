@@ -37,7 +37,7 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
         key_limbs_ += limbs(key.bits);
     }
     single_ = key_limbs_ == 1 && !masked_;
-    attended_ = profile != nullptr || spec.counted || spec.ageing || spec.meter != kNone;
+    instrumented_ = profile != nullptr || spec.counted || spec.ageing || spec.meter != kNone;
     exact_ = KeyIndex(key_limbs_);
     if (spec.keys.empty()) {
         shape_ = Shape::Keyless;

@@ -63,7 +63,7 @@ class Table {
     void set_constant(bool constant) { constant_ = constant; }
 
     // Is there more to a hit than its action: something kept beside the entry, or a profile?
-    bool attended() const { return attended_; }
+    bool instrumented() const { return instrumented_; }
     // True when the entry had aged: it may do so anew.
     bool count(int entry, std::uint64_t bytes, Time now) {
         const auto at = static_cast<std::size_t>(entry);
@@ -121,7 +121,7 @@ class Table {
     const TableSpec& spec_;
     Profile* profile_;
     bool constant_ = spec_.const_entries;
-    bool masked_ = false, single_ = false, attended_ = false;
+    bool masked_ = false, single_ = false, instrumented_ = false;
     Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;
     int lpm_key_ = kNone;

@@ -154,23 +154,24 @@ void Wire::receive(Port& port) {
         port.stats.received_bytes += received.length;
         if (port.in) port.in->write(received.frame);
         if (dump_bytes_ > 0) dump_frame("in", port, received.frame);
-        Frame* frame = pool_.take(received.frame.data(), received.frame.size());
+        FrameHandle frame = pool_.acquire(received.frame.data(), received.frame.size());
         port.socket.release();
-        run_frame(frame, port.switch_index, port.number);
+        run_frame(std::move(frame), port.switch_index, port.number);
     }
 }
 
-void Wire::run_frame(Frame* frame, int switch_index, std::uint32_t port) {
+void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     const bool queued = sw.reads_queue();
     out_.clear();
     try {
-        if (queued) sw.ingress(frame, port, now_, out_);
-        else sw.process(frame, port, now_, out_);
+        if (queued) sw.ingress(std::move(frame), port, now_, out_);
+        else sw.process(std::move(frame), port, now_, out_);
     } catch (const std::exception& error) {  // a failed assert of the program; the switch goes on
         say("error", sw.name() + ": " + error.what());
     }
-    for (const Output& o : out_) forward(o.frame, switch_index, o.port);
+    for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
+    out_.clear();
     if (!sw.digests().empty()) collect(switch_index);
     if (queued) flush_all();  // or the queue would look as long as the burst
 }
@@ -183,36 +184,36 @@ void Wire::collect(int switch_index) {
     digests.clear();
 }
 
-void Wire::forward(Frame* frame, int switch_index, std::uint32_t number) {
+void Wire::forward(FrameHandle frame, int switch_index, std::uint32_t number) {
     if (number == switches_[static_cast<std::size_t>(switch_index)]->cpu_port()) {
         if (control_.size() < kMostControl)
             control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
-        return pool_.give(frame);
+        return;
     }
     const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
-    if (number >= numbers.size() || numbers[number] < 0) return pool_.give(frame);
+    if (number >= numbers.size() || numbers[number] < 0) return;
     Port& port = *ports_[static_cast<std::size_t>(numbers[number])];
     if (!port.up) {
         port.stats.refused_down += 1;
-        return pool_.give(frame);
+        return;
     }
-    enqueue(port, frame);
+    enqueue(port, std::move(frame));
 }
 
-void Wire::enqueue(Port& port, Frame* frame) {
+void Wire::enqueue(Port& port, FrameHandle frame) {
     if (frame->vl >= queues_) {
         port.stats.refused_odd += 1;
-        return pool_.give(frame);
+        return;
     }
     auto& queue = port.queues[frame->vl];
     if (queue.size() >= kQueueFrames && !flushing_) flush_all();
     if (queue.size() >= kQueueFrames) {
         port.stats.refused_full += 1;
-        return pool_.give(frame);
+        return;
     }
     frame->enqueued = now_;
     frame->enqueue_depth = static_cast<std::uint32_t>(queue.size());
-    queue.push_back(frame);
+    queue.push_back(std::move(frame));
     if (!port.dirty) dirty_.push_back(&port);
     port.dirty = true;
 }
@@ -223,27 +224,28 @@ void Wire::dequeue(Port& port, std::size_t most) {
     for (std::size_t q = kQueues; q-- > 0;) {
         auto& queue = port.queues[q];
         while (!queue.empty() && port.ready.size() < most) {
-            Frame* frame = queue.front();
-            if (frame->pending && !port.ready.empty()) return;
-            queue.pop_front();
-            if (frame->pending) egress(port, frame, static_cast<std::uint32_t>(queue.size()));
-            else port.ready.push_back(frame);
+            if (queue.front()->pending && !port.ready.empty()) return;
+            FrameHandle frame = queue.pop_front();
+            if (frame->pending) egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
+            else port.ready.push_back(std::move(frame));
         }
     }
 }
 
-void Wire::egress(Port& port, Frame* frame, std::uint32_t depth) {
+void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     Switch& sw = *switches_[static_cast<std::size_t>(port.switch_index)];
     egress_out_.clear();
     try {
-        sw.egress(frame, port.number, {frame->enqueued, now_, frame->enqueue_depth, depth}, now_, egress_out_);
+        const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, depth};
+        sw.egress(std::move(frame), port.number, record, now_, egress_out_);
     } catch (const std::exception& error) {
         say("error", sw.name() + ": " + error.what());
     }
-    for (const Output& o : egress_out_) {
-        if (o.port == port.number && !o.frame->pending) port.ready.push_back(o.frame);
-        else forward(o.frame, port.switch_index, o.port);
+    for (Output& o : egress_out_) {
+        if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
+        else forward(std::move(o.frame), port.switch_index, o.port);
     }
+    egress_out_.clear();
     if (!sw.digests().empty()) collect(port.switch_index);
 }
 
@@ -266,7 +268,7 @@ void Wire::flush(Port& port) {
         const std::size_t count = std::min(port.ready.size(), kBatch);
         if (count == 0) return;
         for (std::size_t i = 0; i < count; ++i) {
-            Frame* frame = port.ready[i];
+            Frame* const frame = port.ready[i].get();
             pieces[i] = {frame->data(), frame->length};
             messages[i] = {};
             messages[i].msg_hdr.msg_iov = &pieces[i];
@@ -280,25 +282,21 @@ void Wire::flush(Port& port) {
         if (errno == EINTR) continue;
         if (errno == EAGAIN) return block(port, true);
         // The error is the first frame's.
-        Frame* frame = port.ready.front();
-        port.ready.pop_front();
+        const FrameHandle frame = port.ready.pop_front();
         if (errno == EMSGSIZE) too_long(port, frame->length);
         else if (errno == ENOBUFS) port.stats.refused_full += 1;
         else if (errno == ENETDOWN || errno == ENXIO) port.stats.refused_down += 1;
         else port.stats.refused_odd += 1;
-        pool_.give(frame);
     }
 }
 
 void Wire::sent(Port& port, std::size_t count) {
     port.stats.sent += count;
     for (std::size_t i = 0; i < count; ++i) {
-        Frame* frame = port.ready.front();
-        port.ready.pop_front();
+        const FrameHandle frame = port.ready.pop_front();
         port.stats.sent_bytes += frame->length;
         if (port.out) port.out->write(frame->view());
         if (dump_bytes_ > 0) dump_frame("out", port, frame->view());
-        pool_.give(frame);
     }
 }
 
@@ -309,9 +307,9 @@ void Wire::block(Port& port, bool blocked) {
 }
 
 void Wire::clear(Port& port) {
-    const auto drop = [&](Ring<Frame*>& frames) {
+    const auto drop = [&](Ring<FrameHandle>& frames) {
         port.stats.refused_down += frames.size();
-        for (; !frames.empty(); frames.pop_front()) pool_.give(frames.front());
+        frames.clear();
     };
     drop(port.ready);
     for (auto& queue : port.queues) drop(queue);
@@ -332,7 +330,7 @@ void Wire::packet_out(int switch_index, std::string_view bytes) {
     const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
     if (cpu_port == kNoPort) return say("warning", switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
     now_ = now();
-    run_frame(pool_.take(bytes.data(), bytes.size()), switch_index, cpu_port);
+    run_frame(pool_.acquire(bytes.data(), bytes.size()), switch_index, cpu_port);
     end_burst();
 }
 

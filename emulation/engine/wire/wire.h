@@ -83,8 +83,8 @@ class Wire : public SwitchSet {
         bool dirty = false;    // stands in dirty_: has frames to send
         bool told_too_long = false;
         PacketSocket socket;
-        std::array<Ring<Frame*>, kQueues> queues;
-        Ring<Frame*> ready;  // have left their queue, and their egress is behind them
+        std::array<Ring<FrameHandle>, kQueues> queues;
+        Ring<FrameHandle> ready;  // have left their queue, and their egress is behind them
         std::unique_ptr<PcapFile> in, out;
         WireStats stats;
     };
@@ -101,11 +101,11 @@ class Wire : public SwitchSet {
     void detach(Port& port);
     void set_up(Port& port, bool up);
     void receive(Port& port);
-    void run_frame(Frame* frame, int switch_index, std::uint32_t port);
-    void forward(Frame* frame, int switch_index, std::uint32_t port);
-    void enqueue(Port& port, Frame* frame);
+    void run_frame(FrameHandle frame, int switch_index, std::uint32_t port);
+    void forward(FrameHandle frame, int switch_index, std::uint32_t port);
+    void enqueue(Port& port, FrameHandle frame);
     void dequeue(Port& port, std::size_t most);
-    void egress(Port& port, Frame* frame, std::uint32_t depth);
+    void egress(Port& port, FrameHandle frame, std::uint32_t depth);
     void flush(Port& port);
     void flush_all();
     void sent(Port& port, std::size_t count);

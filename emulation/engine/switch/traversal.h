@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of one frame through a switch, with every copy and further pass that follows from it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frames/frame.h"
+#include "frames/ring.h"
+#include "load/program.h"
+#include "tables/table.h"
+
+namespace railyard {
+
+class Switch;
+
+struct Output {
+    std::uint32_t port;
+    FrameHandle frame;
+};
+using Outputs = std::vector<Output>;
+
+// What a frame saw of its egress queue. Depths in frames.
+struct QueueRecord {
+    Time enqueued = 0, dequeued = 0;
+    std::uint32_t enqueue_depth = 0, dequeue_depth = 0;
+};
+
+// Where a copy of a multicast group or a clone session goes.
+struct Replica {
+    std::uint32_t port, rid;
+};
+
+struct CloneSession {
+    std::vector<Replica> replicas;
+    std::uint32_t truncate = 0;
+};
+
+// Holds all state of a frame at work: the values of its fields, its position in the parser, what its program requested.
+// Traversals of one switch are independent of each other; the switch keeps them for reuse, so that a frame allocates
+// nothing.
+class Traversal {
+   public:
+    explicit Traversal(Switch& owner);
+
+    // As Switch::process, Switch::ingress (defer) and Switch::egress. Whoever calls has checked the program.
+    void run(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
+    void run_egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
+
+    // For a profile: as far as `last` of a frame without copies.
+    enum class Part { Copy, Parse, Ingress, Egress, Deparse };
+    void run_to(Part last, FrameHandle frame, std::uint32_t ingress_port);
+
+   private:
+    enum Instance : std::uint64_t { kNormal = 0, kIngressClone = 1, kEgressClone = 2, kRecirculated = 4, kReplicated = 5, kResubmitted = 6 };
+    // What actions requested to happen to the frame besides.
+    struct Requests {
+        std::uint64_t clone = 0, clone_fields = 0, resubmit = 0, recirculate = 0, digest = 0;
+        bool cloned = false, any = false;
+    };
+    // A frame that must still run, here and now.
+    struct Waiting {
+        FrameHandle frame;
+        std::uint32_t port = 0;
+        bool to_ingress = false;
+        bool counts = false;  // as a further pass: a frame that causes passes for ever never leaves
+    };
+
+    // traversal.cpp: from place to place
+    void begin(const Frame& frame, std::uint32_t ingress_port, Time now);
+    void finish_waiting(Outputs& out, bool defer);
+    void ingress_pass(FrameHandle frame, Outputs& out, bool defer);
+    void egress_pass(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Outputs& out, bool defer);
+    void clone_ingress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
+    void clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
+    void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer, bool counts = false);
+    void run_again(FrameHandle frame, std::uint64_t list, Instance instance, std::uint64_t length);
+    void digest(std::uint64_t id);
+    void preserve(std::uint64_t list);
+    void restore(std::uint64_t list);
+    void save(Frame& frame);
+    void load(const Frame& frame);
+
+    // execute.cpp
+    void execute(Place at);
+    void after_hit(Table& table, LookupResult& result);
+    void log(const LogMessage& message) const;
+
+    // header_ops.cpp
+    void add_header(std::uint64_t header);
+    void remove_header(std::uint64_t header);
+    void copy_header(std::uint64_t to, std::uint64_t from);
+    bool equal_headers(std::uint64_t a, std::uint64_t b) const;
+    void shift_stack(const Stack& stack, std::uint64_t by, bool push);
+    void copy_stack(const Stack& to, const Stack& from);
+    void swap_headers(int a, int b);
+
+    // parse.cpp
+    void parse(const Frame& frame);
+    std::uint64_t parse_op(const ParserOp& op, const Frame& frame);  // an error, or 0
+    std::uint64_t extract(int header, const ParserOp& op, const Frame& frame);
+    void extract_fixed(const Header& header, const std::uint8_t* bytes);
+    void extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits);
+    int transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    int wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    bool in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const;
+    const std::uint64_t* key_value(const TransitionKey& key) const;
+
+    // deparse.cpp
+    void deparse(Frame& frame);
+    unsigned emitted_bytes(const Header& header) const;
+    void emit(const Header& header, const std::uint8_t* from, std::uint8_t* to);
+    void overlay(const Header& header, std::uint8_t* bytes) const;
+    std::uint64_t calculate(const Calculation& calculation);
+    bool applies(const Checksum& checksum);
+    void verify_checksums();
+    void update_checksums();
+
+    Switch& switch_;
+    const Program& program_;
+    std::uint64_t epoch_;  // of the switch: a frame's saved slots are of the program of that time
+    std::vector<std::uint64_t> slots_;
+    const Frame* frame_ = nullptr;
+    Time now_ = 0;
+    std::uint64_t ingress_length_ = 0;  // as it came in: what counters and meters count
+    std::uint64_t length_ = 0;          // as v1model's packet_length has it
+    std::uint32_t parsed_ = 0;          // bytes the parser consumed
+    std::uint32_t truncate_ = 0;        // 0: whole
+    Requests requests_;
+    unsigned passes_ = 0;
+    Ring<Waiting> waiting_;
+    std::vector<std::uint64_t> preserved_;   // fields that a copy or a further pass takes along
+    std::vector<std::uint64_t> set_aside_;   // slots while copies are made
+    std::vector<std::uint8_t> scratch_, emitted_;
+};
+
+}  // namespace railyard
