@@ -46,7 +46,7 @@ def boot_figures(which: str) -> dict[str, float]:
 
 def _engine(files: ProgramFiles, entries: dict[str, tuple[Entry, ...]]) -> dict[str, float]:
     from emulation._engine import Network
-    from emulation.p4runtime_server import P4RuntimeServer
+    from emulation.p4runtime import P4RuntimeServer
 
     before = proportional_mib("self")
     began = time.perf_counter()

@@ -12,7 +12,7 @@ Knows topologies and controller; lab knows it.
     bonding            LACP between NICs and ToRs, whose frames are lacp_frames
     faults             what breaks, in one vocabulary; what it strikes is found by targets
     fidelity           whether to believe the times of a run in real time
-    p4runtime_server   one gRPC server in front of the switches; its parts in p4runtime
+    p4runtime          one gRPC server in front of the switches
     switchd            the engine as a process on Linux interfaces, in real time
     namespace          network namespaces that are gone with who is in them
     traffic            what runs on the NPUs: frames, transport, collectives

@@ -15,7 +15,7 @@ from emulation._engine import Network
 from emulation.circuits import circuit_switches, shine
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
 from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.agent import Agent

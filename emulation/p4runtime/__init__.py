@@ -1,24 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A P4Runtime server in front of the engine: every switch of a network is one device of one gRPC server.
 
-service           gRPC: the methods, and the thread they run in
-streams           StreamChannel: arbitration, packet-outs, acknowledgements in; notifications out
-device            one switch: its configurations (committed, saved), its roles, batches of writes
-├── roles         what a role may do; arbitration: who is its primary
-└── reconcile     what a new pipeline keeps of a state
-target            the state of a switch under one pipeline
-├── tables        entries and default entries; entries: what one may be; direct: counters and meters on them
-├── profiles      members, groups, action sets
-├── arrays        counters, meters and registers with an index; meters: how a meter is configured
-├── replication   multicast groups and clone sessions
-├── value_sets    of parsers
-└── digests       lists and their acknowledgements; clock: the time they run in
-pipeline          a p4info and the program it describes; device_config: the program in a configuration
-├── resolver      finds each name of the one in the other
-├── layout        ids to handles; match: the fields of a key
-├── packet_io     packet metadata as a header
-└── values        P4Data; bytestrings: numbers
-status            refusals, and how they travel in gRPC
+service        gRPC methods and the thread that runs them
+streams        StreamChannel: arbitration, packet-outs and acknowledgements in; packet-ins, notifications out
+device         one switch: its committed and saved configurations, its roles, batches of writes
+roles          permissions of a role
+arbitration    election of the primary of one (device, role)
+reconcile      RECONCILE_AND_COMMIT: state that a new pipeline keeps
+target         the state of one switch under one pipeline: reads, writes, inverses
+entities/      reads and writes of each kind of entity
+pipeline/      a p4info resolved in the program it describes
+clock          real or virtual time for timeouts and timestamps
+status         refusals, and their form in gRPC
 """
 
 from emulation.p4runtime.service import P4RuntimeServer

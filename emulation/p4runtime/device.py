@@ -10,11 +10,11 @@ from finsy.proto import U128, p4r, rpc_code
 from emulation import _engine
 from emulation.errors import ProgramError
 from emulation.p4runtime.clock import Clock
-from emulation.p4runtime.entities.reconcile import carried_over, write_back
-from emulation.p4runtime.pipeline import Pipeline, Pipelines
+from emulation.p4runtime.entities.digests import Publish
+from emulation.p4runtime.pipeline.pipelines import Pipeline, Pipelines
+from emulation.p4runtime.reconcile import carried_over, write_back
+from emulation.p4runtime.roles import Role, entity_id
 from emulation.p4runtime.status import Refusal, batch_status
-from emulation.p4runtime.stream.digests import Publish
-from emulation.p4runtime.stream.roles import Role, entity_id
 from emulation.p4runtime.target import Target
 
 __all__ = ["Device"]

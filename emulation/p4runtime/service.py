@@ -15,9 +15,9 @@ from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
-from emulation.p4runtime.pipeline import Pipelines
+from emulation.p4runtime.pipeline.pipelines import Pipelines
 from emulation.p4runtime.status import Refusal, abort
-from emulation.p4runtime.stream.streams import Streams
+from emulation.p4runtime.streams import Streams
 
 __all__ = ["ControlItem", "P4RuntimeServer"]
 

@@ -9,14 +9,14 @@ from finsy.proto import p4r, rpc_code
 from emulation import _engine
 from emulation.p4runtime.clock import Clock
 from emulation.p4runtime.entities.arrays import Counters, Meters, Registers
+from emulation.p4runtime.entities.digests import Digests, Publish
 from emulation.p4runtime.entities.direct import DirectCounters, DirectMeters
 from emulation.p4runtime.entities.profiles import Profiles
 from emulation.p4runtime.entities.replication import Replication
 from emulation.p4runtime.entities.tables import Tables
 from emulation.p4runtime.entities.value_sets import ValueSets
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.pipelines import Pipeline
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.stream.digests import Digests, Publish
 
 __all__ = ["Target"]
 

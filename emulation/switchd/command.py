@@ -20,7 +20,7 @@ from typing import Self, final
 
 from emulation import _engine
 from emulation.errors import EmulationError, ProgramError
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from emulation.switchd.options import Options, SwitchOptions, parse
 from topologies.errors import RailyardError
 

@@ -24,7 +24,7 @@ from controller import Entry, InstallError
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.p4runtime.p4info import P4Info
 from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.differential.bmv2 import CPU_PORT, NODE, Bmv2
 
 __all__ = ["Differential", "Frame", "show"]

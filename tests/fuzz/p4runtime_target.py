@@ -17,9 +17,9 @@ from google.protobuf.message import Message
 from emulation._engine import Network
 from emulation.p4runtime.clock import VirtualTime
 from emulation.p4runtime.device import Device
-from emulation.p4runtime.pipeline import Pipelines
+from emulation.p4runtime.pipeline.pipelines import Pipelines
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.stream.streams import Stream, Streams
+from emulation.p4runtime.streams import Stream, Streams
 from tests.emulation.p4runtime import every_entity as e
 from tests.fuzz.protobuf import Choices, Mutator
 

@@ -10,9 +10,8 @@ from typing import TypeVar, final
 from finsy.proto import p4r, rpc_code
 
 from emulation import _engine
-from emulation.p4runtime.entities.meters import message_of, rates_of, refuse_color_counts
-from emulation.p4runtime.layout import ArrayLayout, MeterLayout, RegisterLayout
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.layout import ArrayLayout, MeterLayout, RegisterLayout, meter_config
+from emulation.p4runtime.pipeline.pipelines import Pipeline
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["Counters", "Meters", "Registers"]
@@ -107,8 +106,8 @@ class Meters:
         """Without a config every packet is green again."""
         meter = _to_write(self._meters, kind, entry.meter_id, "meter")
         if entry.HasField("counter_data"):
-            raise refuse_color_counts(meter)
-        rates = rates_of(meter, entry.config) if entry.HasField("config") else None
+            raise meter.refuse_color_counts()
+        rates = meter.rates(entry.config) if entry.HasField("config") else None
         for index in _indices(meter, entry):
             self._network.meter_write(self._switch, meter.handle, index, rates)
 
@@ -116,10 +115,10 @@ class Meters:
         """Cells of one meter or of all; one whose packets are all green has no config."""
         for meter in _to_read(self._meters, wanted.meter_id, wanted, "meter"):
             if wanted.HasField("counter_data"):
-                raise refuse_color_counts(meter)
+                raise meter.refuse_color_counts()
             for index in _indices(meter, wanted):
                 rates = self._network.meter_read(self._switch, meter.handle, index)
-                config = None if rates is None else message_of(rates)
+                config = None if rates is None else meter_config(rates)
                 entry = p4r.MeterEntry(meter_id=meter.id, index=p4r.Index(index=index), config=config)
                 yield p4r.Entity(meter_entry=entry)
 

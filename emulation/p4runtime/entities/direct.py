@@ -7,10 +7,9 @@ from typing import final
 from finsy.proto import p4r, rpc_code
 
 from emulation import _engine
-from emulation.p4runtime.entities.match import Key
-from emulation.p4runtime.entities.meters import message_of, rates_of, refuse_color_counts
 from emulation.p4runtime.entities.tables import Row, Tables
-from emulation.p4runtime.layout import MeterLayout, TableLayout
+from emulation.p4runtime.pipeline.layout import MeterLayout, TableLayout, meter_config
+from emulation.p4runtime.pipeline.match import Key
 from emulation.p4runtime.status import Refusal, engine_refusal
 
 __all__ = ["DirectCounters", "DirectMeters"]
@@ -98,8 +97,8 @@ class DirectMeters:
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         meter = _meter(table)
         if entry.HasField("counter_data"):
-            raise refuse_color_counts(meter)
-        rates = rates_of(meter, entry.config) if entry.HasField("config") else None
+            raise meter.refuse_color_counts()
+        rates = meter.rates(entry.config) if entry.HasField("config") else None
         status = self._network.direct_meter_write(self._switch, table.handle, keys, priority, rates)
         if status:
             raise engine_refusal(status, f"table {table.name!r}")
@@ -111,11 +110,11 @@ class DirectMeters:
             if table.meter is None and not entry.table_id:
                 continue
             if wanted.HasField("counter_data"):
-                raise refuse_color_counts(_meter(table))
+                raise _meter(table).refuse_color_counts()
             _meter(table)
             for key, row in _selected(self._tables, table, entry):
                 rates = self._network.direct_meter_read(self._switch, table.handle, row[0], row[1])
-                config = None if rates is None else message_of(rates)
+                config = None if rates is None else meter_config(rates)
                 meter = p4r.DirectMeterEntry(table_entry=key, config=config)
                 yield p4r.Entity(direct_meter_entry=meter)
 

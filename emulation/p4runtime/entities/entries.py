@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r, rpc_code
 
-from emulation.p4runtime.entities.bytestrings import canonical
-from emulation.p4runtime.entities.match import Key
-from emulation.p4runtime.entities.meters import Rates, rates_of, refuse_color_counts
-from emulation.p4runtime.layout import TableLayout
+from emulation.p4runtime.pipeline.layout import Rates, TableLayout
+from emulation.p4runtime.pipeline.match import Key
+from emulation.p4runtime.pipeline.values import canonical
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["EntryKey", "check_constant", "check_direct", "entry_key", "selected"]
@@ -42,8 +41,8 @@ def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
         if table.meter is None:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct meter")
         if entry.HasField("meter_counter_data"):
-            raise refuse_color_counts(table.meter)
-        return rates_of(table.meter, entry.meter_config)
+            raise table.meter.refuse_color_counts()
+        return table.meter.rates(entry.meter_config)
     return None
 
 

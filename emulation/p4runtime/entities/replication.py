@@ -10,7 +10,7 @@ from typing import final
 from finsy.proto import p4r, rpc_code
 
 from emulation import _engine
-from emulation.p4runtime.entities.bytestrings import canonical
+from emulation.p4runtime.pipeline.values import canonical
 from emulation.p4runtime.status import Refusal, engine_refusal
 
 __all__ = ["Replication"]

@@ -8,11 +8,10 @@ from finsy.proto import p4r, rpc_code
 
 from emulation import _engine
 from emulation.p4runtime.entities.entries import EntryKey, check_constant, check_direct, entry_key, selected
-from emulation.p4runtime.entities.match import Key
-from emulation.p4runtime.entities.meters import Rates, message_of, refuse_color_counts
 from emulation.p4runtime.entities.profiles import Profiles
-from emulation.p4runtime.layout import TableLayout
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.layout import Rates, TableLayout, meter_config
+from emulation.p4runtime.pipeline.match import Key
+from emulation.p4runtime.pipeline.pipelines import Pipeline
 from emulation.p4runtime.status import Refusal, engine_refusal
 
 __all__ = ["Row", "Tables"]
@@ -225,7 +224,7 @@ class Tables:
         if wanted.HasField("meter_counter_data"):
             for table in tables:
                 if table.meter is not None:
-                    raise refuse_color_counts(table.meter)
+                    raise table.meter.refuse_color_counts()
         if wanted.table_id and not tables[0].ageing and wanted.HasField("time_since_last_hit"):
             raise Refusal(_INVALID, f"table {tables[0].name!r} has no idle timeout")
         for table in tables:
@@ -276,7 +275,7 @@ class Tables:
         if table.meter is not None and wanted.HasField("meter_config"):
             rates = self._network.direct_meter_read(self._switch, table.handle, keys, priority)
             if rates is not None:
-                entry.meter_config.CopyFrom(message_of(rates))
+                entry.meter_config.CopyFrom(meter_config(rates))
         if table.ageing and wanted.HasField("time_since_last_hit"):
             idle_ps = self._network.table_idle(self._switch, table.handle, keys, priority)
             entry.time_since_last_hit.elapsed_ns = idle_ps // _PS_A_NS

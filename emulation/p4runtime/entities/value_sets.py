@@ -7,9 +7,9 @@ from typing import final
 from finsy.proto import p4r, rpc_code
 
 from emulation import _engine
-from emulation.p4runtime.entities.match import Key, KeyLayout
-from emulation.p4runtime.layout import ValueSetLayout
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.layout import ValueSetLayout
+from emulation.p4runtime.pipeline.match import Key, KeyLayout
+from emulation.p4runtime.pipeline.pipelines import Pipeline
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["ValueSets"]

@@ -15,7 +15,7 @@ import pytest
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
 from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.emulation import sampler
 from tests.emulation.controller_stub import Controller
 

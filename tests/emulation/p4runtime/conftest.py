@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime import every_entity
 from tests.emulation.p4runtime.messages import CONFIG

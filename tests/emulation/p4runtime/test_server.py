@@ -16,7 +16,7 @@ from finsy.proto import p4r, p4r_grpc, rpc_code
 from controller.p4runtime.event_loop import run
 from emulation._engine import Network
 from emulation.errors import EmulationError
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
 from tests.emulation.p4runtime.messages import entry, exact, refused

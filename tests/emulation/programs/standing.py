@@ -9,7 +9,7 @@ import pytest
 
 from controller.p4runtime.client import P4RuntimeClient
 from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame
 from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Reason, Router, packet_out
 

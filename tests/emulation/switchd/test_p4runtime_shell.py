@@ -14,7 +14,7 @@ import pytest
 from controller.p4runtime.client import P4RuntimeClient
 from controller.routing.source_route import pack
 from emulation._engine import Network
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame
 from tests.emulation.programs.ub_reference import NPU
 from topologies import ub_rack

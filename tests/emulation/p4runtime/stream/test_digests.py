@@ -9,10 +9,10 @@ from finsy.proto import p4d, p4r, p4t, rpc_code
 
 from emulation._engine import Network
 from emulation.errors import ProgramError
-from emulation.p4runtime.entities.values import value_type
-from emulation.p4runtime.pipeline import Pipelines
-from emulation.p4runtime.stream.digests import Digests
-from emulation.p4runtime_server import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer
+from emulation.p4runtime.entities.digests import Digests
+from emulation.p4runtime.pipeline.pipelines import Pipelines
+from emulation.p4runtime.pipeline.values import value_type
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import CONTROL, Bench
 from tests.emulation.p4runtime.every_entity import CONFIG, DIGEST, ID, INFO, digest, frame

@@ -11,8 +11,7 @@ from finsy.proto import p4i, p4r
 
 from emulation import _engine
 from emulation.errors import ProgramError
-from emulation.p4runtime.device_config import program_json
-from emulation.p4runtime.layout import (
+from emulation.p4runtime.pipeline.layout import (
     ArrayLayout,
     DigestLayout,
     MeterLayout,
@@ -21,10 +20,15 @@ from emulation.p4runtime.layout import (
     TableLayout,
     ValueSetLayout,
 )
-from emulation.p4runtime.resolver import Resolver
-from emulation.p4runtime.stream.packet_io import PacketHeader
+from emulation.p4runtime.pipeline.packet_header import PacketHeader
+from emulation.p4runtime.pipeline.resolver import Resolver
 
 __all__ = ["Pipeline", "Pipelines"]
+
+# Fields and wire types of the P4DeviceConfig message of early P4Runtime. BMv2's server takes plain JSON or
+# this message, which p4lang's tutorials still send. It has left the specification, and no package carries it.
+_DEVICE_DATA = 3
+_VARINT, _LENGTH_DELIMITED = 0, 2
 
 
 @final
@@ -90,7 +94,7 @@ class Pipelines:
 
 def _compile(source: bytes) -> _Compiled:
     try:
-        return _Compiled(_engine.Program(program_json(source)), source)
+        return _Compiled(_engine.Program(_program_json(source)), source)
     except _engine.ProgramError as error:
         raise ProgramError(
             f"p4_device_config: {error}", remedy="push the JSON that p4c-bm2-ss wrote for v1model, whole"
@@ -114,3 +118,42 @@ def _resolve(compiled: _Compiled, given: p4i.P4Info) -> Pipeline:
         packet_in=found.packet_header("packet_in"),
         packet_out=found.packet_header("packet_out"),
     )
+
+
+def _program_json(device_config: bytes) -> bytes:
+    """The JSON itself. Bytes that are neither come back as they are: the reader of JSON will complain."""
+    if device_config.lstrip()[:1] == b"{":
+        return device_config
+    try:
+        return _field(device_config, _DEVICE_DATA) or device_config
+    except (IndexError, ValueError):
+        return device_config
+
+
+def _field(message: bytes, wanted: int) -> bytes | None:
+    """The last length-delimited field of that number; ValueError or IndexError when it is no such message."""
+    found, at = None, 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag & 7 == _VARINT:
+            _, at = _varint(message, at)
+        elif tag & 7 == _LENGTH_DELIMITED:
+            length, at = _varint(message, at)
+            if at + length > len(message):
+                raise ValueError("a field goes beyond the end")
+            if tag >> 3 == wanted:
+                found = message[at : at + length]
+            at += length
+        else:
+            raise ValueError(f"wire type {tag & 7}")
+    return found
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at

@@ -8,8 +8,8 @@ from typing import final
 from finsy.proto import p4d, p4r, rpc_code
 
 from emulation.p4runtime.clock import Clock
-from emulation.p4runtime.layout import DigestLayout
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.layout import DigestLayout
+from emulation.p4runtime.pipeline.pipelines import Pipeline
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["Digests", "Publish"]

@@ -14,8 +14,8 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 from controller.p4runtime.event_loop import background_loop
 from emulation import _engine
 from emulation.p4runtime.device import Device
+from emulation.p4runtime.roles import Role
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.stream.roles import Role
 
 __all__ = ["Stream", "Streams"]
 

@@ -12,9 +12,9 @@ from finsy.proto import p4r, rpc_code, stratum
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 
-from emulation.p4runtime.entities.bytestrings import canonical
+from emulation.p4runtime.arbitration import Arbitration
+from emulation.p4runtime.pipeline.values import canonical
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.stream.arbitration import Arbitration
 
 __all__ = ["Role", "entity_id"]
 

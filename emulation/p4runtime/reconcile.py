@@ -10,9 +10,9 @@ from typing import final
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from emulation.p4runtime.pipeline import Pipeline
+from emulation.p4runtime.pipeline.pipelines import Pipeline
+from emulation.p4runtime.roles import entity_id
 from emulation.p4runtime.status import Refusal
-from emulation.p4runtime.stream.roles import entity_id
 from emulation.p4runtime.target import Target
 
 __all__ = ["carried_over", "write_back"]

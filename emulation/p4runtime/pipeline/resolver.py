@@ -9,9 +9,7 @@ from finsy.proto import p4i, p4t
 
 from emulation import _engine
 from emulation.errors import ProgramError
-from emulation.p4runtime.entities.match import KeyLayout
-from emulation.p4runtime.entities.values import Number, value_type
-from emulation.p4runtime.layout import (
+from emulation.p4runtime.pipeline.layout import (
     ActionLayout,
     ArrayLayout,
     DigestLayout,
@@ -22,7 +20,9 @@ from emulation.p4runtime.layout import (
     TableLayout,
     ValueSetLayout,
 )
-from emulation.p4runtime.stream.packet_io import PacketHeader
+from emulation.p4runtime.pipeline.match import KeyLayout
+from emulation.p4runtime.pipeline.packet_header import PacketHeader
+from emulation.p4runtime.pipeline.values import Number, value_type
 
 __all__ = ["Resolver"]
 

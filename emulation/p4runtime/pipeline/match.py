@@ -12,7 +12,7 @@ from typing import final
 
 from finsy.proto import p4r, rpc_code
 
-from emulation.p4runtime.entities.bytestrings import canonical, fitting, unsigned
+from emulation.p4runtime.pipeline.values import canonical, fitting, unsigned
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["Key", "KeyLayout"]

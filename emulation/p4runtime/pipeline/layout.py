@@ -7,9 +7,8 @@ from typing import final
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from emulation.p4runtime.entities.bytestrings import canonical, fitting, unsigned
-from emulation.p4runtime.entities.match import Key, KeyLayout
-from emulation.p4runtime.entities.values import Number, ValueType
+from emulation.p4runtime.pipeline.match import Key, KeyLayout
+from emulation.p4runtime.pipeline.values import Number, ValueType, canonical, fitting, unsigned
 from emulation.p4runtime.status import Refusal
 
 __all__ = [
@@ -19,12 +18,17 @@ __all__ = [
     "MeterLayout",
     "Parameter",
     "ProfileLayout",
+    "Rates",
     "RegisterLayout",
     "TableLayout",
     "ValueSetLayout",
+    "meter_config",
 ]
 
 _INVALID = rpc_code.INVALID_ARGUMENT
+
+Rates = tuple[int, int, int, int]
+"""Committed rate and burst, peak rate and burst of a meter: packets or bytes, a second for the rates."""
 
 
 @final
@@ -122,6 +126,36 @@ class MeterLayout:
     handle: int
     size: int
     type: int
+
+    def rates(self, config: p4r.MeterConfig) -> Rates:
+        """Return the rates of a configuration; a Refusal if they do not suit the meter's type.
+
+        The engine meters two rates, which serve every type but excess bursts.
+        """
+        what = f"meter {self.name!r}"
+        rates = (config.cir, config.cburst, config.pir, config.pburst)
+        if min(*rates, config.eburst) < 0:
+            raise Refusal(_INVALID, f"{what}: a rate or a burst below 0")
+        if self.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
+            if config.cir > config.pir:
+                raise Refusal(_INVALID, f"{what}: cir {config.cir} is above pir {config.pir}")
+        elif rates[:2] != rates[2:]:
+            raise Refusal(_INVALID, f"{what} has one rate: pir, pburst must be cir, cburst")
+        if config.eburst:
+            if self.type == p4i.MeterSpec.SINGLE_RATE_THREE_COLOR:
+                raise Refusal(rpc_code.UNIMPLEMENTED, f"{what}: excess bursts are not supported")
+            raise Refusal(_INVALID, f"{what}: eburst {config.eburst}, but its type has none")
+        return rates
+
+    def refuse_color_counts(self) -> Refusal:
+        """Return the refusal of a request that carries a MeterCounterData."""
+        return Refusal(rpc_code.UNIMPLEMENTED, f"meter {self.name!r}: counters by colour are not supported")
+
+
+def meter_config(rates: Rates) -> p4r.MeterConfig:
+    """Return the message that a Read carries for these rates."""
+    cir, cburst, pir, pburst = rates
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 
 
 @final

@@ -7,7 +7,7 @@ from typing import final
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from emulation.p4runtime.layout import canonical, unsigned
+from emulation.p4runtime.pipeline.values import canonical, unsigned
 from emulation.p4runtime.status import Refusal
 
 __all__ = ["PacketHeader"]
