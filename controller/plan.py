@@ -36,7 +36,7 @@ Path = tuple[str, ...]
 Strategy = Literal["all-path", "shortest", "detour", "borrow", "hashed"]
 
 # Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
-Hashing = Literal["levels", "same"]
+Hashing = Literal["per-tier", "identical"]
 
 
 @final
@@ -119,7 +119,7 @@ class Plan:
     routes: Mapping[tuple[str, str], tuple[Path, ...]]
     entries: Mapping[str, tuple[Entry, ...]]
     watchers: Mapping[str, tuple[str, ...]]
-    hashing: Hashing = "levels"
+    hashing: Hashing = "per-tier"
     _from: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ def make_plan(
     peers: Iterable[Pair] | None = None,
     failed: Set[str] = frozenset(),
     rules: str = "T2-G",
-    hashing: Hashing = "levels",
+    hashing: Hashing = "per-tier",
     check: bool = True,
 ) -> Plan:
     """A plan that avoids the `failed` links, by name.

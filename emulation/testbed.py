@@ -13,7 +13,7 @@ from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
 
-__all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "SwitchSeen", "Testbed"]
+__all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "SwitchReport", "Testbed"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
@@ -63,7 +63,7 @@ class LinkUsage:
 
 @final
 @dataclass(frozen=True, slots=True)
-class SwitchSeen:
+class SwitchReport:
     """Frames that a node's program sent, by port, and refused; and those handed in by packet-out."""
 
     sent: Mapping[int, int]
@@ -73,7 +73,7 @@ class SwitchSeen:
     @classmethod
     def of(
         cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
-    ) -> "SwitchSeen":
+    ) -> "SwitchReport":
         """From the counter `tx_by_port_vl`, whose index is 4 x port + VL, all data being on VL 0 or 1."""
         sent: dict[int, int] = {}
         for index, (packets, _) in sent_by_port_vl.items():
@@ -179,7 +179,7 @@ class Testbed(Protocol):
         """True when nothing is left to happen, False when `until_ps` was reached."""
         ...
 
-    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+    def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """What speaks for and against the times of a run in real time, once run() has returned True.
 
         `seen` is by node; `steps` counts the transfers of the longest chain in which each waits for the last.

@@ -13,7 +13,7 @@ import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
 from lab.report.metrics import Subject
-from lab.run.observation import FaultSeen, Observation, Recovery, Timeline, Traffic
+from lab.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
 from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 from railyard.cli import main
@@ -28,7 +28,7 @@ SCENARIO = """\
 name: small
 title: A small one
 topology: {name: full-mesh, dims: [4, 4]}
-collective: {algorithm: halves, elements: 4096, payload_bytes: 1024}
+collective: {algorithm: bidirectional-dimension-order, elements: 4096, payload_bytes: 1024}
 link: {detect_us: 1}
 faults:
   - {at_us: 0.3, link: npu0-npu1}
@@ -134,7 +134,7 @@ def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16)
         ),
         timeline=Timeline(100_000, (0, 25_000, 50_000, 12_500)),
         link_bytes={link.name: (25_000, 50_000) for link in fabric.links},
-        faults=(FaultSeen(300_000, cut, "down"),) if cut else (),
+        faults=(FaultReport(300_000, cut, "down"),) if cut else (),
         recovery=Recovery(1_500_000, 4, 3, 12) if cut else Recovery(None, 0, 0, 0),
     )
     return Subject(seen, 800_000, {link.name: link.rate_bps for link in fabric.links})

@@ -121,7 +121,7 @@ class RuleSet:
 
 def rule_names() -> tuple[str, ...]:
     """Names that `rule_set` takes."""
-    return ("T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl")
+    return ("T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl")
 
 
 def rule_set(name: str, fabric: Fabric) -> RuleSet:
@@ -130,7 +130,7 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
     one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
     down hops. T1-DOR+: 1 VL, dimension order with detours that have no valley. T1-DOR: 1 VL, one hop a
-    dimension. one-vl: anything on 1 VL, which can deadlock.
+    dimension. single-vl: anything on 1 VL, which can deadlock.
     """
     flat = (tuple(range(len(fabric.dims))),)
     ordered = tuple((dimension,) for group in fabric.groups for dimension in group)
@@ -141,7 +141,7 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
         "T1-UD": (flat, 1, Turn.VALLEY),
         "T1-DOR+": (ordered, 1, Turn.VALLEY),
         "T1-DOR": (ordered, 1, Turn.STEP),
-        "one-vl": (flat, 1, Turn.FREE),
+        "single-vl": (flat, 1, Turn.FREE),
     }
     if name not in known:
         raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(rule_names())}")

@@ -52,7 +52,7 @@ def _searched(fabric: Fabric, destination: str) -> Mapping[str, int]:
 class PathFinder:
     """Paths over the links of a fabric that have not failed; `hashing` is how its switches choose."""
 
-    def __init__(self, fabric: Fabric, failed: Set[str] = frozenset(), hashing: Hashing = "levels") -> None:
+    def __init__(self, fabric: Fabric, failed: Set[str] = frozenset(), hashing: Hashing = "per-tier") -> None:
         self.fabric = fabric
         self.failed = frozenset(failed)
         self.hashing: Hashing = hashing

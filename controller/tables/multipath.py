@@ -25,13 +25,13 @@ def group_size(ways: int) -> int:
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
 
 
-def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "levels") -> int:
+def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
     """Bits of the hash that the levels of switches below a node have used: each looks at others.
 
     A core of circuits looks at all of them: its groups reckon with what the levels below have used. With
     `same` every switch does, and those of one level get only what another's choice has left (polarisation).
     """
-    if hashing == "same" or node in crossed(fabric):
+    if hashing == "identical" or node in crossed(fabric):
         return 0
     widths = fabric.once("group widths", lambda: _widths(fabric))
     own = fabric.node(node).level
@@ -44,7 +44,7 @@ def taken(
     ways: Sequence[Way],
     frame: tuple[int, int, int],
     lb_mode: int = 0,
-    hashing: Hashing = "levels",
+    hashing: Hashing = "per-tier",
 ) -> str:
     """The neighbour to which a frame of that (scna, dcna, lb) goes by one of the ways of a node."""
     number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF

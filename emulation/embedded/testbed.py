@@ -16,7 +16,7 @@ from emulation.circuits import circuit_switches, shine
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
-from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
+from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
 from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
@@ -397,7 +397,7 @@ class EmbeddedTestbed:
         """Of frames on the data VLs that have reached hosts; `bin_ps` must have been given."""
         return sum(self.network.delivered_bins())
 
-    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+    def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """TestbedError: virtual time is exact."""
         raise TestbedError("virtual time needs no measuring", remedy="believe it")
 

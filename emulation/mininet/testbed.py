@@ -31,7 +31,7 @@ from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.patch import PatchPanel
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
-from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchSeen
+from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import Ended
@@ -420,7 +420,7 @@ class MininetTestbed:
         """By link name: from its first to its second end, and back, from the beginning of time to its end."""
         return self._ended.usage(self.fabric)
 
-    def measured(self, seen: Mapping[str, SwitchSeen], steps: int) -> Measured:
+    def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """What speaks for and against the times of this run, after run() has returned True."""
         measured, self.frames_without_link = self._ended.measured(
             self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps

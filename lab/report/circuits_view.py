@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 from emulation.control.rewired import Rewired
 from lab.report.markup import table
-from lab.run.observation import JobSeen
+from lab.run.observation import JobReport
 from topologies import Fabric
 from topologies.transform.circuits import circuit_of
 
@@ -92,7 +92,7 @@ def lacks_words(changes: Sequence[Rewired]) -> list[str]:
     return found
 
 
-def jobs_table(rows: list[tuple[str, JobSeen]]) -> str:
+def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
     """A row a job, with the label of its variant."""
     cells = [
         (

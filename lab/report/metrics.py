@@ -11,7 +11,7 @@ from typing import final
 from emulation.control.rewired import Rewired
 from emulation.fidelity import Fidelity
 from lab.report.heat_map import TrafficMatrix
-from lab.run.observation import JobSeen, Observation
+from lab.run.observation import JobReport, Observation
 
 __all__ = [
     "ALL_METRICS",
@@ -232,7 +232,7 @@ CIRCUIT_METRICS: Mapping[str, Metric] = {
 
 
 # Of each of several jobs, after its name.
-JOB_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
+JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "completion_us": lambda job: _us(job.completion_ps),
     "bound_us": lambda job: _us(job.bound_ps),
     "ratio_to_bound": lambda job: round(job.completion_ps / job.bound_ps, 6),
@@ -243,12 +243,12 @@ JOB_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
 }
 
 
-def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobSeen], Figure]:
+def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobReport], Figure]:
     return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
 
 
 # Of each job that has iterations, after its name.
-ITERATION_METRICS: Mapping[str, Callable[[JobSeen], Figure]] = {
+ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "iterations": lambda job: len(job.iterations),
     "priority": lambda job: job.priority,
     "iteration_us": _lengths_us(mean),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from lab.run.observation import JobSeen
+from lab.run.observation import JobReport
 
 __all__ = ["MOST_SHOWN", "PHASES_STYLE", "phases_svg"]
 
@@ -23,7 +23,7 @@ PHASES_STYLE = """
 _LEFT, _WIDTH, _ROW, _TOP = 110, 860, 40, 6
 
 
-def phases_svg(jobs: Sequence[JobSeen]) -> str:
+def phases_svg(jobs: Sequence[JobReport]) -> str:
     """One time for all of them: from the first begin to the last end that is shown, us of the run."""
     shown = [job for job in jobs if job.iterations]
     ends = [job.iterations[:MOST_SHOWN][-1].end_ps for job in shown]

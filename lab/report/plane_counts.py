@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.lacp import tor_numbers
-from emulation.testbed import SwitchSeen
+from emulation.testbed import SwitchReport
 from topologies import Fabric
 
 __all__ = ["cross_plane_frames", "plane_of"]
@@ -43,7 +43,7 @@ def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
 
     def frames(near: str, far: str) -> int:
         if near not in sent:
-            sent[near] = SwitchSeen.of(client.read_counter(near, "tx_by_port_vl"), 0, 0).sent
+            sent[near] = SwitchReport.of(client.read_counter(near, "tx_by_port_vl"), 0, 0).sent
         return sum(sent[near].get(port, 0) for port in fabric.ports_to(near, far))
 
     crossed = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.tables.rails import rail_of
-from emulation.testbed import SwitchSeen
+from emulation.testbed import SwitchReport
 from topologies import Fabric
 
 __all__ = ["cross_rail_frames"]
@@ -28,7 +28,7 @@ def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
         dropped, _ = client.read_counter(node.name, "drops").get(_FOREIGN_RAIL, (0, 0))
         up = 0
         if not rail.closed:
-            sent = SwitchSeen.of(client.read_counter(node.name, "tx_by_port_vl"), 0, 0).sent
+            sent = SwitchReport.of(client.read_counter(node.name, "tx_by_port_vl"), 0, 0).sent
             above = {
                 fabric.port_to(node.name, far)
                 for far in fabric.neighbours(node.name)

@@ -25,7 +25,7 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
         rate = min(link.rate_bps for link in fabric.links)
         return round(c.ring_bound_ps(len(members), collective.data_bytes, rate))
     least = _bound(fabric, members, collective)
-    if strategy == "shortest" and collective.algorithm != "halves":
+    if strategy == "shortest" and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
         least = max(least, c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES))
     return max(1, round(least))

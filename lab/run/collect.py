@@ -10,9 +10,9 @@ from controller.p4runtime.client import P4RuntimeClient
 from controller.plan import CPU_PORT
 from controller.routing.unreachable import cut_off
 from emulation.control.loop import ControlLoop
-from emulation.testbed import LinkUsage, SwitchSeen
+from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.layers import SERVICE_LEVELS
-from emulation.traffic.host.iterations import IterationSeen, input_of
+from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth
 from lab.report.plane_counts import cross_plane_frames
@@ -21,9 +21,9 @@ from lab.run.boot import Booted
 from lab.run.job import Job, Jobs
 from lab.run.observation import (
     Deadlock,
-    FaultSeen,
+    FaultReport,
     JobIteration,
-    JobSeen,
+    JobReport,
     Observation,
     Recovery,
     Timeline,
@@ -34,13 +34,13 @@ from lab.scenario.traffic import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
 
-__all__ = ["dropped", "link_of", "seen_of"]
+__all__ = ["dropped", "link_of", "collect"]
 
 # A timeline of more bins than these is merged: they could not be seen.
 MOST_BINS = 480
 
 
-def seen_of(
+def collect(
     ready: Prepared,
     up: Booted,
     jobs: Jobs,
@@ -51,7 +51,7 @@ def seen_of(
 ) -> Observation:
     testbed = up.testbed
     stats = jobs.stats
-    each = [_job_seen(job, testbed.now_ps) for job in jobs.all]
+    each = [_job_report(job, testbed.now_ps) for job in jobs.all]
     ends = [end for job in jobs.all for end in job.ends]
     wrong = next((first for _, first in each if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
@@ -74,7 +74,7 @@ def seen_of(
         traffic=_traffic(ready, up, stats, usage),
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
         link_bytes={link: (there.bytes, back.bytes) for link, (there, back) in usage.items()},
-        faults=tuple(map(FaultSeen.of, ready.faults)),
+        faults=tuple(map(FaultReport.of, ready.faults)),
         recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
         deadlock=deadlock,
         takeovers=control.taken_over,
@@ -90,7 +90,7 @@ def seen_of(
     )
 
 
-def _job_seen(job: Job, now_ps: int) -> tuple[JobSeen, str]:
+def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     """What became of a job, and the first thing wrong with its data."""
     ends = job.ends
     logs = job.logs
@@ -103,7 +103,7 @@ def _job_seen(job: Job, now_ps: int) -> tuple[JobSeen, str]:
     # An NPU that never finished counts until the end of the run; its data is wrong, and the run fails.
     end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
     begun_ps = now_ps if job.begun_ps is None else job.begun_ps
-    seen = JobSeen(
+    seen = JobReport(
         name=job.plan.name,
         begun_ps=begun_ps,
         completion_ps=end_ps - begun_ps,
@@ -126,7 +126,7 @@ def _job_seen(job: Job, now_ps: int) -> tuple[JobSeen, str]:
     return seen, first or comparison.first
 
 
-def _wrong_before(job: Job, logs: Sequence[Sequence[IterationSeen]], last: int) -> tuple[int, str]:
+def _wrong_before(job: Job, logs: Sequence[Sequence[IterationReport]], last: int) -> tuple[int, str]:
     """How many members ever had a wrong array in an iteration before the last, by CRC-32; and the first."""
     wrong: dict[int, str] = {}
     for number in range(last):
@@ -147,7 +147,7 @@ def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[L
         if node in (link.a.node, link.b.node):
             way = both[0 if node == link.b.node else 1]
             come += way.frames - way.lost_frames
-    sent = SwitchSeen.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
+    sent = SwitchReport.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
     return come - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - dropped(up.client, node)
 
 

@@ -36,13 +36,13 @@ def schedule_of(
         parts = split_grid(dims, collective.grid)
         grid = collective.grid or dims
     match collective.algorithm:
-        case "halves":
-            return c.allreduce_halves(grid, elements)
+        case "bidirectional-dimension-order":
+            return c.bidirectional_dimension_order(grid, elements)
         case "ring":
             return c.allreduce_ring(range(grid[0]) if len(grid) == 1 else c.mesh_ring(grid), elements)
-        case "rings" | "rings-both-ways":
+        case "rings" | "bidirectional-rings":
             return _rings(fabric, members, grid, collective, detours)
-        case "sequence" | "at-once":
+        case "sequential" | "concurrent":
             return _mixture(grid, collective)
     solved = collective.algorithm == "dimension-wise" and collective.shares == "balanced"
     rates = dimension_rates(fabric, members, parts, grid) if solved and not collective.order else None
@@ -63,7 +63,7 @@ def _one(
             if collective.order:
                 # What is gathered goes the way back: last what is scattered first.
                 shares = {collective.order[::-1] if kind == "all-gather" else collective.order: 1.0}
-            elif isinstance(collective, Collective) and collective.shares == "one":
+            elif isinstance(collective, Collective) and collective.shares == "single-order":
                 shares = c.in_order(grid)
             else:
                 shares = c.balanced(grid, rates, exchange=exchange)
@@ -126,7 +126,7 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
     into as many frames.
     """
     shares = [part.share for part in collective.parts]
-    whole = max(shares) if collective.algorithm == "sequence" else sum(shares)
+    whole = max(shares) if collective.algorithm == "sequential" else sum(shares)
     ranks = prod(grid)
     made: list[Schedule] = []
     offsets: list[int] = []
@@ -155,7 +155,7 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
         free = free if free + elements <= collective.elements else 0
         offsets.append(free if small else 0)
         free += elements if small else 0
-    if collective.algorithm == "at-once":
+    if collective.algorithm == "concurrent":
         made, offsets = [c.at_once("mixture", made)], [0]
     mixture = c.in_sequence("mixture", made * collective.rounds, offsets * collective.rounds)
     return replace(mixture, elements=collective.elements)

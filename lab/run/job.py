@@ -10,7 +10,7 @@ from typing import final
 
 from emulation.testbed import Testbed
 from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated, IterationSeen
+from emulation.traffic.host.iterations import Iterated, IterationReport
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.schedule.data import Array, make_data
 from lab.run.prepare import JobPlan, Prepared
@@ -168,7 +168,7 @@ class Job:
                 end.set_level(level)
 
     @property
-    def logs(self) -> list[Sequence[IterationSeen]]:
+    def logs(self) -> list[Sequence[IterationReport]]:
         """Of each rank, its iterations; empty of a job without a rhythm."""
         return [end.log if isinstance(end, Iterated) else () for end in self.ends]
 

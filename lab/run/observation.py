@@ -14,9 +14,9 @@ from emulation.faults import Fault
 
 __all__ = [
     "Deadlock",
-    "FaultSeen",
+    "FaultReport",
     "JobIteration",
-    "JobSeen",
+    "JobReport",
     "Observation",
     "Recovery",
     "Timeline",
@@ -49,7 +49,7 @@ class Timeline:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FaultSeen:
+class FaultReport:
     """What was done to what, and when; `links` are those it took down, `words` what it did."""
 
     at_ps: int
@@ -59,7 +59,7 @@ class FaultSeen:
     words: str = ""
 
     @classmethod
-    def of(cls, fault: Fault) -> FaultSeen:
+    def of(cls, fault: Fault) -> FaultReport:
         target = fault.target
         links = target.links if fault.event == "down" else ()
         return cls(fault.at_ps, target.name, fault.event, links, fault.says)
@@ -112,7 +112,7 @@ class JobIteration:
 
 @final
 @dataclass(frozen=True, slots=True)
-class JobSeen:
+class JobReport:
     """One of several jobs: when it began, and how long after that its last member had its result.
 
     Of a job with a rhythm there are its `iterations`, each with `compute_ps` of computation a member, and the
@@ -158,7 +158,7 @@ class Observation:
     traffic: Traffic
     timeline: Timeline
     link_bytes: Mapping[str, tuple[int, int]]
-    faults: tuple[FaultSeen, ...]
+    faults: tuple[FaultReport, ...]
     recovery: Recovery
     deadlock: Deadlock | None = None
     takeovers: tuple[TakenOver, ...] = ()
@@ -167,5 +167,5 @@ class Observation:
     cut_off: str = ""
     cross_rail_frames: int | None = None
     cross_plane_frames: int | None = None
-    jobs: tuple[JobSeen, ...] = ()
+    jobs: tuple[JobReport, ...] = ()
     rewired: tuple[Rewired, ...] = ()

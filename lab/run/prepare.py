@@ -126,12 +126,12 @@ def prepare(
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
-        if variant.control.circuits == "jobs":
+        if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), lambda chosen=variant: _circuits(fabric, chosen))
         jobs = _jobs(with_line, at, fabric, variant)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
-        routed = (routing.strategy, routing.rules, routing.demand, routing.peers)
+        routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.expect, variant.control.hash)
         if same not in plans:
             note(variant.name)
@@ -243,7 +243,7 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
     if core_of(fabric).wiring == "uniform":
         raise ScenarioError(
             "circuits that follow jobs: with uniform wiring not every demand can be realised",
-            remedy="give the topology another wiring, or leave `circuits: jobs` out",
+            remedy="give the topology another wiring, or leave `circuits: per-job` out",
         )
     if variant.routing.peers != "job":
         raise ScenarioError(
@@ -283,7 +283,7 @@ def _refuse_spares(fabric: Fabric, what: str) -> None:
 
 def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
     wanted = demand_of(jobs)
-    known = variant.routing.demand == "known"
+    known = variant.routing.weights == "traffic-aware"
     return make_plan(
         fabric,
         strategy=variant.routing.strategy,

@@ -16,12 +16,12 @@ from emulation.control.takeover import SparePolicy
 from emulation.errors import CutOffError, DeadlockedError, EmulationError
 from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
-from emulation.testbed import SwitchSeen, Testbed
+from emulation.testbed import SwitchReport, Testbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from lab.report.heat_map import traffic_matrix
 from lab.report.metrics import Subject
 from lab.run.boot import Booted, booted
-from lab.run.collect import dropped, link_of, seen_of
+from lab.run.collect import collect, dropped, link_of
 from lab.run.job import Before, Jobs
 from lab.run.observation import Deadlock, Observation
 from lab.run.prepare import Prepared
@@ -124,7 +124,7 @@ def _observe(
         control = _control(ready, up, jobs)
         if control.bonding is not None and testbed.virtual:
             jobs.before = control.bonding.when_up
-        if variant.control.circuits == "jobs":
+        if variant.control.circuits == "per-job":
             jobs.before = control.rewirings.begin
             jobs.after = lambda job: control.rewirings.again(f"{job} ends")
         if variant.control.scheduler != "none":
@@ -152,7 +152,7 @@ def _observe(
         progress(variant.name, "checking the data", 1.0)
         # First: it finds out which frames went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
-        seen = seen_of(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
+        seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
@@ -189,9 +189,9 @@ def _after(first: Before | None, then: Before) -> Before:
 
 def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
     """None where circuits stay as they were built."""
-    if ready.variant.control.circuits == "as-built":
+    if ready.variant.control.circuits == "static":
         return None
-    known = ready.variant.routing.demand == "known"
+    known = ready.variant.routing.weights == "traffic-aware"
     drain_ps = round(ready.variant.control.drain_us * 10**6)
     return RewiringPolicy(drain_ps, jobs.demands, known)
 
@@ -200,7 +200,7 @@ def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
     """None where there are no spares: an NPU that is gone may then come back, and its peers wait for it."""
     if not has_spares(ready.fabric):
         return None
-    known = ready.variant.routing.demand == "known"
+    known = ready.variant.routing.weights == "traffic-aware"
     return SparePolicy(
         migrate_ps=round(ready.variant.control.migrate_us * 10**6),
         active=lambda: jobs.busy,
@@ -263,7 +263,7 @@ def _expected_bytes(ready: Prepared) -> int:
 def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
     """Whether to believe the times of a run in real time."""
     seen = {
-        node.name: SwitchSeen.of(
+        node.name: SwitchReport.of(
             up.client.read_counter(node.name, "tx_by_port_vl"),
             dropped(up.client, node.name),
             up.client.packets_out[node.name],

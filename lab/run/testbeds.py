@@ -106,7 +106,7 @@ class RealTime:
             )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
-        if any(ready.variant.control.circuits != "as-built" for ready in prepared):
+        if any(ready.variant.control.circuits != "static" for ready in prepared):
             raise TestbedError(
                 "circuits that follow jobs: jobs would begin later, and in real time all begin at once",
                 remedy="leave `control: circuits:` out, or take --testbed embedded",

@@ -65,9 +65,9 @@ class Routing(Model):
     """`peers` says for which pairs paths are planned: all, or those that the job's collective joins."""
 
     strategy: Literal["all-path", "shortest", "detour", "borrow", "hashed"] = "all-path"
-    rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "one-vl"] = "T2-G"
+    rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"
-    demand: Literal["known", "unknown"] = "known"
+    weights: Literal["traffic-aware", "oblivious"] = "traffic-aware"
     peers: Literal["all", "job"] = "all"
 
 
@@ -95,10 +95,10 @@ class Control(Model):
     lacp_us: Positive | None = None
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
-    circuits: Literal["as-built", "jobs"] = "as-built"
+    circuits: Literal["static", "per-job"] = "static"
     scheduler: Literal["none", "crux", "shortest-first"] = "none"
     drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
-    hash: Literal["levels", "same"] = "levels"
+    hash: Literal["per-tier", "identical"] = "per-tier"
 
 
 # Connections of a pair where nothing else is said.

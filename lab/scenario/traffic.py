@@ -49,22 +49,29 @@ CollectiveKind = Literal[
     "p2p",
 ]
 Algorithm = Literal[
-    "halves",
+    "bidirectional-dimension-order",
     "ring",
     "rings",
-    "rings-both-ways",
+    "bidirectional-rings",
     "direct",
     "dimension-wise",
     "partitions",
     "hierarchical",
     "pipeline",
-    "sequence",
-    "at-once",
+    "sequential",
+    "concurrent",
 ]
 
 # The algorithms of each kind of collective, its default first.
 ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
-    "allreduce": ("halves", "ring", "rings", "rings-both-ways", "direct", "dimension-wise"),
+    "allreduce": (
+        "bidirectional-dimension-order",
+        "ring",
+        "rings",
+        "bidirectional-rings",
+        "direct",
+        "dimension-wise",
+    ),
     "reduce-scatter": ("dimension-wise", "direct"),
     "all-gather": ("dimension-wise", "direct"),
     "all-to-all": ("partitions", "direct"),
@@ -73,14 +80,14 @@ ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
     "dispatch": ("hierarchical", "direct"),
     "combine": ("hierarchical", "direct"),
     "p2p": ("pipeline",),
-    "mixture": ("sequence", "at-once"),
+    "mixture": ("sequential", "concurrent"),
 }
 
 # What a collective takes beside its kind, algorithm and data, by the kinds or algorithms that take it.
 _TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "root": ("broadcast", "reduce"),
     "experts": ("dispatch", "combine"),
-    "rings": ("rings", "rings-both-ways"),
+    "rings": ("rings", "bidirectional-rings"),
     "shares": ("dimension-wise",),
     "exchange": ("dimension-wise",),
     "order": ("dimension-wise", "partitions"),
@@ -108,7 +115,7 @@ class Part(Model):
     """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
 
     kind: CollectiveKind
-    algorithm: Algorithm = "halves"
+    algorithm: Algorithm = "bidirectional-dimension-order"
     share: Positive
     over: tuple[Dimension, ...] | None = None
     order: tuple[Dimension, ...] | None = None
@@ -146,7 +153,7 @@ class Collective(Model):
     """
 
     kind: Literal[CollectiveKind, "mixture"] = "allreduce"
-    algorithm: Algorithm = "halves"
+    algorithm: Algorithm = "bidirectional-dimension-order"
     elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
     dtype: Literal["int32", "float32"] = "int32"
     payload_bytes: Annotated[
@@ -155,7 +162,7 @@ class Collective(Model):
     root: Annotated[int, Field(ge=0)] = 0
     experts: Annotated[int, Field(ge=1)] = 4
     rings: Annotated[int, Field(ge=1)] | None = None
-    shares: Literal["balanced", "one"] = "balanced"
+    shares: Literal["balanced", "single-order"] = "balanced"
     exchange: Annotated[int, Field(ge=0)] = 0
     members: Members | None = None
     grid: tuple[Annotated[int, Field(ge=2)], ...] | None = None

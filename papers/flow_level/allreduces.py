@@ -121,7 +121,7 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
     return values[np.sort(first)[:count]]
 
 
-def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "levels") -> float:
+def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
     """How long a step takes, over what it takes when nothing is shared but the NICs' own ports."""
     pod = Pod(work.shape, hashing)
     source, target = rings(work)

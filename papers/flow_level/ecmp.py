@@ -56,7 +56,7 @@ class Pod:
     aggregation switch chooses the ToR, too.
     """
 
-    def __init__(self, shape: Shape, hashing: Hashing = "levels") -> None:
+    def __init__(self, shape: Shape, hashing: Hashing = "per-tier") -> None:
         if shape.pods != 1 or shape.mixed or shape.tors != 2 or shape.trunk != 1:
             mixed = ", sets of all rails" if shape.mixed else ""
             raise ModelError(
@@ -67,7 +67,7 @@ class Pod:
         self.planes = shape.planes
         # The ToRs' level is the lowest that chooses: above it another bit is free only after theirs.
         used = group_size(shape.aggs).bit_length() - 1
-        self._agg_shift = 0 if hashing == "same" else used
+        self._agg_shift = 0 if hashing == "identical" else used
         self._ports = np.array([port_of_bucket(lb % BUCKETS, shape.tors) for lb in range(LB_VALUES)])
         hosts = shape.hosts + shape.backup
         self._nics = shape.segments * hosts * shape.rails * shape.tors

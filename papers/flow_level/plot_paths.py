@@ -32,13 +32,16 @@ def plot_svg(seeds: Sequence[int]) -> str:
 
 def _ports(axes: Axes) -> None:
     lines = {
-        "typical Clos, same bits": (1, "same"),
-        "typical Clos, bits by level": (1, "levels"),
-        "two planes, same bits": (2, "same"),
+        "typical Clos, same bits": (1, "identical"),
+        "typical Clos, bits by level": (1, "per-tier"),
+        "two planes, same bits": (2, "identical"),
     }
     for index, (label, (planes, hashing)) in enumerate(lines.items()):
         shape = planned(4, 32, 8, aggs=60, planes=planes)
-        found = [imbalance(shape, "same" if hashing == "same" else "levels", count).nic for count in _COUNTS]
+        found = [
+            imbalance(shape, "identical" if hashing == "identical" else "per-tier", count).nic
+            for count in _COUNTS
+        ]
         style = DASHES[index % len(DASHES)]
         axes.plot(_COUNTS, found, color=colour(index), linestyle=style, marker="o", label=label)
     axes.set_xscale("log", base=2)

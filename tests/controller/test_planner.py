@@ -161,9 +161,9 @@ def test_a_line_of_two_is_planned_around_its_dead_link() -> None:
 def test_routes_that_could_deadlock_are_refused_unless_asked_for(dims: list[int], strategy: Strategy) -> None:
     mesh = full_mesh(dims)
     with pytest.raises(DeadlockError, match="wait in a circle") as caught:
-        make_plan(mesh, strategy=strategy, rules="one-vl")
+        make_plan(mesh, strategy=strategy, rules="single-vl")
     assert len(caught.value.cycle) >= 3
-    plan = make_plan(mesh, strategy=strategy, rules="one-vl", check=False)
+    plan = make_plan(mesh, strategy=strategy, rules="single-vl", check=False)
     fake = FakeFabric(plan)
     for (source, destination), paths in plan.routes.items():
         walk = fake.send(source, Frame(mesh.node(destination).address))
@@ -173,7 +173,7 @@ def test_routes_that_could_deadlock_are_refused_unless_asked_for(dims: list[int]
 def test_routes_of_the_tables_belong_to_the_check() -> None:
     # Alone, X-first routes are safe on one VL; the tables go Y first, and both together are not.
     with pytest.raises(DeadlockError):
-        make_plan(full_mesh([3, 3]), strategy="shortest", rules="one-vl")
+        make_plan(full_mesh([3, 3]), strategy="shortest", rules="single-vl")
     plan = make_plan(full_mesh([3, 3]), strategy="shortest", rules="T1-DOR")
     # Dimension order drops the tables' other order at the turn instead.
     walk = FakeFabric(plan).send(

@@ -12,7 +12,7 @@ from emulation.mininet.agents.driver import Pace
 from emulation.mininet.agents.messages import Report
 from emulation.mininet.cabling import host_jack, jack_at
 from emulation.mininet.counters import JackCounters
-from emulation.testbed import LinkUsage, SwitchSeen
+from emulation.testbed import LinkUsage, SwitchReport
 from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["Between", "Ending", "Lost", "lost", "percentiles", "usage"]
@@ -69,7 +69,7 @@ class Lost:
 def lost(
     fabric: Fabric,
     between: Between,
-    seen: Mapping[str, SwitchSeen],
+    seen: Mapping[str, SwitchReport],
     paces: Iterable[Pace],
     struck: Set[End],
 ) -> Lost:
@@ -163,7 +163,7 @@ class Ending:
         self,
         fabric: Fabric,
         dilation: int,
-        seen: Mapping[str, SwitchSeen],
+        seen: Mapping[str, SwitchReport],
         struck: Set[End],
         *,
         shaped: bool,

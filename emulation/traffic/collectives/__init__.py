@@ -21,8 +21,8 @@ from emulation.traffic.collectives.bounds import (
 from emulation.traffic.collectives.compose import Placed, at_once, compose, in_sequence, on_groups
 from emulation.traffic.collectives.cutting import lines
 from emulation.traffic.collectives.dimension_wise import (
-    allreduce_halves,
     balanced,
+    bidirectional_dimension_order,
     dimension_wise,
     direct,
     in_order,
@@ -47,7 +47,7 @@ __all__ = [
     "all_to_all",
     "all_to_all_bound_ps",
     "allreduce_bound_ps",
-    "allreduce_halves",
+    "bidirectional_dimension_order",
     "allreduce_ports_bound_ps",
     "allreduce_ring",
     "arcs_of",

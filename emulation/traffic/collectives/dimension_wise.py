@@ -19,7 +19,7 @@ from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
 __all__ = [
     "Order",
-    "allreduce_halves",
+    "bidirectional_dimension_order",
     "balanced",
     "check_order",
     "dimension_wise",
@@ -34,7 +34,7 @@ Order = tuple[int, ...]
 Kind = Literal["allreduce", "reduce-scatter", "all-gather"]
 
 
-def allreduce_halves(dims: Sequence[int], elements: int) -> Schedule:
+def bidirectional_dimension_order(dims: Sequence[int], elements: int) -> Schedule:
     """AllReduce over a 2D full mesh in two halves at once, the first X-first, the second Y-first.
 
     Each half: reduce-scatter along its first dimension, then along its second, all-gather back along the
@@ -46,7 +46,7 @@ def allreduce_halves(dims: Sequence[int], elements: int) -> Schedule:
             remedy="algorithm dimension-wise takes any number of dimensions",
         )
     shares = {(0, 1): 1.0, (1, 0): 1.0}
-    name = f"allreduce-halves-{dims[0]}x{dims[1]}"
+    name = f"allreduce-bidirectional-dimension-order-{dims[0]}x{dims[1]}"
     return dimension_wise(dims, elements, shares=shares, name=name)
 
 

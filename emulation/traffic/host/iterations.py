@@ -25,7 +25,7 @@ from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import Sliced
 
-__all__ = ["MOST_ITERATIONS", "Iterated", "IterationSeen", "Rhythm", "input_of"]
+__all__ = ["MOST_ITERATIONS", "Iterated", "IterationReport", "Rhythm", "input_of"]
 
 # What the collective header's job number counts, from 1.
 MOST_ITERATIONS: Final = (1 << 16) - 1
@@ -68,7 +68,7 @@ class Rhythm:
 
 @final
 @dataclass(frozen=True, slots=True)
-class IterationSeen:
+class IterationReport:
     """One iteration of one rank: when it began to compute, to send, was through with that, and was over.
 
     It is through when it has its result and all that it sent is acknowledged.
@@ -111,7 +111,7 @@ class Iterated:
         # Called with the number of an iteration that is over.
         self.on_iteration: Callable[[int], None] | None = None
         self.finished_ps: int | None = None
-        self.log: list[IterationSeen] = []
+        self.log: list[IterationReport] = []
         self._make = partial(Agent, rank, sliced, addresses=addresses)
         self._data = data
         self._parameters = parameters
@@ -228,7 +228,7 @@ class Iterated:
             if now < self._send_ps + self.rhythm.overlap_ps:
                 return
             checksum = zlib.crc32(agent.result.tobytes())
-            self.log.append(IterationSeen(self._begun_ps, self._send_ps, self._sent_ps, now, checksum))
+            self.log.append(IterationReport(self._begun_ps, self._send_ps, self._sent_ps, now, checksum))
             if self.on_iteration is not None:
                 self.on_iteration(self._at)
             if self._at + 1 == self.rhythm.iterations:

@@ -13,7 +13,7 @@ from papers.claims import Claim, Finding, Progress
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
-    from lab.run.observation import JobSeen, Observation
+    from lab.run.observation import JobReport, Observation
 
 __all__ = ["CLAIMS"]
 
@@ -27,7 +27,7 @@ _WITHIN = 0.02
 _STARTS, _SHARED_LINKS = 2, 2
 
 
-def _job(seen: Observation, name: str) -> JobSeen:
+def _job(seen: Observation, name: str) -> JobReport:
     return next(job for job in seen.jobs if job.name == name)
 
 
@@ -107,7 +107,7 @@ def run_profiled(note: Progress) -> Sequence[Finding]:
     (_, without), (_, ordered) = runs["one-class"], runs["crux"]
     first, second = (_job(ordered, name) for name in ("first", "second"))
 
-    def intensity(job: JobSeen) -> float:
+    def intensity(job: JobReport) -> float:
         one = job.iterations[0]
         return job.nodes * job.compute_ps / (one.sent_ps - one.send_ps)
 

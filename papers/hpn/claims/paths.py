@@ -139,8 +139,8 @@ def run_polarisation(note: Progress) -> Sequence[Finding]:
     from topologies.families.hpn_shape import planned
 
     typical, planes = (planned(4, 128, 8, aggs=_UPLINKS, planes=count) for count in (1, 2))
-    before, levels = (imbalance(typical, hashing) for hashing in ("same", "levels"))
-    after = imbalance(planes, "same")
+    before, levels = (imbalance(typical, hashing) for hashing in ("identical", "per-tier"))
+    after = imbalance(planes, "identical")
     runs = observed("17_paths/typical.yaml", lambda what, share: note(what, share / 2))
     split = observed("17_paths/planes.yaml", lambda what, share: note(what, 0.5 + share / 2))
     right = all(seen.right_nodes == seen.nodes for _, seen in (*runs.values(), *split.values()))

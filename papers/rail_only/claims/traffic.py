@@ -151,7 +151,7 @@ def _shares() -> Sequence[Finding]:
         Part(kind="p2p", share=2, over=(2,)),
         Part(kind="allreduce", share=23, over=(1,)),
     )
-    job = Collective(kind="mixture", algorithm="sequence", grid=_LARGE, parts=parts)
+    job = Collective(kind="mixture", algorithm="sequential", grid=_LARGE, parts=parts)
     schedule = schedule_of(fabric, members, job)
     pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}
     every = len(members) * (len(members) - 1)

@@ -25,7 +25,7 @@ collective: {elements: 1048576, payload_bytes: 4096}
 routing: {strategy: shortest}
 variants:
   - {name: 7-rings, collective: {algorithm: rings}}
-  - {name: 6-rings, collective: {algorithm: rings-both-ways}}
+  - {name: 6-rings, collective: {algorithm: bidirectional-rings}}
   - {name: direct, collective: {algorithm: direct}}
 """
 # What the algorithm takes of an ideal link, in arrays a link's rate (D/B).
@@ -33,7 +33,7 @@ _K8_IDEAL = {"7 rings": 1 / 4, "6 rings": 7 / 24, "direct": 1 / 4}
 
 _RACK = """\
 topology: {name: ub-rack}
-collective: {algorithm: halves, elements: 1048576, payload_bytes: 4096}
+collective: {algorithm: bidirectional-dimension-order, elements: 1048576, payload_bytes: 4096}
 routing: {strategy: shortest}
 """
 

@@ -47,9 +47,9 @@ def _run_rules(note: Progress) -> Sequence[Finding]:
     rack, line, small = ub_rack(), full_mesh([8]), full_mesh([4, 4])
     paths = analyse(rack, rule_set("T2-G", rack))
     note("all detours of a line", 0.3)
-    one, two, free = (analyse(line, rule_set(name, line), 2) for name in ("T1-DOR+", "T2-DOR", "one-vl"))
+    one, two, free = (analyse(line, rule_set(name, line), 2) for name in ("T1-DOR+", "T2-DOR", "single-vl"))
     detours = [f"{found.admitted[PathClass.DETOUR, 2]} of 336" for found in (one, two)]
-    shortest = analyse(small, rule_set("one-vl", small), 2)
+    shortest = analyse(small, rule_set("single-vl", small), 2)
     return (
         _finding(
             "paths of 1, 2 and 3 hops in a rack",
@@ -98,7 +98,7 @@ def _both_orders() -> str:
     finder, names = PathFinder(mesh), [node.name for node in mesh.nodes]
     pairs = [(source, target) for source in names for target in names if source != target]
     paths = [path for pair in pairs for path in finder.exactly(*pair, distance(mesh, *pair))]
-    return _in_words(dependencies(mesh, paths, rule_set("one-vl", mesh), entry_vls=(0,)))
+    return _in_words(dependencies(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,)))
 
 
 def _orders_of_dimensions() -> Iterable[Finding]:
@@ -160,7 +160,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
         )
     note("one lane", 7 / 8)
     rack = build("ub-rack-lrs")
-    free = permitted(rack, rule_set("one-vl", rack), entry_vls=(0,), u_turns=False)
+    free = permitted(rack, rule_set("single-vl", rack), entry_vls=(0,), u_turns=False)
     return (*found, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", _in_words(free).rsplit(" ", 1)[1]))
 
 
@@ -185,7 +185,7 @@ def _stopped() -> Saturated:
     from lab.run.saturation import saturate
     from topologies import full_mesh
 
-    return saturate(full_mesh((4, 4)), "one-vl", 100_000)
+    return saturate(full_mesh((4, 4)), "single-vl", 100_000)
 
 
 def _stopped_picture() -> str:

@@ -70,7 +70,7 @@ def test_classes_share_no_channel() -> None:
 def test_all_detours_of_a_line_on_one_vl_close_a_cycle() -> None:
     line = full_mesh([8])
     paths = all_paths(line, (2,))
-    graph = dependencies(line, paths, rule_set("one-vl", line), entry_vls=(0,))
+    graph = dependencies(line, paths, rule_set("single-vl", line), entry_vls=(0,))
     assert (len(paths), graph.channels, graph.dependencies) == (336, 56, 336)
     cycle = find_cycle(graph)
     assert cycle
@@ -81,7 +81,7 @@ def test_all_detours_of_a_line_on_one_vl_close_a_cycle() -> None:
 def test_both_orders_on_one_vl_close_a_cycle() -> None:
     mesh = full_mesh([4, 4])
     paths = [path for path in all_paths(mesh, (1, 2)) if len(path) - 1 == distance(mesh, path[0], path[-1])]
-    graph = dependencies(mesh, paths, rule_set("one-vl", mesh), entry_vls=(0,))
+    graph = dependencies(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,))
     assert (graph.channels, graph.dependencies) == (96, 288)
     with pytest.raises(DeadlockError, match="4 channels wait in a circle") as caught:
         check(graph)
@@ -101,10 +101,10 @@ def test_one_order_on_one_vl_has_no_cycle() -> None:
     mesh = full_mesh([4, 4])
     x_first = [path for path in all_paths(mesh, (2,)) if mesh.link_between(*path[:2]).dimension == 0]
     straight = [path for path in x_first if mesh.link_between(*path[1:]).dimension == 1]
-    assert find_cycle(dependencies(mesh, straight, rule_set("one-vl", mesh))) == ()
+    assert find_cycle(dependencies(mesh, straight, rule_set("single-vl", mesh))) == ()
 
 
-@pytest.mark.parametrize("name", [name for name in rule_names() if name != "one-vl"])
+@pytest.mark.parametrize("name", [name for name in rule_names() if name != "single-vl"])
 @pytest.mark.parametrize("dims", [[8], [8, 8], [3, 3, 2], [3, 2, 2, 3]])
 def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> None:
     mesh = full_mesh(dims)
@@ -146,14 +146,14 @@ def test_dependencies_of_a_pod(name: str, turn: Turn, turns: int) -> None:
 
 def test_what_one_vl_permits_has_a_cycle() -> None:
     mesh = full_mesh([3])
-    graph = permitted(mesh, rule_set("one-vl", mesh), entry_vls=(0,), u_turns=False)
+    graph = permitted(mesh, rule_set("single-vl", mesh), entry_vls=(0,), u_turns=False)
     cycle = find_cycle(graph)
     assert len(cycle) == 3
     assert is_cycle(graph, cycle)
 
 
 def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
-    graph = dependencies(rack, all_paths(rack, (1, 2)), rule_set("one-vl", rack))
+    graph = dependencies(rack, all_paths(rack, (1, 2)), rule_set("single-vl", rack))
     cycle = find_cycle(graph)
     turned = DependencyGraph(graph.hops, graph.used, graph.before[::-1], graph.after[::-1])
     assert cycle == find_cycle(turned)

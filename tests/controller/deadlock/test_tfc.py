@@ -41,14 +41,14 @@ def test_one_vl_admits_two_thirds_of_the_detours_of_a_line() -> None:
         "T1-UD": 224,
         "T1-DOR+": 224,
         "T1-DOR": 0,
-        "one-vl": 336,
+        "single-vl": 336,
     }
-    assert all((found.cycle == ()) == (name != "one-vl") for name, found in counts.items())
+    assert all((found.cycle == ()) == (name != "single-vl") for name, found in counts.items())
 
 
 def test_both_orders_on_one_vl_close_a_cycle() -> None:
     mesh = full_mesh([4, 4])
-    free = analyse(mesh, rule_set("one-vl", mesh), 2)
+    free = analyse(mesh, rule_set("single-vl", mesh), 2)
     assert free.cycle
     assert free.vls == 1
     assert analyse(mesh, rule_set("T2-G", mesh), 2).cycle == ()
@@ -145,7 +145,7 @@ def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
     assert {NodeKind.NPU, NodeKind.LRS} == {rack.node(name).kind for name in ends}
 
 
-@pytest.mark.parametrize("name", [name for name in rule_names() if name != "one-vl"])
+@pytest.mark.parametrize("name", [name for name in rule_names() if name != "single-vl"])
 @pytest.mark.parametrize(
     ("fabric", "dims"),
     [
@@ -167,5 +167,5 @@ def test_whatever_rules_permit_over_switches_has_no_cycle(
         return
     rules = rule_set(name, made)
     assert find_cycle(permitted(made, rules)) == ()
-    free = permitted(made, rule_set("one-vl", made), u_turns=False)
+    free = permitted(made, rule_set("single-vl", made), u_turns=False)
     assert find_cycle(free) != ()

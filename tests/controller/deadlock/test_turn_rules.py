@@ -75,7 +75,7 @@ def test_detours_that_each_rule_set_admits_in_a_line_of_eight() -> None:
         "T1-UD": 224,
         "T1-DOR+": 224,
         "T1-DOR": 0,
-        "one-vl": 336,
+        "single-vl": 336,
     }
 
 
@@ -115,7 +115,7 @@ def test_the_table_says_what_the_rules_say(name: str) -> None:
 
 
 def test_on_one_vl_the_vl_never_changes(rack: Fabric) -> None:
-    entries = table(rule_set("one-vl", rack), rack, "npu0", "vl_turn")
+    entries = table(rule_set("single-vl", rack), rack, "npu0", "vl_turn")
     assert entries
     for entry in entries:
         assert dict(entry.match)["vl"].value == dict(entry.params)["vl"]  # pyright: ignore

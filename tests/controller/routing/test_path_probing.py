@@ -23,7 +23,7 @@ def crc(scna: int, dcna: int, lb: int) -> int:
     return zlib.crc32(scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)) & 0xFFFF
 
 
-def hashed(fabric: Fabric, hashing: Hashing = "levels") -> Plan:
+def hashed(fabric: Fabric, hashing: Hashing = "per-tier") -> Plan:
     return make_plan(fabric, strategy="hashed", hashing=hashing)
 
 
@@ -72,10 +72,10 @@ def test_buckets_are_dealt_evenly_over_ports(ports: int) -> None:
 
 
 FABRICS = {
-    "two planes": (hpn(2, 2, 2, aggs=3), "levels"),
-    "one plane": (hpn(2, 2, 2, aggs=3, planes=1), "levels"),
-    "one plane, the same bits": (hpn(2, 2, 2, aggs=4, planes=1), "same"),
-    "three tiers": (rail_optimised(4, 4, radix=4), "levels"),
+    "two planes": (hpn(2, 2, 2, aggs=3), "per-tier"),
+    "one plane": (hpn(2, 2, 2, aggs=3, planes=1), "per-tier"),
+    "one plane, the same bits": (hpn(2, 2, 2, aggs=4, planes=1), "identical"),
+    "three tiers": (rail_optimised(4, 4, radix=4), "per-tier"),
 }
 EACH = pytest.mark.parametrize(("fabric", "hashing"), FABRICS.values(), ids=FABRICS.keys())
 
@@ -125,19 +125,19 @@ def test_two_planes_have_all_uplinks_of_both_tors_and_ports_take_turns() -> None
 def test_one_plane_chooses_twice_and_the_same_bits_leave_one_tor_a_switch() -> None:
     fabric = hpn(2, 2, 2, aggs=4, planes=1)
     downs = {}
-    for hashing in ("levels", "same"):
+    for hashing in ("per-tier", "identical"):
         search = PathSearch(hashed(fabric, hashing))
         assert search.choices("gpu0", "gpu7") == (4, 2)
         downs[hashing] = {path[2:4] for path in search.by_lb("gpu0", "gpu7")}
-    assert len(downs["levels"]) == 8
-    assert len(downs["same"]) == len({agg for agg, _ in downs["same"]}) == 4
+    assert len(downs["per-tier"]) == 8
+    assert len(downs["identical"]) == len({agg for agg, _ in downs["identical"]}) == 4
 
 
 def test_the_same_bits_on_every_level() -> None:
     fabric = hpn(2, 2, 2, aggs=4, planes=1)
     assert hash_shift(fabric, "agg0.0") == 2
-    assert hash_shift(fabric, "agg0.0", "same") == 0
-    assert make_plan(fabric, peers=[], hashing="same").hashing == "same"
+    assert hash_shift(fabric, "agg0.0", "identical") == 0
+    assert make_plan(fabric, peers=[], hashing="identical").hashing == "identical"
 
 
 def test_other_strategies_steer_by_bucket_and_have_their_paths() -> None:

@@ -76,13 +76,13 @@ def saturate(plan: Plan, seed: int, *levels: int) -> int:
 
 def test_one_vl_and_both_orders_is_refused_by_the_planner() -> None:
     with pytest.raises(DeadlockError) as caught:
-        make_plan(full_mesh((4, 4)), rules="one-vl")
+        make_plan(full_mesh((4, 4)), rules="single-vl")
     assert len(caught.value.cycle) >= 3
 
 
 def test_one_vl_and_both_orders_deadlocks_in_the_engine_and_the_cycle_is_real() -> None:
     fabric = full_mesh((4, 4))
-    plan = make_plan(fabric, rules="one-vl", check=False)
+    plan = make_plan(fabric, rules="single-vl", check=False)
     with pytest.raises(DeadlockedError) as caught:
         saturate(plan, seed=1)
     cycle = caught.value.cycle
@@ -99,7 +99,7 @@ def test_one_vl_and_both_orders_deadlocks_in_the_engine_and_the_cycle_is_real() 
 
 
 def test_a_class_of_its_own_deadlocks_by_itself_on_its_own_lanes() -> None:
-    plan = make_plan(full_mesh((4, 4)), rules="one-vl", check=False)
+    plan = make_plan(full_mesh((4, 4)), rules="single-vl", check=False)
     with pytest.raises(DeadlockedError) as caught:
         saturate(plan, 1, 7)
     assert {vl for _, _, vl in caught.value.cycle} == {14}

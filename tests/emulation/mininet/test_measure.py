@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from emulation.mininet.agents.measure import Between, Lost, lost, usage
 from emulation.mininet.counters import JackCounters
-from emulation.testbed import SwitchSeen
+from emulation.testbed import SwitchReport
 from topologies import End, Fabric
 from topologies.families.full_mesh import full_mesh
 
 NOTHING = JackCounters(*(0 for _ in JackCounters.__slots__))
-QUIET = SwitchSeen({}, 0, 0)
+QUIET = SwitchReport({}, 0, 0)
 
 
-def found(fabric: Fabric, after: Mapping[str, JackCounters], struck: set[End], **seen: SwitchSeen) -> Lost:
+def found(fabric: Fabric, after: Mapping[str, JackCounters], struck: set[End], **seen: SwitchReport) -> Lost:
     jacks = [f"{node.name}:{port.number}" for node in fabric.nodes for port in node.ports]
     jacks += [f"{node.name}:host" for node in fabric.nodes]
     before = dict.fromkeys(jacks, NOTHING)
@@ -35,7 +35,7 @@ def test_a_link_that_was_down_takes_the_blame_for_its_own() -> None:
         "npu1:1": replace(NOTHING, to_frames=4, to_dropped_veth=1),
     }
     # What comes into npu1 has to go on, or it would have been lost there.
-    seen = {"npu0": SwitchSeen({1: 10}, 0, 10), "npu1": SwitchSeen({}, 4, 0)}
+    seen = {"npu0": SwitchReport({1: 10}, 0, 10), "npu1": SwitchReport({}, 4, 0)}
     down = found(fabric, after, {link.a, link.b}, **seen)
     assert places(down) == {"fault": 3 + 3, "program": 4}
     assert down.to_dead_links == 3
@@ -51,7 +51,7 @@ def test_a_queue_that_was_full_is_not_the_faults_doing() -> None:
         "npu0:1": replace(NOTHING, from_frames=9),
         "npu1:1": replace(NOTHING, to_frames=3, to_dropped_queue=4),
     }
-    seen = {"npu0": SwitchSeen({1: 9}, 0, 9), "npu1": SwitchSeen({}, 3, 0)}
+    seen = {"npu0": SwitchReport({1: 9}, 0, 9), "npu1": SwitchReport({}, 3, 0)}
     assert places(found(fabric, after, {link.a, link.b}, **seen)) == {
         "link queue": 4,
         "fault": 2,
@@ -65,7 +65,7 @@ def test_a_loss_on_purpose_is_a_fault_though_the_link_stays_up() -> None:
         "npu0:1": replace(NOTHING, from_frames=9, from_dropped_filter=5),
         "npu1:1": replace(NOTHING, to_frames=4),
     }
-    seen = {"npu0": SwitchSeen({1: 9}, 0, 9), "npu1": SwitchSeen({}, 4, 0)}
+    seen = {"npu0": SwitchReport({1: 9}, 0, 9), "npu1": SwitchReport({}, 4, 0)}
     assert places(found(fabric, after, set(), **seen)) == {"fault": 5, "program": 4}
 
 

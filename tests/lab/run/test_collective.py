@@ -44,7 +44,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
 )
 @pytest.mark.parametrize("strategy", ["all-path", "shortest"])
 def test_every_kind_runs_and_is_right(write: Write, kind: str, algorithm: str, strategy: str):
-    dims = "[8]" if algorithm.startswith("rings") else "[4, 4]"
+    dims = "[8]" if algorithm.endswith("rings") else "[4, 4]"
     size = "elements: 4096, payload_bytes: 512, dtype: float32"
     runs(write, dims, f"{{kind: {kind}, algorithm: {algorithm}, {size}}}", f"{{strategy: {strategy}}}")
 
@@ -54,7 +54,7 @@ def test_a_mixture_runs_and_is_right(write: Write, algorithm: str):
     runs(write, "[4, 4]", MIXTURE % algorithm)
 
 
-@pytest.mark.parametrize("more", ["shares: one", "exchange: 1", "shares: one, exchange: 2"])
+@pytest.mark.parametrize("more", ["shares: single-order", "exchange: 1", "shares: single-order, exchange: 2"])
 def test_more_dimensions(write: Write, more: str):
     runs(write, "[2, 3, 2]", f"{{algorithm: dimension-wise, elements: 2048, payload_bytes: 512, {more}}}")
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_is_named_with_its_line(write: Write, dims: str, collecti
 
 
 def test_the_default_algorithm_is_that_of_the_kind():
-    assert Collective().algorithm == "halves"
+    assert Collective().algorithm == "bidirectional-dimension-order"
     assert {kind: Collective(kind=kind).algorithm for kind in ("all-to-all", "reduce", "p2p")} == {
         "all-to-all": "partitions",
         "reduce": "hierarchical",
@@ -144,7 +144,7 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
 
     assert of("allreduce", "direct", "all-path") == pytest.approx(1 / 4, rel=1e-4)
     assert of("allreduce", "rings", "shortest") == pytest.approx(1 / 4, rel=1e-4)
-    assert of("allreduce", "rings-both-ways", "shortest") == pytest.approx(7 / 24, rel=1e-4)
+    assert of("allreduce", "bidirectional-rings", "shortest") == pytest.approx(7 / 24, rel=1e-4)
     assert of("allreduce", "ring", "shortest") == pytest.approx(7 / 4, rel=1e-4)
     assert of("allreduce", "ring", "all-path") == pytest.approx(1 / 4, rel=1e-4)
     assert of("all-gather", "direct", "shortest") == pytest.approx(1 / 8, rel=1e-4)

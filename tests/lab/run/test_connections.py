@@ -120,7 +120,7 @@ def test_data_are_right_and_the_search_is_no_slower(write: Write):
 def test_the_same_hash_idles_half_the_links_down_where_there_is_one_plane(write: Write):
     idle = {}
     for planes in (1, 2):
-        head = HEAD.replace("aggs: 3", f"aggs: 2, planes: {planes}") + "control: {hash: same}\n"
+        head = HEAD.replace("aggs: 3", f"aggs: 2, planes: {planes}") + "control: {hash: identical}\n"
         ready = prepared(write, "{paths: search, count: 0}", head)
         seen = observe(ready, 3)
         assert seen.right_nodes == seen.nodes

@@ -12,7 +12,7 @@ from emulation.traffic.host.iterations import input_of
 from lab.errors import ScenarioError
 from lab.report.page import report_html
 from lab.report.results import conclude
-from lab.run.observation import JobSeen, Observation
+from lab.run.observation import JobReport, Observation
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe, run
 from lab.run.testbeds import RealTime
@@ -39,7 +39,7 @@ def prepared(write: Write, *jobs: str, more: str = "") -> Prepared:
     return prepare(*load(write(f"{HEAD}jobs: [{', '.join(jobs)}]\n{more}")))[0]
 
 
-def mean_ps(job: JobSeen) -> float:
+def mean_ps(job: JobReport) -> float:
     return sum(job.lengths_ps) / len(job.lengths_ps)
 
 

@@ -26,7 +26,7 @@ def test_two_vls_deliver_two_hundred_thousand_frames_over_all_paths_of_a_rack() 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_one_vl_stops_on_a_cycle(seed: int) -> None:
     mesh = full_mesh((4, 4))
-    found = saturate(mesh, "one-vl", 100_000, seed=seed)
+    found = saturate(mesh, "single-vl", 100_000, seed=seed)
     assert found.received < found.sent < 100_000
     assert len(found.cycle) >= 3
     ends = [way.split("->") for _, way, _ in found.cycle]

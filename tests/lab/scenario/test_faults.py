@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.run.observation import FaultSeen
+from lab.run.observation import FaultReport
 from lab.run.prepare import Prepared, prepare
 from lab.scenario.loader import load
 from lab.scenario.schema import Fault
@@ -38,7 +38,7 @@ def test_every_event_of_every_target_is_found_in_the_fabric(write: Write) -> Non
         )
     )
     assert [fault.at_ps for fault in ready.faults] == [n * 10**6 for n in range(1, 10)]
-    assert [FaultSeen.of(fault).says for fault in ready.faults] == [
+    assert [FaultReport.of(fault).says for fault in ready.faults] == [
         "npu0-npu1 goes down",
         "npu0->npu1 loses 2.5 % of its frames",
         "npu1->npu0 goes down",
@@ -59,11 +59,11 @@ def test_every_event_of_every_target_is_found_in_the_fabric(write: Write) -> Non
 
 def test_a_link_fault_alone_is_said_as_ever(write: Write) -> None:
     (fault,) = prepared(write(HEAD + "  - {at_us: 1.5, link: npu0-npu1}\n")).faults
-    seen = FaultSeen.of(fault)
+    seen = FaultReport.of(fault)
     assert (seen.at_ps, seen.target, seen.event, seen.links) == (
         1_500_000, "npu0-npu1", "down", ("npu0-npu1",)
     )  # fmt: skip
-    assert seen.says == FaultSeen(1_500_000, "npu0-npu1", "down").says == "npu0-npu1 goes down"
+    assert seen.says == FaultReport(1_500_000, "npu0-npu1", "down").says == "npu0-npu1 goes down"
 
 
 def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None:

@@ -121,7 +121,7 @@ collective: {elements: 65536, payload_bytes: 1024}
 link: {detect_us: 0.5}
 control: {processing_us: 0.5}
 faults: [{at_us: 0.5, link: npu0-npu1}]
-routing: {notification: MODE, demand: unknown}
+routing: {notification: MODE, weights: oblivious}
 """
 
 
@@ -191,7 +191,7 @@ def test_pairs_are_drawn_by_the_seed_and_are_different():
 
 def test_a_run_is_right_when_the_way_around_fails_too(write: Callable[[str], Path]):
     """npu0 moves onto a link that the plan would not have told it of, and asks by a source route."""
-    text = RACK.replace("notification: MODE, demand: unknown", "strategy: shortest, notification: direct")
+    text = RACK.replace("notification: MODE, weights: oblivious", "strategy: shortest, notification: direct")
     text = text.replace("65536", "262144").replace("[{at_us: 0.5, link: npu0-npu1}]", "FAULTS")
     faults = "[{at_us: 0.5, link: npu0-npu1}, {at_us: 4, link: npu1-npu2}]"
     (ready,) = prepare(*load(write(text.replace("FAULTS", faults))))

@@ -18,7 +18,7 @@ from topologies.families.hpn_shape import planned
 NAMES = [kind.name for kind in KINDS]
 
 
-@pytest.mark.parametrize("hashing", ["levels", "same"])
+@pytest.mark.parametrize("hashing", ["per-tier", "identical"])
 @pytest.mark.parametrize("planes", [1, 2])
 def test_links_are_those_of_the_tables(planes: int, hashing: Hashing):
     shape = planned(2, 2, 2, aggs=3, planes=planes)
@@ -92,11 +92,11 @@ def test_search_and_least_unfinished_are_worth_something():
 
 def test_planes_balance_what_a_typical_clos_does_not():
     typical, planes = (planned(4, 32, 4, aggs=60, planes=count) for count in (1, 2))
-    before, after = imbalance(typical, "same"), imbalance(planes, "same")
+    before, after = imbalance(typical, "identical"), imbalance(planes, "identical")
     assert before.nic >= 2
     assert before.idle == 1
     assert after.nic == 1
-    assert imbalance(typical, "levels").idle < 0.5
+    assert imbalance(typical, "per-tier").idle < 0.5
 
 
 @pytest.mark.parametrize(

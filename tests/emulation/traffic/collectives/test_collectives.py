@@ -4,8 +4,8 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import (
     allreduce_bound_ps,
-    allreduce_halves,
     allreduce_ring,
+    bidirectional_dimension_order,
     mesh_ring,
     ring_bound_ps,
 )
@@ -23,7 +23,7 @@ def test_ring_visits_every_rank_over_direct_links(dims: tuple[int, int]) -> None
 
 @pytest.mark.parametrize("dims", [(2, 4), (3, 5), (8, 8)])
 def test_halves_send_over_direct_links_only(dims: tuple[int, int]) -> None:
-    for transfer in allreduce_halves(dims, 1 << 12).transfers:
+    for transfer in bidirectional_dimension_order(dims, 1 << 12).transfers:
         one, other = (divmod(rank, dims[0]) for rank in (transfer.source, transfer.target))
         assert (one[0] == other[0]) != (one[1] == other[1])
 
@@ -39,7 +39,7 @@ def test_bounds_follow_their_formulas() -> None:
 @pytest.mark.parametrize("dims", [(8,), (2, 2, 2), (0, 4), (1, 1)])
 def test_halves_and_rings_need_two_dimensions(dims: tuple[int, ...]) -> None:
     with pytest.raises(EmulationError, match="two"):
-        allreduce_halves(dims, 64)
+        bidirectional_dimension_order(dims, 64)
     with pytest.raises(EmulationError, match="two"):
         mesh_ring(dims)
 

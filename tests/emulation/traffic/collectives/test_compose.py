@@ -7,8 +7,8 @@ from emulation.errors import EmulationError
 from emulation.traffic.collectives import (
     Placed,
     all_to_all,
-    allreduce_halves,
     at_once,
+    bidirectional_dimension_order,
     broadcast,
     combine,
     compose,
@@ -28,7 +28,7 @@ PARTS = (
     on_groups(direct(4, 48, "all-gather"), lines((4, 4), (1,)), 16),
     all_to_all((4, 4), 2),
     pipeline((4, 4), 8),
-    allreduce_halves((4, 4), 64),
+    bidirectional_dimension_order((4, 4), 64),
 )
 
 

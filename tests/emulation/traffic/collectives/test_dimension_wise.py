@@ -7,8 +7,8 @@ import pytest
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import (
     allreduce_bound_ps,
-    allreduce_halves,
     balanced,
+    bidirectional_dimension_order,
     dimension_wise,
     direct,
     gather_bound_ps,
@@ -55,9 +55,9 @@ def test_two_halves_are_what_they_were() -> None:
         Transfer(0, 2, 3, 2, 2, reduce), Transfer(3, 2, 3, 0, 2, copy),
         Transfer(1, 2, 0, 0, 1, reduce), Transfer(2, 2, 0, 1, 1, copy),
     ]  # fmt: skip
-    schedule = allreduce_halves((2, 2), 8)
+    schedule = bidirectional_dimension_order((2, 2), 8)
     assert list(schedule.transfers[:8]) == first
-    assert schedule.name == "allreduce-halves-2x2"
+    assert schedule.name == "allreduce-bidirectional-dimension-order-2x2"
     assert len(schedule.transfers) == 32
 
 

@@ -11,8 +11,8 @@ from emulation.errors import EmulationError
 from emulation.traffic.collectives import (
     all_to_all,
     allreduce_bound_ps,
-    allreduce_halves,
     allreduce_ring,
+    bidirectional_dimension_order,
     dimension_wise,
     in_order,
     mesh_ring,
@@ -31,7 +31,7 @@ ILL = {"loss": 0.05, "duplication": 0.05, "jitter_ps": 3_000_000}
 
 
 def schedules(dims: tuple[int, int], elements: int) -> tuple[Schedule, Schedule]:
-    return allreduce_halves(dims, elements), allreduce_ring(mesh_ring(dims), elements)
+    return bidirectional_dimension_order(dims, elements), allreduce_ring(mesh_ring(dims), elements)
 
 
 def assert_right(job: Any) -> None:
@@ -80,7 +80,7 @@ def test_float_results_do_not_depend_on_what_the_wire_does(run_job: Run, kind: i
 
 
 def test_same_seed_same_run(run_job: Run) -> None:
-    runs = [run_job(allreduce_halves((2, 4), 6000), seed=3, **ILL) for _ in range(2)]
+    runs = [run_job(bidirectional_dimension_order((2, 4), 6000), seed=3, **ILL) for _ in range(2)]
     assert runs[0].finished_ps == runs[1].finished_ps
     assert [agent.stats for agent in runs[0].agents] == [agent.stats for agent in runs[1].agents]
 
@@ -207,14 +207,14 @@ def data_frames(output: Any) -> list[DataFields]:
 
 
 def test_peers_take_turns(new_job: Run) -> None:
-    frames = data_frames(new_job(allreduce_halves((4, 4), 16000)).agents[5].start(0))
+    frames = data_frames(new_job(bidirectional_dimension_order((4, 4), 16000)).agents[5].start(0))
     turns = [[frame.dcna for frame in frames[start : start + 6]] for start in range(0, 60, 6)]
     assert len(set(turns[0])) == 6
     assert all(turn == turns[0] for turn in turns)
 
 
 def test_slices_go_in_turn_over_the_cells(new_job: Run) -> None:
-    job = new_job(allreduce_halves((4, 4), 16000))
+    job = new_job(bidirectional_dimension_order((4, 4), 16000))
     frames = data_frames(job.agents[5].start(0))
     # What leaves for rank 6 in the X-first half becomes the pieces of rank 6's four Y ranks: all fill evenly.
     chunks = [frame.chunk for frame in frames if frame.dcna == job.agents[6].address]
@@ -308,7 +308,7 @@ def test_junk_is_counted_dropped_and_changes_nothing(new_job: Run) -> None:
 
 
 def test_random_bytes_in_a_frame_never_raise(new_job: Run) -> None:
-    job = new_job(allreduce_halves((2, 4), 4000))
+    job = new_job(bidirectional_dimension_order((2, 4), 4000))
     agent = job.agents[0]
     agent.start(0)
     source = random.Random(7)
@@ -333,7 +333,7 @@ def test_random_bytes_in_a_frame_never_raise(new_job: Run) -> None:
     ],
 )
 def test_what_does_not_fit_together_is_refused(change: dict[str, Any], reason: str) -> None:
-    sliced = change.get("sliced", slice_schedule(allreduce_halves((2, 4), 100)))
+    sliced = change.get("sliced", slice_schedule(bidirectional_dimension_order((2, 4), 100)))
     fitting = {
         "rank": 0,
         "sliced": sliced,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.collectives import allreduce_halves, allreduce_ring, mesh_ring
+from emulation.traffic.collectives import allreduce_ring, bidirectional_dimension_order, mesh_ring
 from emulation.traffic.frames.wire import AckWriter, DataWriter, parse
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.connections import Peer, connect
@@ -87,7 +87,7 @@ def lbs_between(ranks: int) -> dict[tuple[int, int], tuple[int, ...]]:
 @pytest.mark.parametrize("fortune", [{}, ILL], ids=["good wire", "bad wire"])
 def test_data_are_right_whatever_goes_where(run_job: Run, choose: Choose, fortune: dict[str, Any]) -> None:
     chosen = parameters(Connections(lbs_between(8), choose, seed=5), window=8, ack_every=4)
-    for schedule in (allreduce_halves((2, 4), 5003), allreduce_ring(mesh_ring((2, 4)), 5003)):
+    for schedule in (bidirectional_dimension_order((2, 4), 5003), allreduce_ring(mesh_ring((2, 4)), 5003)):
         job = run_job(schedule, parameters=chosen, **fortune)
         total = np.sum(job.inputs, axis=0, dtype=np.int32)
         assert all((result == total).all() for result in job.results)

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.collectives import allreduce_halves
+from emulation.traffic.collectives import bidirectional_dimension_order
 from emulation.traffic.schedule.data import compare, fold, make_data, truth
 from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
 
-SLICED = slice_schedule(allreduce_halves((2, 4), 100))
+SLICED = slice_schedule(bidirectional_dimension_order((2, 4), 100))
 
 
 def test_data_depend_on_seed_and_rank_alone() -> None:

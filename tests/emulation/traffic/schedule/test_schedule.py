@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emulation.errors import EmulationError
-from emulation.traffic.collectives import allreduce_halves, allreduce_ring, mesh_ring
+from emulation.traffic.collectives import allreduce_ring, bidirectional_dimension_order, mesh_ring
 from emulation.traffic.schedule.data import make_data, truth
 from emulation.traffic.schedule.schedule import (
     Combine,
@@ -51,7 +51,7 @@ def test_a_bound_travels_along_a_chain_of_shifts() -> None:
 
 
 def test_plan_counts_contributions_and_says_what_waits_for_them() -> None:
-    schedule = allreduce_halves((2, 2), 8)
+    schedule = bidirectional_dimension_order((2, 2), 8)
     plans = slice_schedule(schedule, 8).plans
     own = plans[0][0]  # the piece rank 0 reduces in the X-first half
     assert own.phases == (Phase(0, REDUCE, (1,)), Phase(1, REDUCE, (2,)))
@@ -67,13 +67,13 @@ def test_plan_counts_contributions_and_says_what_waits_for_them() -> None:
 
 @pytest.mark.parametrize("dims", [(2, 4), (3, 3), (4, 4), (8, 8), (1, 5), (2, 1)])
 def test_both_schedules_are_allreduces(dims: tuple[int, int]) -> None:
-    check_allreduce(allreduce_halves(dims, 1000))
+    check_allreduce(bidirectional_dimension_order(dims, 1000))
     check_allreduce(allreduce_ring(mesh_ring(dims), 1000))
 
 
 @pytest.mark.parametrize("elements", [1, 3, 31])
 def test_arrays_smaller_than_the_mesh_still_reduce(elements: int) -> None:
-    check_allreduce(allreduce_halves((4, 4), elements))
+    check_allreduce(bidirectional_dimension_order((4, 4), elements))
     check_allreduce(allreduce_ring(mesh_ring((4, 4)), elements))
 
 
@@ -81,7 +81,9 @@ def test_exchange_is_an_allreduce_because_both_send_what_they_held_before_the_st
     check_allreduce(exchange())
 
 
-@pytest.mark.parametrize("schedule", [allreduce_halves((4, 4), 64), allreduce_ring(mesh_ring((2, 4)), 64)])
+@pytest.mark.parametrize(
+    "schedule", [bidirectional_dimension_order((4, 4), 64), allreduce_ring(mesh_ring((2, 4)), 64)]
+)
 def test_no_transfer_can_be_missed(schedule: Schedule) -> None:
     for gone in range(0, len(schedule.transfers), 7):
         rest = schedule.transfers[:gone] + schedule.transfers[gone + 1 :]
@@ -138,7 +140,7 @@ def test_a_range_copied_and_something_else_in_one_step_is_refused(second: Transf
 
 def test_truth_is_the_sum_in_the_schedules_order() -> None:
     inputs = [make_data(rank, 96, "float32", 3) for rank in range(4)]
-    halves = truth(slice_schedule(allreduce_halves((2, 2), 96)), inputs)
+    halves = truth(slice_schedule(bidirectional_dimension_order((2, 2), 96)), inputs)
     x_first = (inputs[0] + inputs[1]) + (inputs[2] + inputs[3])
     y_first = (inputs[0] + inputs[2]) + (inputs[1] + inputs[3])
     assert halves[3].tobytes() == np.concatenate([x_first[:48], y_first[48:]]).tobytes()
@@ -148,7 +150,7 @@ def test_truth_is_the_sum_in_the_schedules_order() -> None:
 
 def test_demand_is_what_the_links_must_carry() -> None:
     names = [f"npu{rank}" for rank in range(64)]
-    schedule = allreduce_halves((8, 8), 1 << 14)
+    schedule = bidirectional_dimension_order((8, 8), 1 << 14)
     load = demand(schedule, names)
     data = 4 << 14
     assert len(load) == 64 * 14

@@ -26,7 +26,7 @@ topology:
    reconfiguration_us: 2}
 routing: {strategy: shortest, peers: job}
 link: {credit_bytes: 1048576, detect_us: 0.5}
-control: {circuits: jobs, processing_us: 0.5, drain_us: 8}
+control: {circuits: per-job, processing_us: 0.5, drain_us: 8}
 transport: {window: 8, ack_every: 2, initial_rto_us: 100, min_rto_us: 60}
 collective: {kind: all-to-all, algorithm: direct, elements: 131072, payload_bytes: 4096}
 jobs:

@@ -26,7 +26,7 @@ topology:
   {name: lumos, pods: 3, leaves: 1, spines: 2, accelerators: 8, hb_size: 2, ports: 4, reconfiguration_us: 5}
 routing: {strategy: shortest, peers: job}
 link: {credit_bytes: 1048576, detect_us: 0.5}
-control: {circuits: jobs, processing_us: 0.5, drain_us: 4}
+control: {circuits: per-job, processing_us: 0.5, drain_us: 4}
 transport: {initial_rto_us: 400, min_rto_us: 200}
 collective: {kind: all-to-all, algorithm: direct, elements: 65536, payload_bytes: 1024}
 """
@@ -136,7 +136,7 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
     ("change", "why"),
     [
         (("peers: job", "peers: all"), "circuits that follow jobs may leave other pairs without a way"),
-        (("circuits: jobs", "circuits: often"), "control.circuits: 'often' is not known"),
+        (("circuits: per-job", "circuits: often"), "control.circuits: 'often' is not known"),
         (("ports: 4", "ports: 4, wiring: uniform"), "with uniform wiring not every demand can be realised"),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_is_refused(write: Write, change: tuple[str, str], why: str):
 def test_circuits_follow_nobody_on_a_fabric_without_optical_switches(write: Write):
     text = (
         "name: small\ntopology: {name: rail-only, domains: 2, hb_size: 2}\nrouting: {peers: job}\n"
-        "control: {circuits: jobs}\ncollective: {kind: all-gather}\n"
+        "control: {circuits: per-job}\ncollective: {kind: all-gather}\n"
     )
     with pytest.raises(ScenarioError, match="optical switch"):
         prepared(write, text)
