@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is primary: client arbitration of one (device, role) (P4Runtime specification, section 5)."""
+"""Client arbitration of one (device, role): election of its primary (P4Runtime specification, section 5)."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar, final
@@ -15,7 +15,7 @@ Client = TypeVar("Client", bound=Hashable)
 
 @final
 class Arbitration(Generic[Client]):
-    """Election ids of the live clients of one (device, role). Sends nothing: returns whom to notify."""
+    """Election ids of the live clients of one (device, role). Methods return the clients to notify."""
 
     __slots__ = ("_elections", "highest", "primary")
 
@@ -25,9 +25,10 @@ class Arbitration(Generic[Client]):
         self.primary: Client | None = None
 
     def update(self, client: Client, election_id: int | None) -> list[Client]:
-        """Enter or re-enter with an election id (None: only ever a backup).
+        """Enter or re-enter a client with an election id (None: always a backup).
 
-        All are told of whoever becomes or stays primary, the primary last; of a backup's update only itself.
+        Returns all clients, the primary last, if this client becomes or stays primary; all clients if it
+        gives up being primary; else this client only.
         """
         if election_id is not None:
             for other, used in self._elections.items():
@@ -46,7 +47,7 @@ class Arbitration(Generic[Client]):
         return [client]
 
     def leave(self, client: Client) -> list[Client]:
-        """The client's stream has ended."""
+        """Remove a client whose stream has ended; returns the clients to notify."""
         if self._elections.pop(client, self) is self:
             return []
         if self.primary is not client:
@@ -54,12 +55,12 @@ class Arbitration(Generic[Client]):
         self.primary = None
         return list(self._elections)
 
-    def standing(self, client: Client) -> int:
-        """OK for the primary; ALREADY_EXISTS while another is; NOT_FOUND while nobody is."""
+    def status(self, client: Client) -> int:
+        """Return OK for the primary, ALREADY_EXISTS for a backup, NOT_FOUND if no client is primary."""
         if self.primary is client:
             return rpc_code.OK
         return rpc_code.NOT_FOUND if self.primary is None else rpc_code.ALREADY_EXISTS
 
     def is_primary(self, election_id: int | None) -> bool:
-        """Whether a request that carries this election id comes from the primary."""
+        """Return whether a request with this election id comes from the primary."""
         return self.primary is not None and election_id is not None and election_id == self.highest

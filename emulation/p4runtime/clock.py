@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time in which timeouts run: the machine's, or that of a network in virtual time."""
+"""Clocks that timeouts and timestamps run on: the machine's, or a network's virtual time."""
 
 import time
 from collections.abc import Callable
@@ -13,55 +13,61 @@ __all__ = ["At", "Clock", "RealTime", "VirtualTime"]
 _LAST_PS = (1 << 62) - 1
 
 At = Callable[[int, Callable[[], None]], None]
-"""Calls back at a virtual time in ps, between two events of the network."""
+"""Schedules a callback at a virtual time in picoseconds, between two events of the network."""
 
 
 class Clock(Protocol):
-    """In nanoseconds."""
+    """A clock in nanoseconds that can call back."""
 
     def now_ns(self) -> int:
-        """Never goes back."""
+        """Return a time that never decreases."""
         ...
 
     def timestamp_ns(self) -> int:
-        """Since the epoch."""
+        """Return the time since the clock's epoch."""
         ...
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
-        """Calls back in a thread of its own choice."""
+        """Call `callback` after a delay, in any thread."""
         ...
 
 
 @final
 class RealTime:
-    """The machine's."""
+    """The machine's clock; callbacks run on the event loop in the background."""
 
     def now_ns(self) -> int:
+        """Return the monotonic time of the machine."""
         return time.monotonic_ns()
 
     def timestamp_ns(self) -> int:
+        """Return the time since the Unix epoch."""
         return time.time_ns()
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
+        """Call `callback` on the event loop after a delay."""
         loop = background_loop()
         loop.call_soon_threadsafe(loop.call_later, delay_ns / 1e9, callback)
 
 
 @final
 class VirtualTime:
-    """A network's; its epoch is the start of the network, so that the same run gives the same timestamps."""
+    """A network's virtual clock. Its epoch is the network's start, so equal runs give equal timestamps."""
 
     def __init__(self, network: _engine.SwitchSet, at: At) -> None:
         self._network = network
         self._at = at
 
     def now_ns(self) -> int:
+        """Return the network's virtual time."""
         return self._network.now // 1000
 
     def timestamp_ns(self) -> int:
+        """Return the virtual time since the network's start."""
         return self.now_ns()
 
     def later(self, delay_ns: int, callback: Callable[[], None]) -> None:
+        """Call `callback` after a delay in virtual time; never if the network's time ends before."""
         time_ps = self._network.now + delay_ns * 1000
-        if time_ps <= _LAST_PS:  # a network's time never comes to more
+        if time_ps <= _LAST_PS:
             self._at(time_ps, callback)

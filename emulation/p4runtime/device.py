@@ -28,10 +28,10 @@ _Cookie = p4r.ForwardingPipelineConfig.Cookie
 
 @final
 class _Staged:
-    """A configuration that is saved and not yet committed.
+    """A configuration that was saved with VERIFY_AND_SAVE and is not yet committed.
 
-    Until the commit, writes refer to it and not to what forwards, so they go to a switch of their own that no
-    frame reaches; the commit replays them.
+    Writes before the commit apply to this configuration, not to the forwarding one. They go to a switch that
+    no frame reaches, and the commit replays them.
     """
 
     def __init__(self, target: Target, cookie: _Cookie | None) -> None:
@@ -42,7 +42,7 @@ class _Staged:
 
 @final
 class Device:
-    """Every method wants the server's lock held. `publish` takes what controllers are told unasked."""
+    """One device of the server. Callers hold the server's lock. `publish` notifies controllers."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Device:
 
     @property
     def forwarding(self) -> Target | None:
-        """The configuration that frames meet; None before the first commit."""
+        """Configuration that processes frames; None before the first commit."""
         return self._committed
 
     # -- roles
 
     def role(self, name: str) -> Role:
-        """A role exists from its first controller on."""
+        """Return the role with a name; it is created for its first controller."""
         role = self._roles.get(name)
         if role is None:
             role = self._roles[name] = Role(name)
@@ -80,7 +80,7 @@ class Device:
 
     @property
     def roles(self) -> list[Role]:
-        """All that there are."""
+        """Roles that have had a controller."""
         return list(self._roles.values())
 
     def _known_role(self, name: str) -> Role:
@@ -99,14 +99,14 @@ class Device:
         return role
 
     def primary_changed(self) -> None:
-        """Another controller has become primary of a role."""
+        """Note that another controller has become primary of a role."""
         if self._committed is not None:
             self._committed.digests.primary_changed()
 
     # -- pipeline configuration
 
     def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """SetForwardingPipelineConfig. A refused request leaves what was configured as it was."""
+        """Carry out a SetForwardingPipelineConfig; a refused request leaves the configuration unchanged."""
         role = self._require_primary(request)
         if not role.may_push_pipeline:
             raise Refusal(rpc_code.PERMISSION_DENIED, f"role {role.name!r} may not set the pipeline")
@@ -141,7 +141,7 @@ class Device:
             self._reconcile(pipeline, cookie)
 
     def _aside(self, pipeline: Pipeline) -> Target:
-        """A switch that no frame reaches."""
+        """Return a target on a switch that no frame reaches."""
         network = _engine.Network()
         switch = network.add_switch(f"device {self.id}, aside")
         return self._start(network, switch, pipeline)
@@ -165,7 +165,7 @@ class Device:
                 target.write(update)
 
     def _reconcile(self, pipeline: Pipeline, cookie: _Cookie | None) -> None:
-        """Tried on a switch that no frame reaches, then done between two frames."""
+        """Reconcile on a switch that no frame reaches, then on the forwarding one between two frames."""
         old = self._committed
         kept = carried_over(old, pipeline) if old else []
         write_back(self._aside(pipeline), kept, old and old.pipeline)
@@ -173,7 +173,7 @@ class Device:
             write_back(self._commit(pipeline, cookie), kept, old and old.pipeline)
 
     def get_pipeline(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
-        """GetForwardingPipelineConfig; `config` is unset while there is none."""
+        """Answer a GetForwardingPipelineConfig; `config` is unset before the first configuration."""
         if response_type not in _Response.ResponseType.values():
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown response type {response_type}")
         response = p4r.GetForwardingPipelineConfigResponse()
@@ -192,7 +192,7 @@ class Device:
 
     @property
     def _target(self) -> Target | None:
-        """What reads and writes refer to: the saved configuration, else the committed one."""
+        """Configuration that reads and writes apply to: the saved one, else the committed one."""
         return self._staged.target if self._staged else self._committed
 
     def _configured(self) -> Target:
@@ -206,7 +206,7 @@ class Device:
     # -- entities
 
     def write(self, request: p4r.WriteRequest) -> None:
-        """Carry out updates, in order; a BatchRefusal tells which failed."""
+        """Carry out updates in order; a BatchRefusal lists the updates that failed."""
         role = self._require_primary(request)
         target = self._configured()
         if request.atomicity == _Write.CONTINUE_ON_ERROR:
@@ -216,13 +216,13 @@ class Device:
         else:
             raise Refusal(rpc_code.INVALID_ARGUMENT, f"unknown atomicity {request.atomicity}")
         if self._staged:
-            done = (one for position, one in enumerate(request.updates) if position not in refused)
+            done = (update for position, update in enumerate(request.updates) if position not in refused)
             self._staged.written.extend(done)
         if refused:
             raise batch_status("updates", len(request.updates), refused)
 
     def _write_each(self, target: Target, role: Role, updates: Sequence[p4r.Update]) -> dict[int, Refusal]:
-        """Frames pass now and then, but not inside an update."""
+        """Write each update on its own; frames pass between batches of updates, never within an update."""
         refused: dict[int, Refusal] = {}
         for start in range(0, len(updates), _UPDATES_AT_ONCE):
             with self._frames_held():
@@ -238,7 +238,7 @@ class Device:
     def _write_all_or_none(
         self, target: Target, role: Role, updates: Sequence[p4r.Update]
     ) -> dict[int, Refusal]:
-        """No frame passes before the last update, or before all are undone: DATAPLANE_ATOMIC and less."""
+        """Write all updates or undo them, between two frames, as DATAPLANE_ATOMIC requires."""
         undo: list[p4r.Update] = []
         with self._frames_held():
             for position, update in enumerate(updates):
@@ -247,8 +247,8 @@ class Device:
                     inverse = target.inverse(update)
                     target.write(update)
                 except Refusal as refusal:
-                    for one in reversed(undo):
-                        target.write(one)
+                    for undoing in reversed(undo):
+                        target.write(undoing)
                     why = f"undone or not tried, because update {position} failed"
                     others = dict.fromkeys(range(len(updates)), Refusal(rpc_code.ABORTED, why))
                     return {**others, position: refusal}
@@ -257,7 +257,7 @@ class Device:
 
     @contextmanager
     def _frames_held(self) -> Iterator[None]:
-        """No frame passes the switch meanwhile."""
+        """Let no frame pass the switch inside the block."""
         self._network.lock()
         try:
             yield
@@ -267,34 +267,34 @@ class Device:
     def read(
         self, wanted: Sequence[p4r.Entity], role_name: str = ""
     ) -> tuple[list[p4r.Entity], Refusal | None]:
-        """What the valid requests select of a role's entities, and the refusal of the others."""
+        """Return a role's entities that the valid requests select, and the refusal of invalid requests."""
         role = self._known_role(role_name)
         target = self._configured()
-        found: list[p4r.Entity] = []
+        entities: list[p4r.Entity] = []
         refused: dict[int, Refusal] = {}
         for position, entity in enumerate(wanted):
             try:
-                found += target.read(entity)
+                entities += target.read(entity)
             except Refusal as refusal:
                 refused[position] = refusal
         if role.config is not None:
-            found = [entity for entity in found if role.has(entity_id(entity))]
-        return found, batch_status("requests", len(wanted), refused) if refused else None
+            entities = [entity for entity in entities if role.has(entity_id(entity))]
+        return entities, batch_status("requests", len(wanted), refused) if refused else None
 
     # -- what the engine has to say
 
     def digest(self, handle: int, fields: bytes) -> None:
-        """A digest message of the program; dropped without a committed configuration."""
+        """Take a digest message of the program; without a committed configuration it is dropped."""
         if self._committed is not None:
             self._committed.digests.learn(handle, fields)
 
     def idle(self, handle: int) -> None:
-        """Entries of a table have been idle for their timeouts."""
+        """Notify controllers of the entries of a table whose idle timeouts have passed."""
         if self._committed is not None:
             self._committed.idle(handle)
 
     def port_changed(self, port: int, up: bool) -> None:
-        """A port has gone up or down."""
+        """Note that a port has gone up or down."""
         (self._down.discard if up else self._down.add)(port)
         with self._frames_held():
             for target in (self._committed, self._staged.target if self._staged else None):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept when a new pipeline takes the place of an old one: RECONCILE_AND_COMMIT.
+"""RECONCILE_AND_COMMIT: carry the state of an old pipeline over to a new one.
 
-Entries, members, groups, sessions and configurations are kept, or the request is refused: what they belong to
-must have the same id, name and form in both. Counts and registers are dropped where it has not.
+Entries, members, groups, sessions and configurations are kept if their table, profile, array or digest has
+the same id, name and form in both pipelines; otherwise the request is refused. Counter and register values
+are dropped instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ _MODIFIED_ONLY = ("counter_entry", "meter_entry", "register_entry", "value_set_e
 
 
 def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
-    """What `old` holds and `new` has a place for; INVALID_ARGUMENT names what has none."""
+    """Return the entities of `old` that fit `new`; INVALID_ARGUMENT names the first that cannot be kept."""
     before, after = _Definitions(old.pipeline.p4info), _Definitions(new.p4info)
     kept = []
     for entity in old.everything():
@@ -44,7 +45,7 @@ def carried_over(old: Target, new: Pipeline) -> list[p4r.Entity]:
 
 
 def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None) -> None:
-    """Give a target as its program makes it what was carried over; INVALID_ARGUMENT if it does not fit."""
+    """Write carried-over entities to a newly committed target; INVALID_ARGUMENT if one does not fit."""
     if old is not None:
         _remove_initial(target, old)
     for entity in kept:
@@ -53,7 +54,7 @@ def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None)
         constant = which == "table_entry" and target.pipeline.tables[entry.table_id].const
         present = which in _MODIFIED_ONLY or (which == "table_entry" and target.holds(entry))
         if constant and not present:
-            continue  # the new program has other constants
+            continue  # the new program has no such constant entry
         kind = _MODIFY if present else _INSERT
         try:
             target.write(p4r.Update(type=kind, entity=entity))
@@ -63,7 +64,7 @@ def write_back(target: Target, kept: Sequence[p4r.Entity], old: Pipeline | None)
 
 
 def _remove_initial(target: Target, old: Pipeline) -> None:
-    """The program's own entries of a table that was there before are what the controller left of them."""
+    """Delete the initial entries of tables that `old` had too: the carried-over entries replace them."""
     for id, table in target.pipeline.tables.items():
         if table.initial and id in old.tables:
             for entity in target.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=id))):
@@ -71,7 +72,7 @@ def _remove_initial(target: Target, old: Pipeline) -> None:
 
 
 def _belongs_to_program(pipeline: Pipeline, entity: p4r.Entity) -> bool:
-    """Entries that came with the old program go with it."""
+    """Return whether an entity is a constant entry of the program."""
     if entity.WhichOneof("entity") != "table_entry":
         return False
     table = pipeline.tables[entity.table_entry.table_id]
@@ -79,28 +80,28 @@ def _belongs_to_program(pipeline: Pipeline, entity: p4r.Entity) -> bool:
 
 
 def _actions(entity: p4r.Entity) -> Iterator[int]:
-    """Ids of the actions that an entity has."""
+    """Yield the ids of the actions that an entity has."""
     if entity.WhichOneof("entity") == "action_profile_member":
         yield entity.action_profile_member.action.action_id
     action = entity.table_entry.action
     if action.WhichOneof("type") == "action":
         yield action.action.action_id
-    for one in action.action_profile_action_set.action_profile_actions:
-        yield one.action.action_id
+    for profile_action in action.action_profile_action_set.action_profile_actions:
+        yield profile_action.action.action_id
 
 
 @final
 class _Definitions:
-    """The definitions of a p4info, without what makes no difference to the entities that belong to them."""
+    """Definitions of a p4info, reduced to the properties that entities depend on."""
 
     def __init__(self, info: p4i.P4Info) -> None:
         self._names: dict[int, str] = {}
         self._forms: dict[int, object] = {0: None}
         for table in info.tables:
-            keys = [(one.id, one.name, one.bitwidth, one.match_type) for one in table.match_fields]
+            keys = [(key.id, key.name, key.bitwidth, key.match_type) for key in table.match_fields]
             self._add(table.preamble, keys, table.implementation_id)
         for action in info.actions:
-            self._add(action.preamble, [(one.id, one.name, one.bitwidth) for one in action.params])
+            self._add(action.preamble, [(param.id, param.name, param.bitwidth) for param in action.params])
         for profile in info.action_profiles:
             self._add(profile.preamble, profile.with_selector)
         for counter in info.counters:
@@ -110,7 +111,7 @@ class _Definitions:
         for register in info.registers:
             self._add(register.preamble, register.size, register.type_spec.SerializeToString())
         for value_set in info.value_sets:
-            keys = [(one.id, one.name, one.bitwidth, one.match_type) for one in value_set.match]
+            keys = [(key.id, key.name, key.bitwidth, key.match_type) for key in value_set.match]
             self._add(value_set.preamble, keys)
         for digest in info.digests:
             self._add(digest.preamble, digest.type_spec.SerializeToString())
@@ -120,9 +121,9 @@ class _Definitions:
         self._forms[preamble.id] = (preamble.name, form)
 
     def form(self, id: int) -> object:
-        """Equal for two definitions of which either can take the other's place; None for none."""
+        """Return a value that is equal for interchangeable definitions; None without a definition."""
         return self._forms.get(id)
 
     def name(self, id: int) -> str:
-        """For messages."""
+        """Return the name of a definition, for messages."""
         return self._names.get(id, "")

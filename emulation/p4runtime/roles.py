@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a role may do. A role without a configuration may do everything.
+"""Permissions of roles. A role without a configuration may do everything.
 
-The specification leaves the form of a role's configuration to an agreement outside of it. The one taken here
-is `stratum.P4RoleConfig`, the only one that is published; any other is refused.
+The specification leaves the form of a role's configuration open. The server accepts `stratum.P4RoleConfig`,
+the only published form, and refuses any other.
 """
 
 from collections.abc import Hashable, Iterable
@@ -20,7 +20,7 @@ __all__ = ["Role", "entity_id"]
 
 
 def entity_id(entity: p4r.Entity) -> int:
-    """The p4info id of the table, array, profile or digest that an entity is part of; 0 if there is none."""
+    """Return the p4info id of the table, array, profile or digest that an entity belongs to, or 0."""
     match entity.WhichOneof("entity"):
         case "table_entry":
             return entity.table_entry.table_id
@@ -47,7 +47,7 @@ def entity_id(entity: p4r.Entity) -> int:
 
 @final
 class Role:
-    """Of one device: who is primary in it, and what it may do."""
+    """A role of one device: its arbitration and its permissions."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,31 +57,32 @@ class Role:
         self._ids: frozenset[int] = frozenset()
 
     def check(self, config: AnyMessage | None, all_roles: Iterable["Role"]) -> None:
-        """INVALID_ARGUMENT for a configuration of no known form, or takes what is another role's alone."""
+        """Refuse a configuration of unknown form, or one that claims ids another role has exclusively."""
         rules = _parsed(config)
         own, ids = _exclusive(rules), _ids(rules)
         for other in all_roles:
             if other is not self and (both := (own & other._ids) | (ids & _exclusive(other._rules))):
                 raise Refusal(
                     rpc_code.INVALID_ARGUMENT,
-                    f"id {min(both)} is of role {other.name!r} too, and one of the two has it to itself",
+                    f"id {min(both)} is also of role {other.name!r}, and one of the two has it exclusively",
                 )
 
     def configure(self, config: AnyMessage | None) -> None:
-        """Take the primary's configuration, which was checked before."""
+        """Adopt the primary's configuration, which `check` has accepted."""
         self.config, self._rules = config, _parsed(config)
         self._ids = _ids(self._rules)
 
     def has(self, id: int) -> bool:
-        """Whether entities with this p4info id, or without one, are the role's to write and to read."""
+        """Return whether the role may read and write entities with this p4info id; 0 stands for no id."""
         return self._rules is None or id == 0 or id in self._ids
 
     @property
     def may_push_pipeline(self) -> bool:
+        """True if the role may set the pipeline."""
         return self._rules is None or self._rules.can_push_pipeline
 
     def takes(self, packet: p4r.PacketIn) -> bool:
-        """Whether the role's primary is sent this packet-in."""
+        """Return whether the role's primary receives this packet-in."""
         rules = self._rules
         if rules is None:
             return True
@@ -91,8 +92,8 @@ class Role:
             return True
         wanted = rules.packet_in_filter
         return any(
-            one.metadata_id == wanted.metadata_id and one.value == canonical(wanted.value)
-            for one in packet.metadata
+            metadata.metadata_id == wanted.metadata_id and metadata.value == canonical(wanted.value)
+            for metadata in packet.metadata
         )
 
 
@@ -105,7 +106,7 @@ def _exclusive(rules: stratum.P4RoleConfig | None) -> frozenset[int]:
 
 
 def _parsed(config: AnyMessage | None) -> stratum.P4RoleConfig | None:
-    """INVALID_ARGUMENT for a configuration of another form than the one agreed upon."""
+    """Return the rules of a configuration; INVALID_ARGUMENT if it is not a stratum.P4RoleConfig."""
     if config is None:
         return None
     rules = stratum.P4RoleConfig()

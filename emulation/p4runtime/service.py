@@ -28,18 +28,18 @@ _STOP_SECONDS = 2.0
 _PENDING_CALLS = 1 << 16
 
 _OPTIONS = [
-    # Without this a second server would share the port and take half of the connections.
+    # By default a second server would share the port and take half of the connections.
     ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-    # Calls that wait to be taken up. Above the default, 1,000, gRPC refuses some of them: a controller that
+    # Calls that wait to be accepted. gRPC refuses calls above the default of 1,000; a controller that
     # connects to every switch of a Pod at once opens 2,208 streams.
     ("grpc.server.max_pending_requests", _PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS),
 ]
 
 ControlItem = tuple[str, int, int, int, bool, bytes]
-"""What the engine's take_control() returns: kind, time in ps, switch, value, whether up, bytes."""
+"""Result of the engine's take_control(): kind, time in ps, switch, value, True for up, bytes."""
 
 
 @final
@@ -90,12 +90,14 @@ class P4RuntimeServer:
         return f"{self._address.rpartition(':')[0]}:{port}"
 
     def deliver(self, item: ControlItem) -> None:
-        """Hand on what take_control() returned: packet-ins, digests, idle entries and port changes go to the
-        controllers they concern, whatever else is ignored. Takes the lock for a moment; does not wait."""
+        """Pass packet-ins, digests, idle entries and port changes of the engine on to their controllers.
+
+        Items of other kinds are ignored. Takes the lock briefly and does not wait.
+        """
         self._service.deliver(item)
 
     def packet_in(self, device_id: int, frame: bytes) -> None:
-        """Hand a frame from the CPU port, its packet_in header in front, to the primary. Does not wait."""
+        """Pass a frame from the CPU port, behind its packet_in header, to the primary. Does not wait."""
         self._service.packet_in(device_id, frame)
 
     def stop(self) -> None:
@@ -110,7 +112,7 @@ class P4RuntimeServer:
 
 
 def _try_address(address: str) -> None:
-    """Listen for a moment: gRPC's own error gives no reason, and leaves lines of its core on stderr."""
+    """Listen briefly, to learn the reason of a failure, which gRPC does not give."""
     if address.startswith("unix:"):
         return
     host, _, port = address.rpartition(":")
@@ -217,11 +219,11 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         try:
             device = self._device(request.device_id)
             with self._lock:
-                found, refusal = device.read(request.entities, request.role)
+                entities, refusal = device.read(request.entities, request.role)
         except Refusal as refused:
             await abort(context, refused)
-        for start in range(0, len(found), _ENTITIES_A_RESPONSE):
-            yield p4r.ReadResponse(entities=found[start : start + _ENTITIES_A_RESPONSE])
+        for start in range(0, len(entities), _ENTITIES_A_RESPONSE):
+            yield p4r.ReadResponse(entities=entities[start : start + _ENTITIES_A_RESPONSE])
         if refusal is not None:
             await abort(context, refusal)
 

@@ -12,7 +12,7 @@ __all__ = ["Refusal", "abort", "batch_status", "engine_refusal"]
 _BY_NUMBER: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 _STATUS_KEY = "grpc-status-details-bin"
 
-# What the engine answers to an operation, by its status number; 0 is success.
+# Canonical code and reason for each status number of the engine; 0 is success.
 _ENGINE_STATUS = {
     1: (rpc_code.ALREADY_EXISTS, "the entry exists"),
     2: (rpc_code.NOT_FOUND, "there is no such entry"),
@@ -32,12 +32,12 @@ class Refusal(Exception):
 
     @property
     def details(self) -> tuple[tuple[str, bytes], ...]:
-        """Trailing metadata; empty for a refusal of the whole request."""
+        """Trailing metadata; empty if the whole request is refused."""
         return ()
 
 
 class BatchRefusal(Refusal):
-    """Some members of a batch were refused; the details tell which, in the order of the request."""
+    """A batch some of whose members were refused; the details have the result of each, in order."""
 
     def __init__(self, status: bytes, message: str) -> None:
         super().__init__(rpc_code.UNKNOWN, message)
@@ -45,18 +45,18 @@ class BatchRefusal(Refusal):
 
     @property
     def details(self) -> tuple[tuple[str, bytes], ...]:
-        """One packed p4.v1.Error a member of the batch, OK or not, in order."""
+        """Packed p4.v1.Error of each member of the batch, OK or not, in order."""
         return ((_STATUS_KEY, self._status),)
 
 
 def engine_refusal(status: int, what: str) -> Refusal:
-    """The refusal of an operation on `what` that the engine answered with a status other than 0."""
+    """Return the refusal of an operation on `what` whose engine status is not 0."""
     code, reason = _ENGINE_STATUS[status]
     return Refusal(code, f"{what}: {reason}")
 
 
 def batch_status(kind: str, size: int, refused: Mapping[int, Refusal]) -> BatchRefusal:
-    """The refusal of a batch of `size` members of which those of `refused` (by position) failed."""
+    """Return the refusal of a batch of `size` members; `refused` has the failed ones by position."""
     first = min(refused, key=lambda position: (refused[position].code == rpc_code.ABORTED, position))
     message = (
         f"{len(refused)} of {size} {kind} failed, the first at position {first}: {refused[first].message}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """StreamChannel: arbitration, packet-outs, acknowledgements in; packet-ins and notifications out.
 
-Everything here runs on the event loop in the background, but `publish`, which any thread may call.
+Everything runs on the event loop in the background, except `publish`, which any thread may call.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from emulation.p4runtime.status import Refusal
 
 __all__ = ["Stream", "Streams"]
 
-_OF_STANDING: dict[int, str] = {
+_STATUS_MESSAGE: dict[int, str] = {
     rpc_code.OK: "",
     rpc_code.ALREADY_EXISTS: "another controller is primary",
     rpc_code.NOT_FOUND: "no controller is primary",
@@ -28,7 +28,7 @@ _OF_STANDING: dict[int, str] = {
 
 @final
 class Stream:
-    """One StreamChannel: what is still to be sent on it, and the (device, role) it entered for."""
+    """One StreamChannel: its queue of outgoing messages and the (device, role) that it entered for."""
 
     def __init__(self) -> None:
         self.outgoing: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
@@ -36,7 +36,7 @@ class Stream:
         self.role = Role("")
 
     def send(self, **update: Any) -> None:
-        """Put a message on it."""
+        """Queue a message."""
         self.outgoing.put_nowait(p4r.StreamMessageResponse(**update))
 
 
@@ -60,7 +60,7 @@ class Streams:
     async def converse(
         self, messages: AsyncIterator[p4r.StreamMessageRequest]
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
-        """One StreamChannel from its beginning to its end; a Refusal ends it for a bad arbitration."""
+        """Serve one StreamChannel until it ends; a Refusal of its arbitration ends it."""
         stream = Stream()
         listener = asyncio.create_task(self._listen(stream, messages))
         self._open.add(stream)
@@ -82,7 +82,7 @@ class Streams:
             stream.outgoing.put_nowait(None)
 
     def close(self) -> None:
-        """End every stream, so that the server need not wait for its clients."""
+        """End every stream, so that the server does not wait for its clients."""
         for stream in self._open:
             stream.outgoing.put_nowait(None)
 
@@ -138,8 +138,8 @@ class Streams:
                 update.role.config.CopyFrom(role.config)
             if role.arbitration.highest is not None:
                 update.election_id.CopyFrom(U128.encode(role.arbitration.highest))
-            code = role.arbitration.standing(stream)
-            update.status.CopyFrom(rpc_status.Status(code=code, message=_OF_STANDING[code]))
+            code = role.arbitration.status(stream)
+            update.status.CopyFrom(rpc_status.Status(code=code, message=_STATUS_MESSAGE[code]))
             stream.send(arbitration=update)
 
     # -- from controllers
@@ -177,7 +177,7 @@ class Streams:
     # -- to controllers
 
     def packet_in(self, device: Device, frame: bytes) -> None:
-        """Queue a packet-in for the primary of every role; without one it is dropped, as on hardware."""
+        """Queue a packet-in for the primary of every role; without a primary it is dropped."""
         if device.forwarding is None:
             return
         packet = device.forwarding.pipeline.packet_in.split(frame)

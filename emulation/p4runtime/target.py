@@ -23,7 +23,7 @@ __all__ = ["Target"]
 _INVALID = rpc_code.INVALID_ARGUMENT
 _INSERT, _MODIFY, _DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 _Entities = Iterable[p4r.Entity]
-_DIRECT = ("direct_counter_entry", "direct_meter_entry")  # read with the entries they belong to
+_DIRECT = ("direct_counter_entry", "direct_meter_entry")  # read with their table entries
 _ARRAYS = {
     "counter_entry": p4r.CounterEntry,
     "meter_entry": p4r.MeterEntry,
@@ -33,7 +33,7 @@ _ARRAYS = {
 
 
 class _Kind(NamedTuple):
-    """How one kind of entity is written and read, and what is there of an entity before it is written."""
+    """Functions that write and read a kind of entity, and that read an entity before it is written."""
 
     write: Callable[[int, Any], None]
     read: Callable[[Any], _Entities]
@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
 
 @final
 class Target:
-    """Every method wants the engine's lock held. `down` holds the ports that are down, at any time."""
+    """State of a switch under one pipeline. Callers hold the engine's lock; `down` is the down ports."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Target:
         direct_counters = DirectCounters(network, switch, tables)
         direct_meters = DirectMeters(network, switch, tables)
         profiles, replication, digests = self._profiles, self._replication, self.digests
-        # In an order in which all can be written anew: what is pointed to before what points to it.
+        # Order in which everything can be written again: entities that others refer to come first.
         self._kinds = {
             "action_profile_member": _kind(profiles.write_member, profiles.read_members),
             "action_profile_group": _kind(profiles.write_group, profiles.read_groups),
@@ -98,14 +98,14 @@ class Target:
         type, entity = update.type, update.entity
         if type not in (_INSERT, _MODIFY, _DELETE):
             raise Refusal(_INVALID, f"update type {type} is not INSERT, MODIFY or DELETE")
-        if entity.HasField("table_entry"):  # what there is most of, without a detour
+        if entity.HasField("table_entry"):  # fast path of the most frequent kind
             self._tables.write(type, entity.table_entry)
         else:
             kind, message = self._kind(entity)
             kind.write(type, message)
 
     def inverse(self, update: p4r.Update) -> list[p4r.Update]:
-        """What undoes an update that has not been carried out yet, should it succeed."""
+        """Return the updates that undo an update that is about to be carried out."""
         kind, message = self._kind(update.entity)
         if update.type == _INSERT:
             return [p4r.Update(type=_DELETE, entity=update.entity)]
@@ -113,12 +113,12 @@ class Target:
         return [p4r.Update(type=back, entity=entity) for entity in kind.before(message)]
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """Every entity that one request of a Read selects."""
+        """Return every entity that a request of a Read selects."""
         kind, message = self._kind(entity)
         return list(kind.read(message))
 
     def everything(self) -> Iterator[p4r.Entity]:
-        """All that a controller has, or could have, written, in an order in which it can be written anew."""
+        """Yield all state that controllers can write, in an order in which it can be written again."""
         for which, kind in self._kinds.items():
             if which == "table_entry":
                 yield from self._tables.everything()
@@ -128,13 +128,13 @@ class Target:
                 yield from kind.read(getattr(p4r.Entity(), which))
 
     def holds(self, entry: p4r.TableEntry) -> bool:
-        """Whether there is an entry with this key."""
+        """Return whether the table has an entry with this key."""
         return any(self._tables.before(entry))
 
     # -- what the engine has to say
 
     def idle(self, handle: int) -> None:
-        """Entries of the table with this number have been idle for their timeouts."""
+        """Notify controllers of entries of a table (the engine's number) whose idle timeouts have passed."""
         entries = self._tables.aged(handle)
         if entries:
             notice = p4r.IdleTimeoutNotification(table_entry=entries, timestamp=self._clock.timestamp_ns())
@@ -142,18 +142,18 @@ class Target:
             self._publish(entries[0].table_id, message)
 
     def port_changed(self, port: int) -> None:
-        """A port has gone up or down."""
+        """Apply a change of a port's state to selectors and replicas."""
         self._profiles.port_changed(port)
         self._replication.port_changed(port)
 
 
 def _kind(write: Callable[[int, Any], None], read: Callable[[Any], Iterator[p4r.Entity]]) -> _Kind:
-    """A kind whose reads return all that was written."""
+    """Return a kind whose reads return everything that was written."""
     return _Kind(write, read, read)
 
 
 def _is_set(entity: p4r.Entity) -> bool:
-    """Whether a cell of an array, or a value set, is other than a new one."""
+    """Return whether a cell of an array, or a value set, differs from its initial state."""
     match entity.WhichOneof("entity"):
         case "counter_entry":
             data = entity.counter_entry.data

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexed counters, indexed meters and registers of one switch. All can only be modified.
+"""Indexed counters, indexed meters and registers of one switch.
 
-Without an index, a write or a read is of all cells.
+They can only be modified. A write or a read without an index applies to all cells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,15 +22,15 @@ _Layout = TypeVar("_Layout", ArrayLayout, MeterLayout, RegisterLayout)
 _Entry = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 
-def _one(among: Mapping[int, _Layout], id: int, what: str) -> _Layout:
-    found = among.get(id)
-    if found is None:
+def _find(among: Mapping[int, _Layout], id: int, what: str) -> _Layout:
+    array = among.get(id)
+    if array is None:
         raise Refusal(_INVALID, f"no {what} with id {id}")
-    return found
+    return array
 
 
 def _to_write(among: Mapping[int, _Layout], kind: int, id: int, what: str) -> _Layout:
-    array = _one(among, id, what)
+    array = _find(among, id, what)
     if kind != p4r.Update.MODIFY:
         raise Refusal(_INVALID, f"{what} {array.name!r} can only be modified")
     return array
@@ -38,14 +38,14 @@ def _to_write(among: Mapping[int, _Layout], kind: int, id: int, what: str) -> _L
 
 def _to_read(among: Mapping[int, _Layout], id: int, entry: _Entry, what: str) -> list[_Layout]:
     if id:
-        return [_one(among, id, what)]
+        return [_find(among, id, what)]
     if entry.HasField("index"):
         raise Refusal(_INVALID, f"an index without a {what} id")
     return list(among.values())
 
 
 def _indices(array: ArrayLayout | MeterLayout | RegisterLayout, entry: _Entry) -> range:
-    """The one index an entry names, or all of them."""
+    """Return the index that an entry names, or all indices."""
     if not entry.HasField("index"):
         return range(array.size)
     index = entry.index.index
@@ -60,7 +60,7 @@ def _indices(array: ArrayLayout | MeterLayout | RegisterLayout, entry: _Entry) -
 
 @final
 class Counters:
-    """Every method wants the engine's lock held."""
+    """Indexed counters of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -68,7 +68,7 @@ class Counters:
         self._counters = pipeline.counters
 
     def write(self, kind: int, entry: p4r.CounterEntry) -> None:
-        """Without data it changes nothing."""
+        """Carry out a MODIFY of a counter; without data it changes nothing."""
         counter = _to_write(self._counters, kind, entry.counter_id, "counter")
         packets, octets = entry.data.packet_count, entry.data.byte_count
         if packets < 0 or octets < 0:
@@ -79,7 +79,7 @@ class Counters:
                 self._network.counter_write(self._switch, counter.handle, index, packets, octets)
 
     def read(self, wanted: p4r.CounterEntry) -> Iterator[p4r.Entity]:
-        """Cells of one counter or of all."""
+        """Yield the cells of one counter or of all counters."""
         network, switch = self._network, self._switch
         for counter in _to_read(self._counters, wanted.counter_id, wanted, "counter"):
             if wanted.HasField("index"):
@@ -95,7 +95,7 @@ class Counters:
 
 @final
 class Meters:
-    """Every method wants the engine's lock held."""
+    """Indexed meters of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -103,7 +103,7 @@ class Meters:
         self._meters = pipeline.meters
 
     def write(self, kind: int, entry: p4r.MeterEntry) -> None:
-        """Without a config every packet is green again."""
+        """Carry out a MODIFY of a meter; without a config every packet is green."""
         meter = _to_write(self._meters, kind, entry.meter_id, "meter")
         if entry.HasField("counter_data"):
             raise meter.refuse_color_counts()
@@ -112,7 +112,7 @@ class Meters:
             self._network.meter_write(self._switch, meter.handle, index, rates)
 
     def read(self, wanted: p4r.MeterEntry) -> Iterator[p4r.Entity]:
-        """Cells of one meter or of all; one whose packets are all green has no config."""
+        """Yield the cells of one meter or of all; a cell that marks all packets green has no config."""
         for meter in _to_read(self._meters, wanted.meter_id, wanted, "meter"):
             if wanted.HasField("counter_data"):
                 raise meter.refuse_color_counts()
@@ -125,7 +125,7 @@ class Meters:
 
 @final
 class Registers:
-    """Every method wants the engine's lock held."""
+    """Registers of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -133,7 +133,7 @@ class Registers:
         self._registers = pipeline.registers
 
     def write(self, kind: int, entry: p4r.RegisterEntry) -> None:
-        """The data is of the register's type."""
+        """Carry out a MODIFY of a register; the data has the register's type."""
         register = _to_write(self._registers, kind, entry.register_id, "register")
         if register.type is None:
             raise _no_number(register)
@@ -143,7 +143,7 @@ class Registers:
             self._network.register_write_bytes(self._switch, register.handle, index, value)
 
     def read(self, wanted: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
-        """Cells of one register or of all."""
+        """Yield the cells of one register or of all registers."""
         for register in _to_read(self._registers, wanted.register_id, wanted, "register"):
             if register.type is None:
                 raise _no_number(register)

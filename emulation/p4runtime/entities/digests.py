@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of one switch: gathered into lists, sent, and not sent again until acknowledged or timed out."""
+"""Digests of one switch: gathered into lists, sent, and not repeated until acknowledged or timed out."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ Publish = Callable[[int, p4r.StreamMessageResponse], None]
 
 _INVALID = rpc_code.INVALID_ARGUMENT
 _INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
-_LONGEST_LIST = 1000  # where the configuration sets no limit
+_LONGEST_LIST = 1000  # without a limit in the configuration
 
 
 @final
 @dataclass(slots=True)
 class _Sent:
-    """A list that waits for its acknowledgement."""
+    """A sent list that waits for its acknowledgement."""
 
     at_ns: int
     messages: list[bytes]
@@ -34,7 +34,7 @@ class _Sent:
 @final
 @dataclass(slots=True)
 class _Learning:
-    """One digest that a controller has asked for."""
+    """A digest that a controller has asked for."""
 
     layout: DigestLayout
     entry: p4r.DigestEntry
@@ -43,13 +43,13 @@ class _Learning:
     known: set[bytes] = field(default_factory=set)
 
     def forget(self, list_id: int) -> None:
-        """Its messages may be sent again."""
+        """Drop a list that waits for its acknowledgement; its messages may be sent again."""
         sent = self.unacknowledged.pop(list_id, None)
         if sent is not None:
             self.known.difference_update(sent.messages)
 
     def forget_before(self, now_ns: int) -> None:
-        """Of every list whose time has passed."""
+        """Drop every list whose acknowledgement has timed out."""
         timeout_ns = self.entry.config.ack_timeout_ns
         for list_id, sent in list(self.unacknowledged.items()):
             if now_ns - sent.at_ns < timeout_ns:
@@ -59,7 +59,7 @@ class _Learning:
 
 @final
 class Digests:
-    """Every method wants the engine's lock held. `later` must call back with it held."""
+    """Digests of a switch. Callers hold the engine's lock, and so does the clock when it calls back."""
 
     def __init__(self, pipeline: Pipeline, clock: Clock, publish: Publish) -> None:
         self._layouts = pipeline.digests
@@ -72,7 +72,7 @@ class Digests:
     # -- configuration
 
     def write(self, kind: int, entry: p4r.DigestEntry) -> None:
-        """INSERT starts sending a digest, MODIFY changes how, DELETE ends it."""
+        """Start sending a digest (INSERT), change its limits (MODIFY) or stop sending it (DELETE)."""
         layout = self._layouts.get(entry.digest_id)
         if layout is None:
             raise Refusal(_INVALID, f"no digest with id {entry.digest_id}")
@@ -92,11 +92,11 @@ class Digests:
         if present is None:
             self._learning[layout.id] = _Learning(layout, kept)
         else:
-            self._send(present)  # what was gathered under the old rules need not wait for the new ones
+            self._send(present)  # messages gathered under the old limits do not wait for the new ones
             present.entry = kept
 
     def read(self, wanted: p4r.DigestEntry) -> Iterator[p4r.Entity]:
-        """The configuration of one digest or of all."""
+        """Yield the configuration of one digest or of all."""
         if wanted.digest_id and wanted.digest_id not in self._layouts:
             raise Refusal(_INVALID, f"no digest with id {wanted.digest_id}")
         for id, learning in self._learning.items():
@@ -106,7 +106,7 @@ class Digests:
     # -- data
 
     def learn(self, handle: int, fields: bytes) -> None:
-        """A message of the program's (`handle`: the engine's number); dropped if nobody asked for it."""
+        """Take a digest message (`handle`: the engine's number); dropped if no controller asked for it."""
         learning = self._learning.get(self._by_handle.get(handle, 0))
         if learning is None:
             return
@@ -148,7 +148,7 @@ class Digests:
         self._publish(id, p4r.StreamMessageResponse(digest=sent))
 
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
-        """Of a list; one that is not waited for is of no consequence."""
+        """Note the acknowledgement of a list; an unexpected acknowledgement has no effect."""
         if ack.digest_id not in self._layouts:
             raise Refusal(_INVALID, f"no digest with id {ack.digest_id}")
         learning = self._learning.get(ack.digest_id)
@@ -156,7 +156,7 @@ class Digests:
             learning.forget(ack.list_id)
 
     def primary_changed(self) -> None:
-        """A new primary knows nothing of what was sent to another."""
+        """Forget all lists sent: a new primary has not received them."""
         for learning in self._learning.values():
             learning.unacknowledged.clear()
             learning.known.clear()

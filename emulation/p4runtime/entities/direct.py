@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct counters and direct meters of one switch, as entities of their own."""
+"""Direct counters and direct meters of one switch, addressed as entities of their own."""
 
 from collections.abc import Iterator
 from typing import final
@@ -18,7 +18,7 @@ _INVALID = rpc_code.INVALID_ARGUMENT
 
 
 def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableLayout, list[Key], int]:
-    """Table, key and priority of the one entry that a write names."""
+    """Return the table, key and priority of the entry that a write names."""
     table = tables.table(entry.table_id)
     if kind != p4r.Update.MODIFY:
         raise Refusal(_INVALID, f"table {table.name!r}: direct resources can only be modified")
@@ -32,19 +32,19 @@ def _addressed(tables: Tables, kind: int, entry: p4r.TableEntry) -> tuple[TableL
 def _selected(
     tables: Tables, table: TableLayout, wanted: p4r.TableEntry
 ) -> Iterator[tuple[p4r.TableEntry, Row]]:
-    """Entries, with their key alone, that a read names; NOT_FOUND when it names one that is not there."""
-    found = False
+    """Yield entries that a read selects, with their key only; NOT_FOUND if it names an absent entry."""
+    absent = bool(wanted.match)
     for row in tables.rows(table, wanted):
         if wanted.priority in (0, row[1]):
-            found = True
+            absent = False
             yield table.encode_key(row[0], row[1]), row
-    if wanted.match and not found:
+    if absent:
         raise Refusal(rpc_code.NOT_FOUND, f"table {table.name!r}: there is no such entry")
 
 
 @final
 class DirectCounters:
-    """By table entry. Every method wants the engine's lock held."""
+    """Direct counters of a switch, by table entry. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
         self._network = network
@@ -52,7 +52,7 @@ class DirectCounters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectCounterEntry) -> None:
-        """MODIFY sets the counts; without data it changes nothing."""
+        """Carry out a MODIFY, which sets the counts; without data it changes nothing."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         if not table.counter:
             raise Refusal(_INVALID, f"table {table.name!r} has no direct counter")
@@ -70,7 +70,7 @@ class DirectCounters:
             raise engine_refusal(status, f"table {table.name!r}")
 
     def read(self, wanted: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
-        """Of one entry, of all of a table, or of all tables."""
+        """Yield the counters of one entry, of a table's entries, or of all tables."""
         entry = wanted.table_entry
         for table in self._tables.chosen(entry.table_id):
             if not table.counter:
@@ -85,7 +85,7 @@ class DirectCounters:
 
 @final
 class DirectMeters:
-    """By table entry. Every method wants the engine's lock held."""
+    """Direct meters of a switch, by table entry. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, tables: Tables) -> None:
         self._network = network
@@ -93,7 +93,7 @@ class DirectMeters:
         self._tables = tables
 
     def write(self, kind: int, entry: p4r.DirectMeterEntry) -> None:
-        """MODIFY sets the rates; without a config every packet is green again."""
+        """Carry out a MODIFY, which sets the rates; without a config every packet is green."""
         table, keys, priority = _addressed(self._tables, kind, entry.table_entry)
         meter = _meter(table)
         if entry.HasField("counter_data"):
@@ -104,7 +104,7 @@ class DirectMeters:
             raise engine_refusal(status, f"table {table.name!r}")
 
     def read(self, wanted: p4r.DirectMeterEntry) -> Iterator[p4r.Entity]:
-        """Of one entry, of all of a table, or of all tables."""
+        """Yield the meters of one entry, of a table's entries, or of all tables."""
         entry = wanted.table_entry
         for table in self._tables.chosen(entry.table_id):
             if table.meter is None and not entry.table_id:

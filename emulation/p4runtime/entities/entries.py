@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries apart from any switch: what tells one from another, what it may carry, what selects it."""
+"""Table entries independent of any switch: their identity, their checks, the filters that select them."""
 
 from collections.abc import Sequence
 
@@ -15,18 +15,18 @@ __all__ = ["EntryKey", "check_constant", "check_direct", "entry_key", "selected"
 _INVALID = rpc_code.INVALID_ARGUMENT
 
 EntryKey = tuple[int, tuple[Key, ...] | None, int]
-"""Identifies an entry beside its table; None: the default entry."""
+"""Table id, key and priority of an entry; the key of a default entry is None."""
 
 
 def check_constant(kind: int, table: TableLayout, entry: p4r.TableEntry) -> None:
-    """Of a constant entry only the direct resources can be modified."""
+    """Refuse any write to a constant entry but a MODIFY of its direct resources."""
     noted = entry.metadata or entry.controller_metadata or entry.idle_timeout_ns
     if kind != p4r.Update.MODIFY or entry.HasField("action") or noted:
         raise Refusal(rpc_code.PERMISSION_DENIED, f"table {table.name!r} is constant")
 
 
 def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
-    """Refuse what the table lacks or the engine does; the rates of a meter_config."""
+    """Refuse direct resources that the table or the engine lacks; return the rates of a meter_config."""
     if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
         if not table.ageing:
             raise Refusal(_INVALID, f"table {table.name!r} has no idle timeout")
@@ -47,7 +47,7 @@ def check_direct(table: TableLayout, entry: p4r.TableEntry) -> Rates | None:
 
 
 def entry_key(table: TableLayout, keys: Sequence[Key], priority: int) -> EntryKey:
-    """Whatever the length of its bytestrings, and whatever number an entry has where none is needed."""
+    """Return the identity of an entry: bytestrings canonical, priority 0 if the table is not ordered."""
     plain = tuple(
         (canonical(value), canonical(extra) if extra else b"", prefix) for value, extra, prefix in keys
     )
@@ -55,7 +55,7 @@ def entry_key(table: TableLayout, keys: Sequence[Key], priority: int) -> EntryKe
 
 
 def selected(entry: p4r.TableEntry, wanted: p4r.TableEntry) -> bool:
-    """The filters of a read that a search by key does not cover."""
+    """Return whether an entry passes the filters of a read other than its match."""
     return (
         (not wanted.priority or entry.priority == wanted.priority)
         and (not wanted.HasField("action") or _same_action(entry.action, wanted.action))
@@ -65,7 +65,7 @@ def selected(entry: p4r.TableEntry, wanted: p4r.TableEntry) -> bool:
 
 
 def _same_action(action: p4r.TableAction, wanted: p4r.TableAction) -> bool:
-    """Direct actions by their id alone; what an indirect entry points to, whole."""
+    """Compare direct actions by id; compare members, groups and action sets whole."""
     if action.WhichOneof("type") == "action":
         return action.action.action_id == wanted.action.action_id
     return action == wanted

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action profiles and selectors of one switch: members, groups, and the action sets of single entries.
 
-An action set ("one shot") becomes members and a group of its own, numbered below 0, where no controller's
-are. A selector is programmed one way or the other, never both at once.
+An action set ("one shot") becomes members and a group with ids below 0, which no controller uses. A selector
+holds either action sets or members and groups, never both.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
@@ -24,13 +24,13 @@ _INSERT, _DELETE = p4r.Update.INSERT, p4r.Update.DELETE
 _PORTS = 511  # v1model's port numbers are 9 bits wide, and 511 means drop
 
 _Part = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
-# A member's id, its weight, and the port it needs (None: none).
+# A member's id, its weight, and the port that it watches (None: no port).
 _Weighted = tuple[int, int, int | None]
 
 
 @final
-class _Held:
-    """What one profile holds. Messages as they are read."""
+class _Contents:
+    """Members, groups and action sets of one profile, as the messages that a read returns."""
 
     def __init__(self, layout: ProfileLayout) -> None:
         self.layout = layout
@@ -47,7 +47,7 @@ class _Held:
             raise Refusal(_INVALID, f"{self.layout.what} has action sets, so it takes no members and groups")
 
     def size(self, weighted: Iterable[_Weighted]) -> int:
-        """What counts against the limits of the profile."""
+        """Return the size of a group by the profile's semantics: its members or their weights."""
         return sum(1 if self.layout.by_members else weight for _, weight, _ in weighted)
 
     def check_total(self, weighted: Sequence[_Weighted], replaced: int | None) -> None:
@@ -61,21 +61,21 @@ class _Held:
 
 @final
 class Profiles:
-    """`down` holds the ports that are down at any time: members that watch one of them are left out."""
+    """Action profiles of a switch. Groups leave out members that watch a port of `down`, the down ports."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, down: Set[int]) -> None:
         self._network = network
         self._switch = switch
         self._down = down
-        self._held = {id: _Held(layout) for id, layout in pipeline.profiles.items()}
+        self._held = {id: _Contents(layout) for id, layout in pipeline.profiles.items()}
 
-    def _profile(self, profile_id: int) -> _Held:
+    def _profile(self, profile_id: int) -> _Contents:
         held = self._held.get(profile_id)
         if held is None:
             raise Refusal(_INVALID, f"no action profile with id {profile_id}")
         return held
 
-    def _chosen(self, profile_id: int, id: int) -> Iterable[_Held]:
+    def _chosen(self, profile_id: int, id: int) -> Iterable[_Contents]:
         if not profile_id and id:
             raise Refusal(_INVALID, f"id {id} without an action profile id")
         return [self._profile(profile_id)] if profile_id else self._held.values()
@@ -83,7 +83,7 @@ class Profiles:
     # -- members
 
     def write_member(self, kind: int, member: p4r.ActionProfileMember) -> None:
-        """Members: INSERT, MODIFY, DELETE."""
+        """Carry out an INSERT, MODIFY or DELETE of a member."""
         held, id = self._profile(member.action_profile_id), member.member_id
         what = f"{held.layout.what}, member {id}"
         held.check_mode(one_shot=False)
@@ -103,7 +103,7 @@ class Profiles:
             raise engine_refusal(status, what)
         held.members[id] = _encoded(action, values)
 
-    def _delete_member(self, held: _Held, id: int, what: str) -> None:
+    def _delete_member(self, held: _Contents, id: int, what: str) -> None:
         for group in held.groups.values():
             if any(member.member_id == id for member in group.members):
                 raise Refusal(rpc_code.FAILED_PRECONDITION, f"{what} is part of group {group.group_id}")
@@ -112,7 +112,7 @@ class Profiles:
         del held.members[id]
 
     def read_members(self, wanted: p4r.ActionProfileMember) -> Iterator[p4r.Entity]:
-        """Members of one profile or of all, with one id or with any."""
+        """Yield the members of one profile or of all, with one id or with any."""
         for held in self._chosen(wanted.action_profile_id, wanted.member_id):
             for id, action in held.members.items():
                 if wanted.member_id in (0, id):
@@ -124,7 +124,7 @@ class Profiles:
     # -- groups
 
     def write_group(self, kind: int, group: p4r.ActionProfileGroup) -> None:
-        """Groups: INSERT, MODIFY, DELETE."""
+        """Carry out an INSERT, MODIFY or DELETE of a group."""
         held, id = self._profile(group.action_profile_id), group.group_id
         what = f"{held.layout.what}, group {id}"
         if not held.layout.selector:
@@ -148,7 +148,7 @@ class Profiles:
         _shorten(kept.members)
         held.groups[id] = kept
 
-    def _members_of(self, held: _Held, group: p4r.ActionProfileGroup, what: str) -> list[_Weighted]:
+    def _members_of(self, held: _Contents, group: p4r.ActionProfileGroup, what: str) -> list[_Weighted]:
         weighted = []
         for member in group.members:
             if member.member_id not in held.members:
@@ -159,7 +159,7 @@ class Profiles:
         return weighted
 
     @staticmethod
-    def _check_max_size(held: _Held, max_size: int, weighted: Sequence[_Weighted], what: str) -> None:
+    def _check_max_size(held: _Contents, max_size: int, weighted: Sequence[_Weighted], what: str) -> None:
         limit = held.layout.max_group_size
         if max_size < 0 or 0 < limit < max_size:
             raise Refusal(_INVALID, f"{what}: max_size {max_size} is not within 0..{limit or 'its size'}")
@@ -170,16 +170,16 @@ class Profiles:
             )
 
     def read_groups(self, wanted: p4r.ActionProfileGroup) -> Iterator[p4r.Entity]:
-        """Groups of one selector or of all, with one id or with any."""
+        """Yield the groups of one selector or of all, with one id or with any."""
         for held in self._chosen(wanted.action_profile_id, wanted.group_id):
             for id, group in held.groups.items():
                 if wanted.group_id in (0, id):
                     yield p4r.Entity(action_profile_group=group)
 
-    # -- what table entries point to
+    # -- members and groups of table entries
 
     def require(self, profile_id: int, action: p4r.TableAction) -> None:
-        """That the member or the group an entry names is there; NOT_FOUND or INVALID_ARGUMENT if not."""
+        """Refuse an entry whose member or group does not exist, or whose profile has no groups."""
         held = self._profile(profile_id)
         if action.WhichOneof("type") == "action_profile_member_id":
             id, among, kind = action.action_profile_member_id, held.members, "member"
@@ -193,7 +193,10 @@ class Profiles:
     def insert_set(
         self, profile_id: int, sent: p4r.ActionProfileActionSet, replaced: int | None = None
     ) -> int:
-        """Members and a group for an action set; returns the group's number. `replaced` does not count."""
+        """Create the members and the group of an action set, and return the group's id.
+
+        The group with id `replaced` does not count against the profile's size.
+        """
         held = self._profile(profile_id)
         layout = held.layout
         what = f"{layout.what}, action set"
@@ -201,8 +204,8 @@ class Profiles:
             raise Refusal(_INVALID, f"{layout.what} has no selector, so it takes no action sets")
         held.check_mode(one_shot=True)
         _check_semantics(layout, sent)
-        actions = [layout.action(one.action) for one in sent.action_profile_actions]
-        shares = [_share(layout, one, what) for one in sent.action_profile_actions]
+        actions = [layout.action(part.action) for part in sent.action_profile_actions]
+        shares = [_share(layout, part, what) for part in sent.action_profile_actions]
         weighted: list[_Weighted] = [(next(held.fresh), *share) for share in shares]
         if 0 < layout.max_group_size < held.size(weighted):
             raise Refusal(_INVALID, f"{what}: {held.size(weighted)} exceeds {layout.max_group_size}")
@@ -216,14 +219,14 @@ class Profiles:
         self._set(held, group, weighted)
         kept = p4r.ActionProfileActionSet()
         kept.CopyFrom(sent)
-        for one, (action, values) in zip(kept.action_profile_actions, actions, strict=True):
-            one.action.CopyFrom(_encoded(action, values))
+        for part, (action, values) in zip(kept.action_profile_actions, actions, strict=True):
+            part.action.CopyFrom(_encoded(action, values))
         _shorten(kept.action_profile_actions)
         held.sets[group] = kept
         return group
 
     def delete_set(self, profile_id: int, group: int) -> None:
-        """Once no entry points to it; a group that is not of an action set stays."""
+        """Delete an action set's group and members, which no entry uses; other groups stay."""
         held = self._profile(profile_id)
         if group in held.sets:
             self._network.group_delete(self._switch, held.layout.handle, group)
@@ -232,7 +235,7 @@ class Profiles:
             del held.sets[group]
 
     def pointed(self, profile_id: int, is_group: bool, handle: int) -> p4r.TableAction:
-        """The action of an entry that points to a member or a group."""
+        """Return the action of an entry that points to a member or a group."""
         if not is_group:
             return p4r.TableAction(action_profile_member_id=handle)
         if handle >= 0:
@@ -242,13 +245,13 @@ class Profiles:
     # -- ports
 
     def port_changed(self, port: int) -> None:
-        """Leave out, or take in again, the members that watch a port."""
+        """Remove members that watch a down port from their groups, or put them back."""
         for held in self._held.values():
             for group, weighted in held.weighted.items():
                 if any(watched == port for _, _, watched in weighted):
                     self._set(held, group, weighted)
 
-    def _set(self, held: _Held, group: int, weighted: list[_Weighted]) -> None:
+    def _set(self, held: _Contents, group: int, weighted: list[_Weighted]) -> None:
         live = [(id, weight) for id, weight, watched in weighted if watched not in self._down]
         if status := self._network.group_set(self._switch, held.layout.handle, group, live):
             raise engine_refusal(status, f"{held.layout.what}, group {group}")
@@ -257,7 +260,7 @@ class Profiles:
 
 def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
     if id == 0:
-        raise Refusal(_INVALID, f"{what}: 0 is no id")
+        raise Refusal(_INVALID, f"{what}: id 0 is reserved")
     if kind == _INSERT and id in among:
         raise Refusal(rpc_code.ALREADY_EXISTS, f"{what} exists")
     if kind != _INSERT and id not in among:
@@ -265,16 +268,16 @@ def _check_id(kind: int, id: int, among: Container[int], what: str) -> None:
 
 
 def _check_semantics(layout: ProfileLayout, sent: p4r.ActionProfileActionSet) -> None:
-    """A set may repeat how its selector chooses and counts; it cannot be other than that."""
+    """Refuse an action set whose semantics differ from its selector's."""
     own = sent.SUM_OF_MEMBERS if layout.by_members else sent.SUM_OF_WEIGHTS
     if sent.size_semantics not in (sent.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR, own):
         raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} has its own size_semantics for all sets")
     if sent.action_selection_mode not in (sent.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, sent.HASH):
-        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} chooses by hash for all sets")
+        raise Refusal(rpc_code.UNIMPLEMENTED, f"{layout.what} selects by hash for all sets")
 
 
 def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | None]:
-    """Weight and watched port of a member or of an action."""
+    """Return the weight and the watched port of a member or of an action."""
     weight = part.weight
     if layout.weights_disallowed:
         if weight:
@@ -295,7 +298,7 @@ def _share(layout: ProfileLayout, part: _Part, what: str) -> tuple[int, int | No
 
 
 def _shorten(parts: Iterable[_Part]) -> None:
-    """Watched ports in canonical form."""
+    """Put watched ports into canonical form."""
     for part in parts:
         if part.watch_port:
             part.watch_port = canonical(part.watch_port)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packet replication engine of one switch: multicast groups and clone sessions.
 
-A replica with backups goes to the first of its ports that is up; with all of them down there is none.
+A replica with backups is sent to the first of its ports that is up, and nowhere if all are down.
 """
 
 from collections.abc import Iterator, Set
@@ -23,13 +23,13 @@ _SESSIONS = 1 << 15  # clone sessions that BMv2 has
 _INSTANCES = 1 << 16  # bits of egress_rid
 
 _Ports = list[tuple[int, int]]
-"""(port, instance) of a replica, then of its backups, the preferred first."""
+"""(port, instance) of a replica and of its backups, in order of preference."""
 _Copied = p4r.MulticastGroupEntry | p4r.CloneSessionEntry
 
 
 @final
 class Replication:
-    """Every method wants the engine's lock held. `down` holds the ports that are down at any time."""
+    """Replication state of a switch. Callers hold the engine's lock; `down` is the set of down ports."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, down: Set[int]) -> None:
         self._network = network
@@ -39,7 +39,7 @@ class Replication:
         self._sessions: dict[int, tuple[p4r.CloneSessionEntry, list[_Ports]]] = {}
 
     def write(self, kind: int, entry: p4r.PacketReplicationEngineEntry) -> None:
-        """INSERT, MODIFY or DELETE of a group or a session."""
+        """Carry out an INSERT, MODIFY or DELETE of a group or a session."""
         which = entry.WhichOneof("type")
         if which == "multicast_group_entry":
             self._write_group(kind, entry.multicast_group_entry)
@@ -91,15 +91,15 @@ class Replication:
             raise engine_refusal(status, f"clone session {id}")
 
     def _live(self, replicas: list[_Ports]) -> list[tuple[int, int]]:
-        """Where each replica goes now: without a choice to its port, be that up or down."""
+        """Return port and instance of each replica; a replica without backups keeps its port, up or down."""
         chosen = (
-            ports[0] if len(ports) == 1 else next((one for one in ports if one[0] not in self._down), None)
+            ports[0] if len(ports) == 1 else next((copy for copy in ports if copy[0] not in self._down), None)
             for ports in replicas
         )
-        return [one for one in chosen if one is not None]
+        return [copy for copy in chosen if copy is not None]
 
     def port_changed(self, port: int) -> None:
-        """Send replicas that have a choice of ports elsewhere, or back."""
+        """Choose the ports of replicas with backups again."""
         for id, (_, replicas) in self._groups.items():
             if _chooses(replicas, port):
                 self._set_group(id, replicas)
@@ -108,7 +108,7 @@ class Replication:
                 self._set_session(id, replicas, session.packet_length_bytes)
 
     def read(self, wanted: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.Entity]:
-        """One group or session, all groups or all sessions; without a type all of both."""
+        """Yield one group or session, all groups or all sessions; without a type all of both."""
         which = wanted.WhichOneof("type")
         if which != "clone_session_entry":
             for id, (group, _) in self._groups.items():
@@ -140,7 +140,8 @@ def _replicas(entry: _Copied, what: str) -> list[_Ports]:
             port = int.from_bytes(replica.port) if replica.port else -1
         ports = [(port, replica.instance)]
         ports += [
-            (int.from_bytes(one.port) if one.port else -1, one.instance) for one in replica.backup_replicas
+            (int.from_bytes(backup.port) if backup.port else -1, backup.instance)
+            for backup in replica.backup_replicas
         ]
         for port, instance in ports:
             if not 0 <= port < _PORTS:
@@ -150,18 +151,18 @@ def _replicas(entry: _Copied, what: str) -> list[_Ports]:
         if ports[0][0] in (port for port, _ in ports[1:]):
             raise Refusal(_INVALID, f"{what}: port {ports[0][0]} is a backup of itself")
         replicas.append(ports)
-    every = [one for ports in replicas for one in ports]
-    if len(set(every)) != len(every):
+    copies = [copy for ports in replicas for copy in ports]
+    if len(set(copies)) != len(copies):
         raise Refusal(_INVALID, f"{what}: a port and instance twice")
     return replicas
 
 
 def _chooses(replicas: list[_Ports], port: int) -> bool:
-    return any(len(ports) > 1 and any(one == port for one, _ in ports) for ports in replicas)
+    return any(len(ports) > 1 and port in (candidate for candidate, _ in ports) for ports in replicas)
 
 
 def _shorten(entry: _Copied) -> None:
-    """Ports in canonical form."""
+    """Put ports into canonical form."""
     for replica in entry.replicas:
         if replica.port:
             replica.port = canonical(replica.port)

@@ -18,20 +18,20 @@ __all__ = ["Row", "Tables"]
 
 _INVALID, _DENIED = rpc_code.INVALID_ARGUMENT, rpc_code.PERMISSION_DENIED
 _INSERT, _MODIFY, _DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
-_MEMBER, _GROUP = -1, -2  # the engine's actions of entries that point to one
+_MEMBER, _GROUP = -1, -2  # the engine's action numbers of entries that point to a member or a group
 _PS_A_NS = 1000
 _LONGEST_PS = (1 << 63) - 1
 
 Row = tuple[list[Key], int, int, list[bytes], int, int]
-"""An entry as the engine reads it: key, priority, action, parameters, packets, bytes."""
+"""An entry in the engine's form: key, priority, action, parameters, packets, bytes."""
 
-# What only P4Runtime knows of an entry: metadata, controller_metadata, idle_timeout_ns.
+# Properties of an entry that the engine does not keep: metadata, controller_metadata, idle_timeout_ns.
 _Note = tuple[bytes, int, int]
 
 
 @final
 class Tables:
-    """Every method wants the engine's lock held."""
+    """Tables of a switch. Callers hold the engine's lock."""
 
     def __init__(
         self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline, profiles: Profiles
@@ -47,20 +47,20 @@ class Tables:
             network.table_set_constant(switch, table.handle, table.const)
 
     def table(self, table_id: int) -> TableLayout:
-        """The table with an id; INVALID_ARGUMENT if there is none."""
+        """Return the table with an id; INVALID_ARGUMENT for an unknown id."""
         table = self._tables.get(table_id)
         if table is None:
             raise Refusal(_INVALID, f"no table with id {table_id}")
         return table
 
     def chosen(self, table_id: int) -> list[TableLayout]:
-        """The one table, or all of them for id 0."""
+        """Return the table with an id in a list, or all tables for id 0."""
         return [self.table(table_id)] if table_id else list(self._tables.values())
 
     # -- writes
 
     def write(self, kind: int, entry: p4r.TableEntry) -> None:
-        """INSERT, MODIFY or DELETE of an entry; MODIFY of a default entry."""
+        """Carry out an INSERT, MODIFY or DELETE of an entry, or a MODIFY of a default entry."""
         table = self._tables.get(entry.table_id) or self.table(entry.table_id)
         if entry.is_const:
             raise Refusal(_INVALID, f"table {table.name!r}: is_const must not be set in a write")
@@ -103,7 +103,7 @@ class Tables:
             self._remember(entry_key(table, keys, priority), entry)
 
     def _keep_action(self, kind: int, table: TableLayout, keys: list[Key], priority: int) -> None:
-        """For an entry without an action: only a MODIFY of one that is there."""
+        """Refuse a write without an action, unless it is a MODIFY of an existing entry."""
         if kind == _INSERT:
             raise Refusal(_INVALID, f"table {table.name!r}: an INSERT needs an action")
         if self._network.table_get(self._switch, table.handle, keys, priority) is None:
@@ -112,7 +112,7 @@ class Tables:
     def _point(
         self, kind: int, table: TableLayout, action: p4r.TableAction, keys: list[Key], priority: int
     ) -> None:
-        """An entry of an indirect table: to a member, a group, or a group made for its action set."""
+        """Write an entry of an indirect table, which points to a member, a group or an action set's group."""
         which = action.WhichOneof("type")
         if which == "action":
             raise Refusal(_INVALID, f"table {table.name!r} has an action profile, not direct actions")
@@ -133,7 +133,7 @@ class Tables:
             raise engine_refusal(status, f"table {table.name!r}")
 
     def _set_of(self, table: TableLayout, keys: list[Key], priority: int) -> int | None:
-        """The group that the present entry's action set became."""
+        """Return the group of the existing entry's action set."""
         row = self._network.table_get(self._switch, table.handle, keys, priority)
         return _handle(row) if row is not None and row[2] == _GROUP else None
 
@@ -156,7 +156,7 @@ class Tables:
         priority: int,
         rates: Rates | None,
     ) -> None:
-        """What was checked before the entry was written. A MODIFY resets a meter that it does not name."""
+        """Write direct resources, checked before; a MODIFY resets a meter that it does not name."""
         network, switch, handle = self._network, self._switch, table.handle
         if entry.HasField("counter_data"):
             data = entry.counter_data
@@ -169,7 +169,7 @@ class Tables:
                 self._set_ttl(table, keys, priority, entry.idle_timeout_ns)
 
     def _set_ttl(self, table: TableLayout, keys: list[Key], priority: int, ttl_ns: int) -> None:
-        """Starts the entry's time anew."""
+        """Set an entry's idle timeout, and restart its idle time."""
         ttl_ps = min(ttl_ns * _PS_A_NS, _LONGEST_PS)
         self._network.table_set_ttl(self._switch, table.handle, keys, priority, ttl_ps)
 
@@ -217,7 +217,7 @@ class Tables:
     # -- reads
 
     def read(self, wanted: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """What passes the filters of a request, with the direct resources it asks for."""
+        """Yield the entries that pass the filters of a request, with the direct resources it asks for."""
         tables = self.chosen(wanted.table_id)
         if not wanted.table_id and (wanted.match or wanted.priority or wanted.HasField("action")):
             raise Refusal(_INVALID, "with table id 0 no filter can be used")
@@ -240,11 +240,11 @@ class Tables:
                     yield p4r.Entity(table_entry=entry)
 
     def rows(self, table: TableLayout, wanted: p4r.TableEntry) -> Sequence[Row]:
-        """The entries with the match of a request, or all."""
+        """Return the entries with the match of a request; all entries if it has none."""
         network, switch = self._network, self._switch
         if wanted.match and (wanted.priority or not table.ordered):
-            found = network.table_get(switch, table.handle, table.decode_match(wanted), wanted.priority)
-            return [] if found is None else [found]
+            row = network.table_get(switch, table.handle, table.decode_match(wanted), wanted.priority)
+            return [] if row is None else [row]
         rows = network.table_read(switch, table.handle)
         if wanted.match:
             key = entry_key(table, table.decode_match(wanted), 0)
@@ -260,7 +260,7 @@ class Tables:
             entry.action.CopyFrom(pointed)
         else:
             known = table.actions_by_handle.get(action)
-            if known is not None:  # an entry of the program's may run an action that the p4info does not name
+            if known is not None:  # a program's own entry may run an action that the p4info does not name
                 known.encode(entry.action.action, values)
         if self._notes:
             self._recall(entry, entry_key(table, keys, priority))
@@ -281,7 +281,7 @@ class Tables:
             entry.time_since_last_hit.elapsed_ns = idle_ps // _PS_A_NS
 
     def _default(self, table: TableLayout) -> p4r.TableEntry | None:
-        """None for an action that the compiler made and the p4info does not name."""
+        """Return the default entry; None if its action is the compiler's, which the p4info does not name."""
         entry = p4r.TableEntry(
             table_id=table.id, is_default_action=True, is_const=table.const_default or bool(table.profile)
         )
@@ -305,7 +305,7 @@ class Tables:
     # -- whole states
 
     def before(self, entry: p4r.TableEntry) -> Iterator[p4r.Entity]:
-        """What is there now of the entry that a write names, so that writing it again brings it back."""
+        """Yield the present state of the entry that a write names, in a form that can be written back."""
         table = self.table(entry.table_id)
         if entry.is_default_action:
             yield p4r.Entity(table_entry=self._written_default(table))
@@ -316,7 +316,7 @@ class Tables:
                 yield p4r.Entity(table_entry=self._whole(table, row))
 
     def everything(self) -> Iterator[p4r.Entity]:
-        """All that a controller has, or could have, written."""
+        """Yield all entries and default entries that controllers can write."""
         for table in self._tables.values():
             for row in self._network.table_read(self._switch, table.handle):
                 if not table.const or table.counter or table.meter:
@@ -341,7 +341,7 @@ class Tables:
         return entry
 
     def aged(self, handle: int) -> list[p4r.TableEntry]:
-        """The entries of a table (the engine's number) whose timeout has passed; it starts anew."""
+        """Return the entries of a table (by handle) whose idle timeout has passed, and restart it."""
         table = self._by_handle.get(handle)
         if table is None:
             return []
@@ -355,5 +355,5 @@ class Tables:
 
 
 def _handle(row: Row) -> int:
-    """The member or group that an entry of an indirect table points to."""
+    """Return the member or group that an entry of an indirect table points to."""
     return int.from_bytes(row[3][0], signed=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser value sets of one switch. The engine takes each member as a value and a mask over the whole key."""
+"""Parser value sets of one switch, whose members the engine holds as values and masks over the whole key."""
 
 from collections.abc import Iterator
 from typing import final
@@ -17,12 +17,12 @@ __all__ = ["ValueSets"]
 _INVALID = rpc_code.INVALID_ARGUMENT
 
 _Member = tuple[bytes, bytes]
-"""Value and mask, each field in whole bytes."""
+"""Value and mask of a member, each field in whole bytes."""
 
 
 @final
 class ValueSets:
-    """Every method wants the engine's lock held."""
+    """Parser value sets of a switch. Callers hold the engine's lock."""
 
     def __init__(self, network: _engine.SwitchSet, switch: int, pipeline: Pipeline) -> None:
         self._network = network
@@ -30,15 +30,15 @@ class ValueSets:
         self._sets = pipeline.value_sets
         self._members = {id: p4r.ValueSetEntry(value_set_id=id) for id in pipeline.value_sets}
 
-    def _one(self, id: int) -> ValueSetLayout:
-        found = self._sets.get(id)
-        if found is None:
+    def _find(self, id: int) -> ValueSetLayout:
+        layout = self._sets.get(id)
+        if layout is None:
             raise Refusal(_INVALID, f"no value set with id {id}")
-        return found
+        return layout
 
     def write(self, kind: int, entry: p4r.ValueSetEntry) -> None:
-        """MODIFY replaces all members."""
-        layout = self._one(entry.value_set_id)
+        """Carry out a MODIFY, which replaces all members."""
+        layout = self._find(entry.value_set_id)
         what = f"value set {layout.name!r}"
         if kind != p4r.Update.MODIFY:
             raise Refusal(_INVALID, f"{what} can only be modified")
@@ -62,25 +62,25 @@ class ValueSets:
         self._members[layout.id] = kept
 
     def read(self, wanted: p4r.ValueSetEntry) -> Iterator[p4r.Entity]:
-        """The members of one set or of all."""
+        """Yield one value set or all, with their members."""
         if wanted.value_set_id:
-            self._one(wanted.value_set_id)
+            self._find(wanted.value_set_id)
         for id, entry in self._members.items():
             if wanted.value_set_id in (0, id):
                 yield p4r.Entity(value_set_entry=entry)
 
 
 def _decoded(layout: ValueSetLayout, member: p4r.ValueSetMember, what: str) -> list[Key]:
-    found: dict[int, Key] = {}
+    by_field: dict[int, Key] = {}
     by_id = {key.id: key for key in layout.keys}
     for sent in member.match:
         key = by_id.get(sent.field_id)
-        if key is None or sent.field_id in found:
-            raise Refusal(_INVALID, f"{what}: field id {sent.field_id} is not its, or is given twice")
-        found[sent.field_id] = key.decode(sent)
+        if key is None or sent.field_id in by_field:
+            raise Refusal(_INVALID, f"{what}: field id {sent.field_id} is unknown or given twice")
+        by_field[sent.field_id] = key.decode(sent)
     keys = []
     for key in layout.keys:
-        decoded = found.get(key.id, key.wildcard)
+        decoded = by_field.get(key.id, key.wildcard)
         if decoded is None:
             raise Refusal(_INVALID, f"{key.what} is exact and must be given")
         keys.append(decoded)
@@ -97,7 +97,7 @@ def _masked(layout: ValueSetLayout, keys: list[Key]) -> _Member:
 
 
 def _mask(key: KeyLayout, low: bytes, extra: bytes, prefix: int) -> int:
-    """The bits of a field that count."""
+    """Return the bits of a field that must match."""
     ones = (1 << key.bits) - 1
     match key.match:
         case "exact":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pipeline holds, resolved once, so that an update is decoded without a search by name."""
+"""Objects of a pipeline, resolved once, so that an update is decoded without a search by name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class ActionLayout:
     for_default: bool
 
     def decode(self, action: p4r.Action) -> list[bytes]:
-        """Parameter values in the program's order."""
+        """Return the parameter values in the program's order."""
         given = action.params
         parameters = self.parameters
         if len(given) == len(parameters):
@@ -87,7 +87,7 @@ class ActionLayout:
         return unsigned(value, parameter.bits, f"action {self.name!r}, parameter {parameter.name!r}")
 
     def encode(self, action: p4r.Action, values: Sequence[bytes]) -> None:
-        """Fill in the message, in canonical form."""
+        """Fill in a message, its values in canonical form."""
         action.action_id = self.id
         for parameter, value in zip(self.parameters, values, strict=True):
             action.params.add(param_id=parameter.id, value=canonical(value))
@@ -161,7 +161,7 @@ def meter_config(rates: Rates) -> p4r.MeterConfig:
 @final
 @dataclass(frozen=True, slots=True)
 class DigestLayout:
-    """A digest. `handle` is the engine's."""
+    """A digest; `handle` is its number in the engine."""
 
     id: int
     name: str
@@ -184,9 +184,10 @@ class ValueSetLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class ProfileLayout:
-    """An action profile or selector. Sizes count weights, or members where `by_members`; 0: no limit.
+    """An action profile or selector.
 
-    `actions` are those of its tables, which must be the same for all.
+    Sizes count weights, or members with `by_members`; 0 means no limit. `actions` are the actions of its
+    tables, which are equal for all of them.
     """
 
     id: int
@@ -202,11 +203,11 @@ class ProfileLayout:
 
     @property
     def what(self) -> str:
-        """How messages name it."""
+        """Name of the profile for messages."""
         return f"action {'selector' if self.selector else 'profile'} {self.name!r}"
 
     def action(self, sent: p4r.Action) -> tuple[ActionLayout, list[bytes]]:
-        """An action that its tables' entries may have, and its parameter values."""
+        """Return an action that entries of its tables may have, and its parameter values."""
         action = self.actions.get(sent.action_id)
         if action is None:
             raise Refusal(_INVALID, f"{self.what}: no action with id {sent.action_id}")
@@ -220,10 +221,10 @@ class ProfileLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A table of the pipeline: what P4Runtime may say about it and what the engine calls it.
+    """A table of the pipeline: its P4Runtime definition and its handles in the engine.
 
-    `profile`, `counter`: the id of its action profile and of its direct counter; 0: none.
-    `initial`: it comes with entries of the program's that may be changed.
+    `profile` and `counter` are the ids of its action profile and of its direct counter, 0 without one.
+    `initial`: the program gives it entries that controllers may change.
     """
 
     id: int
@@ -255,30 +256,30 @@ class TableLayout:
         derive(self, "ordered", any(key.match in ("ternary", "range", "optional") for key in self.keys))
 
     def decode_match(self, entry: p4r.TableEntry) -> list[Key]:
-        """The engine's key; absent fields become wildcards."""
+        """Return the engine's key of a match; absent fields become wildcards."""
         by_id = self.keys_by_id
-        found: list[Key | None] = [None] * len(self.keys)
+        decoded: list[Key | None] = [None] * len(self.keys)
         for sent in entry.match:
             key = by_id.get(sent.field_id)
             if key is None:
                 raise Refusal(_INVALID, f"table {self.name!r} has no match field with id {sent.field_id}")
-            if found[key.position] is not None:
+            if decoded[key.position] is not None:
                 raise Refusal(_INVALID, f"{key.what} is given twice")
-            # The common case without a call more than it needs; whatever is wrong with it, decode() says so.
+            # Fast path of the common case; decode() reports anything that is wrong with the field.
             value = fitting(sent.exact.value, key.bits) if key.match == "exact" else None
-            found[key.position] = key.decode(sent) if value is None else (value, b"", 0)
-        if None in found:
-            found = [
+            decoded[key.position] = key.decode(sent) if value is None else (value, b"", 0)
+        if None in decoded:
+            decoded = [
                 wildcard if value is None else value
-                for value, wildcard in zip(found, self.wildcards, strict=True)
+                for value, wildcard in zip(decoded, self.wildcards, strict=True)
             ]
-            if None in found:
-                missing = self.keys[found.index(None)]
+            if None in decoded:
+                missing = self.keys[decoded.index(None)]
                 raise Refusal(_INVALID, f"{missing.what} is exact and must be given")
-        return found  # pyright: ignore[reportReturnType]
+        return decoded  # pyright: ignore[reportReturnType]
 
     def decode_priority(self, entry: p4r.TableEntry) -> int:
-        """Non-zero exactly where entries can overlap."""
+        """Return the priority, which must be above 0 if entries can overlap and 0 if they cannot."""
         priority = entry.priority
         if self.ordered:
             if priority <= 0:
@@ -293,15 +294,15 @@ class TableLayout:
         return priority
 
     def action(self, action_id: int) -> ActionLayout:
-        """The action with this id, as this table uses it."""
+        """Return the action with an id, as this table uses it."""
         action = self.actions.get(action_id)
         if action is None:
             raise Refusal(_INVALID, f"table {self.name!r} has no action with id {action_id}")
         return action
 
     def encode_key(self, keys: Sequence[Key], priority: int) -> p4r.TableEntry:
-        """An entry's key alone."""
-        # The program numbers its own entries even where nothing is to be ordered.
+        """Return an entry with its key only."""
+        # The program numbers its own entries even if the keys leave nothing to order.
         entry = p4r.TableEntry(table_id=self.id, priority=priority if self.ordered else 0)
         for key, value in zip(self.keys, keys, strict=True):
             key.encode(entry, value)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match fields: between P4Runtime's FieldMatch and the engine's key.
+"""Match fields: conversion between P4Runtime's FieldMatch and the engine's key.
 
-The engine takes a key as one (value, extra, prefix) a field, in the program's order: extra is the mask of a
-ternary field or the high end of a range, prefix the length of an LPM field; an optional field has prefix 1
-when it is asked for.
+The engine's key has a (value, extra, prefix) for each field, in the program's order. `extra` is the mask of a
+ternary field or the high end of a range; `prefix` is the prefix length of an LPM field, and 1 for an optional
+field that must match.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ _ZERO = b"\x00"
 @final
 @dataclass(frozen=True, slots=True)
 class KeyLayout:
-    """One field of the key of a table or a value set, `of`. `position` is its place in the program's key.
+    """Field of the key of `of`, a table or a value set; `position` is its place in the program's key.
 
-    `masked`: an optional field that the program holds as a ternary one, which is how p4c writes it.
+    `masked`: the field is optional in the p4info and ternary in the program, as p4c compiles it.
     """
 
     id: int
@@ -41,12 +41,12 @@ class KeyLayout:
 
     @property
     def what(self) -> str:
-        """How messages name it."""
+        """Name of the field for messages."""
         return f"{self.of}, field {self.name!r}"
 
     @property
     def wildcard(self) -> Key | None:
-        """The key that matches everything; None for an exact field, which has none."""
+        """Key that matches everything; None for an exact field."""
         if self.match == "exact":
             return None
         if self.match == "range":
@@ -57,11 +57,11 @@ class KeyLayout:
 
     @property
     def ones(self) -> bytes:
-        """The largest number of the field."""
+        """Largest number of the field."""
         return ((1 << self.bits) - 1).to_bytes((self.bits + 7) // 8)
 
     def decode(self, sent: p4r.FieldMatch) -> Key:
-        """The engine's form of one field of a match."""
+        """Return the engine's form of a field of a match."""
         kind = sent.WhichOneof("field_match_type")
         if kind is None or kind != self.match:
             raise Refusal(_INVALID, f"{self.what} is {self.match}, not {kind or 'unset'}")
@@ -88,7 +88,7 @@ class KeyLayout:
                 pass
 
     def number(self, value: bytes, part: str = "value") -> bytes:
-        """A bytestring that fits the field."""
+        """Return a bytestring without superfluous zero bytes; OUT_OF_RANGE if the field is narrower."""
         fits = fitting(value, self.bits)
         return unsigned(value, self.bits, f"{self.what}, {part}") if fits is None else fits
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet-in and packet-out: P4Runtime's metadata is a header in front of the frame to the program."""
+"""Packet-in and packet-out metadata, which the program sees as a header in front of the frame."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ class PacketHeader:
 
     @classmethod
     def of(cls, info: p4i.ControllerPacketMetadata) -> "PacketHeader":
-        """From the p4info; the header must be whole bytes."""
+        """Return the header that a p4info describes; it is a whole number of bytes."""
         fields = tuple((field.id, field.name, field.bitwidth) for field in info.metadata)
         return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8)
 
     @classmethod
     def none(cls, name: str) -> "PacketHeader":
-        """For a program without that controller header: nothing stands in front of the frame."""
+        """Return an empty header, for a program without that controller header."""
         return cls(name, (), 0)
 
     def join(self, packet: p4r.PacketOut) -> bytes:
-        """The frame as the program's CPU port receives it: the header, then the payload."""
+        """Return the frame that the program's CPU port receives: the header, then the payload."""
         sent: dict[int, bytes] = {}
         for metadata in packet.metadata:
             if metadata.metadata_id in sent:
@@ -53,7 +53,7 @@ class PacketHeader:
         return header.to_bytes(self.octets) + packet.payload
 
     def split(self, frame: bytes) -> p4r.PacketIn | None:
-        """A frame from the CPU port as a packet-in; None when it is too short to hold the header."""
+        """Return a frame from the CPU port as a packet-in; None if it is too short to hold the header."""
         if len(frame) < self.octets:
             return None
         return p4r.PacketIn(payload=frame[self.octets :], metadata=self._metadata(frame[: self.octets]))

@@ -43,7 +43,7 @@ class _Compiled:
 @final
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Pipeline:
-    """Immutable, so any number of switches share one. By P4Runtime id."""
+    """A resolved pipeline. It is immutable, so switches share it; its mappings are by P4Runtime id."""
 
     compiled: _Compiled
     p4info: p4i.P4Info
@@ -59,25 +59,25 @@ class Pipeline:
 
     @property
     def program(self) -> _engine.Program:
-        """What the engine executes."""
+        """Program that the engine executes."""
         return self.compiled.program
 
     @property
     def device_config(self) -> bytes:
-        """The configuration as it was pushed."""
+        """Bytes of p4_device_config as they were pushed."""
         return self.compiled.source
 
 
 @final
 class Pipelines:
-    """Compiles each configuration once, however many switches it is pushed to."""
+    """Cache of pipelines: each configuration is compiled once for all switches it is pushed to."""
 
     def __init__(self) -> None:
         self._programs: WeakValueDictionary[bytes, _Compiled] = WeakValueDictionary()
         self._pipelines: WeakValueDictionary[tuple[bytes, bytes], Pipeline] = WeakValueDictionary()
 
     def load(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        """Compile and check; ProgramError names the first thing that does not hold."""
+        """Compile and check a configuration; ProgramError names the first mismatch."""
         source = config.p4_device_config
         if not source:
             raise ProgramError("p4_device_config is empty", remedy="push the JSON that p4c-bm2-ss wrote")
@@ -104,24 +104,24 @@ def _compile(source: bytes) -> _Compiled:
 def _resolve(compiled: _Compiled, given: p4i.P4Info) -> Pipeline:
     info = p4i.P4Info()
     info.CopyFrom(given)
-    found = Resolver(compiled.program, info)
+    resolver = Resolver(compiled.program, info)
     return Pipeline(
         compiled=compiled,
         p4info=info,
-        tables=found.tables(),
-        profiles=found.profiles(),
-        counters=found.counters(),
-        meters=found.meters(),
-        registers=found.registers(),
-        digests=found.digests(),
-        value_sets=found.value_sets(),
-        packet_in=found.packet_header("packet_in"),
-        packet_out=found.packet_header("packet_out"),
+        tables=resolver.tables(),
+        profiles=resolver.profiles(),
+        counters=resolver.counters(),
+        meters=resolver.meters(),
+        registers=resolver.registers(),
+        digests=resolver.digests(),
+        value_sets=resolver.value_sets(),
+        packet_in=resolver.packet_header("packet_in"),
+        packet_out=resolver.packet_header("packet_out"),
     )
 
 
 def _program_json(device_config: bytes) -> bytes:
-    """The JSON itself. Bytes that are neither come back as they are: the reader of JSON will complain."""
+    """Return the JSON of a p4_device_config; other bytes unchanged, for the JSON reader to refuse."""
     if device_config.lstrip()[:1] == b"{":
         return device_config
     try:
@@ -131,8 +131,8 @@ def _program_json(device_config: bytes) -> bytes:
 
 
 def _field(message: bytes, wanted: int) -> bytes | None:
-    """The last length-delimited field of that number; ValueError or IndexError when it is no such message."""
-    found, at = None, 0
+    """Return the last length-delimited field with a number; ValueError or IndexError for malformed bytes."""
+    content, at = None, 0
     while at < len(message):
         tag, at = _varint(message, at)
         if tag & 7 == _VARINT:
@@ -142,11 +142,11 @@ def _field(message: bytes, wanted: int) -> bytes | None:
             if at + length > len(message):
                 raise ValueError("a field goes beyond the end")
             if tag >> 3 == wanted:
-                found = message[at : at + length]
+                content = message[at : at + length]
             at += length
         else:
             raise ValueError(f"wire type {tag & 7}")
-    return found
+    return content
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name of a p4info found in the program it describes; ProgramError for the first that does not fit."""
+"""Resolution of every name of a p4info in the program; ProgramError names the first that does not fit."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -53,7 +53,7 @@ _Sized = TypeVar("_Sized", p4i.Counter, p4i.Meter, p4i.Register)
 
 @final
 class Resolver:
-    """Of one p4info in one program."""
+    """Resolves the objects of one p4info in one program."""
 
     def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
         self._program = program
@@ -71,25 +71,25 @@ class Resolver:
     # -- tables and action profiles
 
     def tables(self) -> dict[int, TableLayout]:
-        """By id; ProgramError also for a p4info without any where the program has some."""
+        """Return tables by id; ProgramError if the program has tables and the p4info names none."""
         return self._table_layouts
 
     @cached_property
     def _table_layouts(self) -> dict[int, TableLayout]:
-        # The compiler makes tables of its own, without keys, which no p4info names.
+        # The compiler adds tables without keys, which no p4info names.
         if not self._info.tables and any(table["keys"] for table in self._tables.values()):
             raise ProgramError("the p4info names no table, the program has some", remedy=_REMEDY)
         return {id: self._table(table) for id, table in _by_id("table", self._info.tables).items()}
 
     def profiles(self) -> dict[int, ProfileLayout]:
-        """By id."""
+        """Return action profiles by id."""
         return {id: self._profile(profile) for id, profile in self._profile_info.items()}
 
     def _table(self, info: p4i.Table) -> TableLayout:
         id, name = info.preamble.id, info.preamble.name
-        found = _find("table", name, self._tables)
+        real = _find("table", name, self._tables)
         what = f"table {name!r}"
-        available = {self._action_by_handle[handle]["name"]: handle for handle in found["actions"]}
+        available = {self._action_by_handle[handle]["name"]: handle for handle in real["actions"]}
         resolved = {}
         for reference in info.action_refs:
             if reference.id not in self._actions:
@@ -97,21 +97,21 @@ class Resolver:
                     f"p4info: {what} names action id {reference.id}, which it lacks", remedy=_REMEDY
                 )
             resolved[reference.id] = self._action(self._actions[reference.id], reference, available, what)
-        self._same_profile(what, info.implementation_id, found["profile"])
+        self._same_profile(what, info.implementation_id, real["profile"])
         return TableLayout(
             id=id,
             name=_alias(info),
-            handle=found["handle"],
-            keys=self._keys(info, found["keys"]),
+            handle=real["handle"],
+            keys=self._keys(info, real["keys"]),
             actions=resolved,
-            const=info.is_const_table or (found["const_entries"] and not info.has_initial_entries),
-            const_default=info.const_default_action_id != 0 or found["const_default"],
+            const=info.is_const_table or (real["const_entries"] and not info.has_initial_entries),
+            const_default=info.const_default_action_id != 0 or real["const_default"],
             initial=info.has_initial_entries and not info.is_const_table,
             initial_default=info.initial_default_action.action_id,
             profile=info.implementation_id,
             counter=self._counter_of.get(id, 0),
-            meter=self._direct_meter(what, self._meter_of.get(id), found["meter"]),
-            ageing=info.idle_timeout_behavior != p4i.Table.NO_TIMEOUT and found["ageing"],
+            meter=self._direct_meter(what, self._meter_of.get(id), real["meter"]),
+            ageing=info.idle_timeout_behavior != p4i.Table.NO_TIMEOUT and real["ageing"],
             info=info,
         )
 
@@ -137,7 +137,7 @@ class Resolver:
         name = info.preamble.name
         if name not in available:
             raise ProgramError(
-                f"p4info: {table} has action {name!r}, in the program it has not", remedy=_REMEDY
+                f"p4info: {table} has action {name!r}, which it lacks in the program", remedy=_REMEDY
             )
         handle = available[name]
         what = f"action {name!r}"
@@ -161,13 +161,13 @@ class Resolver:
         if id and id not in self._profile_info:
             raise ProgramError(f"p4info: {what} names action profile id {id}, which it lacks", remedy=_REMEDY)
         given = self._profile_info[id].preamble.name if id else None
-        real = next((name for name, one in self._profiles.items() if one["handle"] == handle), None)
+        real = next((name for name, item in self._profiles.items() if item["handle"] == handle), None)
         _same(what, "action profile", given, real)
 
     def _profile(self, info: p4i.ActionProfile) -> ProfileLayout:
         name = info.preamble.name
-        found = _find("action profile", name, self._profiles)
-        _same(f"action profile {name!r}", "with_selector", info.with_selector, found["selector"])
+        real = _find("action profile", name, self._profiles)
+        _same(f"action profile {name!r}", "with_selector", info.with_selector, real["selector"])
         users = [table for table in self._table_layouts.values() if table.profile == info.preamble.id]
         if any(set(table.actions) != set(users[0].actions) for table in users):
             raise ProgramError(
@@ -176,7 +176,7 @@ class Resolver:
         return ProfileLayout(
             id=info.preamble.id,
             name=_alias(info),
-            handle=found["handle"],
+            handle=real["handle"],
             selector=info.with_selector,
             size=info.size,
             max_group_size=info.max_group_size,
@@ -189,7 +189,7 @@ class Resolver:
     # -- arrays and digests
 
     def counters(self) -> dict[int, ArrayLayout]:
-        """The indexed ones by id."""
+        """Return indexed counters by id."""
         real = _by_name(self._program.counters)
         return {
             id: ArrayLayout(id, _alias(info), _sized("counter", info, real)["handle"], info.size)
@@ -197,12 +197,12 @@ class Resolver:
         }
 
     def meters(self) -> dict[int, MeterLayout]:
-        """The indexed ones by id."""
+        """Return indexed meters by id."""
         layouts = {}
         for id, info in _by_id("meter", self._info.meters).items():
-            found = _sized("meter", info, self._meters)
-            _same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), found["unit"])
-            layouts[id] = MeterLayout(id, _alias(info), found["handle"], info.size, info.spec.type)
+            real = _sized("meter", info, self._meters)
+            _same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
+            layouts[id] = MeterLayout(id, _alias(info), real["handle"], info.size, info.spec.type)
         return layouts
 
     def _direct_meter(
@@ -210,67 +210,71 @@ class Resolver:
     ) -> MeterLayout | None:
         if info is None:
             return None
-        found = _find("direct meter", info.preamble.name, self._meters)
-        _same(what, "direct meter", found["handle"], handle)
-        _same(f"direct meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), found["unit"])
-        return MeterLayout(info.preamble.id, _alias(info), found["handle"], 0, info.spec.type)
+        real = _find("direct meter", info.preamble.name, self._meters)
+        _same(what, "direct meter", real["handle"], handle)
+        _same(f"direct meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
+        return MeterLayout(info.preamble.id, _alias(info), real["handle"], 0, info.spec.type)
 
     def registers(self) -> dict[int, RegisterLayout]:
-        """By id."""
-        real = _by_name(self._program.registers)
+        """Return registers by id."""
+        by_name = _by_name(self._program.registers)
         layouts = {}
         for id, info in _by_id("register", self._info.registers).items():
-            found = _sized("register", info, real)
+            real = _sized("register", info, by_name)
             number = self._register_type(info.type_spec)
             if number is not None:
-                _same(f"register {info.preamble.name!r}", "width in bits", number.bits, found["bits"])
-            layouts[id] = RegisterLayout(id, _alias(info), found["handle"], info.size, number)
+                _same(f"register {info.preamble.name!r}", "width in bits", number.bits, real["bits"])
+            layouts[id] = RegisterLayout(id, _alias(info), real["handle"], info.size, number)
         return layouts
 
     def _register_type(self, spec: p4t.P4DataTypeSpec) -> Number | None:
         try:
-            found = value_type(spec, self._info.type_info)
+            type = value_type(spec, self._info.type_info)
         except ProgramError:
             return None
-        return found if isinstance(found, Number) else None
+        return type if isinstance(type, Number) else None
 
     def digests(self) -> dict[int, DigestLayout]:
-        """By id. Where the type has no name, the compiler makes two of it, and the position decides."""
-        real = self._program.digests
-        by_name = _by_name(real)
+        """Return digests by id.
+
+        If a digest's type has no name, the compiler names the program's digest otherwise than the p4info's;
+        the position in the p4info then identifies it.
+        """
+        in_program = self._program.digests
+        by_name = _by_name(in_program)
         layouts = {}
         for position, (id, info) in enumerate(_by_id("digest", self._info.digests).items()):
             name = info.preamble.name
-            if name not in by_name and len(real) == len(self._info.digests):
-                found = real[position]
+            if name not in by_name and len(in_program) == len(self._info.digests):
+                real = in_program[position]
             else:
-                found = _find("digest", name, by_name)
+                real = _find("digest", name, by_name)
             type = value_type(info.type_spec, self._info.type_info)
-            _same(f"digest {name!r}", "widths in bits", list(type.widths), list(found["bits"]))
-            layouts[id] = DigestLayout(id, _alias(info), found["handle"], type)
+            _same(f"digest {name!r}", "widths in bits", list(type.widths), list(real["bits"]))
+            layouts[id] = DigestLayout(id, _alias(info), real["handle"], type)
         return layouts
 
     def value_sets(self) -> dict[int, ValueSetLayout]:
-        """By id."""
-        real = _by_name(self._program.value_sets)
+        """Return parser value sets by id."""
+        by_name = _by_name(self._program.value_sets)
         layouts = {}
         for id, info in _by_id("value set", self._info.value_sets).items():
-            found = _find("value set", info.preamble.name, real)
+            real = _find("value set", info.preamble.name, by_name)
             what = f"value set {info.preamble.name!r}"
-            _same(what, "widths in bits", [field.bitwidth for field in info.match], list(found["fields"]))
+            _same(what, "widths in bits", [field.bitwidth for field in info.match], list(real["fields"]))
             of = f"value set {_alias(info)!r}"
             keys = [
                 KeyLayout(field.id, field.name, _match_of(field), field.bitwidth, position, of)
                 for position, field in enumerate(info.match)
             ]
             _check_fields(what, keys)
-            layouts[id] = ValueSetLayout(id, _alias(info), found["handle"], info.size, tuple(keys))
+            layouts[id] = ValueSetLayout(id, _alias(info), real["handle"], info.size, tuple(keys))
         return layouts
 
     # -- packet headers
 
     def packet_header(self, name: str) -> PacketHeader:
-        """The controller header "packet_in" or "packet_out"."""
+        """Return the controller header "packet_in" or "packet_out"."""
         for info in self._info.controller_packet_metadata:
             if info.preamble.name == name:
                 break
@@ -280,9 +284,9 @@ class Resolver:
         described = [(field.name, field.bitwidth) for field in info.metadata]
         what = f"controller header {name!r}"
         if not any(described == header["fields"] for header in headers.values()):
-            found = _find("controller header", name, headers)
-            _same(what, "number of fields", len(described), len(found["fields"]))
-            for position, (given, real) in enumerate(zip(described, found["fields"], strict=True)):
+            header = _find("controller header", name, headers)
+            _same(what, "number of fields", len(described), len(header["fields"]))
+            for position, (given, real) in enumerate(zip(described, header["fields"], strict=True)):
                 _same(f"{what}, field {position + 1}", "name", given[0], real[0])
                 _same(f"{what}, field {given[0]!r}", "width in bits", given[1], real[1])
         if sum(given.bitwidth for given in info.metadata) % 8:
@@ -292,7 +296,7 @@ class Resolver:
         return PacketHeader.of(info)
 
     def _same_width(self, what: str, given: p4i.MatchField | p4i.Action.Param, bits: int) -> None:
-        """A translated type has another width in the p4info than in the program; its numbers are the same."""
+        """Check a width, except of a translated type, whose width in the p4info may differ."""
         new = self._info.type_info.new_types
         translated = given.type_name.name in new and new[given.type_name.name].HasField("translated_type")
         if translated and not given.bitwidth:
@@ -318,9 +322,9 @@ def _check_fields(what: str, keys: list[KeyLayout]) -> None:
 
 
 def _sized(kind: str, info: _Sized, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    found = _find(kind, info.preamble.name, among)
-    _same(f"{kind} {info.preamble.name!r}", "size", info.size, found["size"])
-    return found
+    real = _find(kind, info.preamble.name, among)
+    _same(f"{kind} {info.preamble.name!r}", "size", info.size, real["size"])
+    return real
 
 
 def _by_name(items: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -332,7 +336,7 @@ def _by_id(kind: str, items: Iterable[_Named]) -> dict[int, _Named]:
     for item in items:
         if item.preamble.id == 0 or item.preamble.id in result:
             raise ProgramError(
-                f"p4info: {kind} {item.preamble.name!r} has id {item.preamble.id}, which is 0 or not its own",
+                f"p4info: {kind} {item.preamble.name!r} has id {item.preamble.id}, which is 0 or used twice",
                 remedy=_REMEDY,
             )
         result[item.preamble.id] = item

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of P4 types: P4Runtime's P4Data and the plain numbers that the engine holds for it.
+"""Bytestrings and values of P4 types, between P4Runtime messages and the engine's plain numbers.
 
-A digest's type is flattened to its leaves, in order, as the program sends it; a register's is one number.
+A bytestring is accepted at any length if its number fits, and returned in canonical form, the shortest
+(P4Runtime specification, "Bytestrings"). A digest's P4Data is flattened to its leaves in the order in which
+the program sends them; a register's is a single number.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +28,7 @@ __all__ = [
 
 _REMEDY = "give registers and digests types of bit<W>, int<W>, bool, enum, error and structs of them"
 _ZERO = b"\x00"
-_ENUM_BITS = 32  # what p4c gives enum and error for BMv2
+_ENUM_BITS = 32  # width of enum and error as p4c compiles them for BMv2
 
 _T = TypeVar("_T")
 
@@ -35,12 +37,12 @@ _T = TypeVar("_T")
 
 
 def canonical(value: bytes) -> bytes:
-    """The shortest bytestring of the same unsigned number."""
+    """Return the shortest bytestring of the same unsigned number."""
     return value.lstrip(_ZERO) or _ZERO
 
 
 def fitting(value: bytes, bits: int) -> bytes | None:
-    """The bytestring without zero bytes too many; None if it is empty or its number needs more bits."""
+    """Return the bytestring without superfluous zero bytes; None if it is empty or needs more bits."""
     size = len(value)
     if size and size * 8 <= bits:
         return value
@@ -50,7 +52,7 @@ def fitting(value: bytes, bits: int) -> bytes | None:
 
 
 def unsigned(value: bytes, bits: int, what: str) -> bytes:
-    """The bytestring of an unsigned number of at most `bits` bits; OUT_OF_RANGE, naming `what`, if not."""
+    """Return the bytestring without superfluous zero bytes; OUT_OF_RANGE, naming `what`, if too large."""
     fits = fitting(value, bits)
     if fits is None:
         raise _out_of_range(value, f"{bits} bits", what)
@@ -58,7 +60,7 @@ def unsigned(value: bytes, bits: int, what: str) -> bytes:
 
 
 def signed_number(value: bytes, bits: int, what: str) -> int:
-    """The number of a bytestring in two's complement; OUT_OF_RANGE if `bits` bits do not hold it."""
+    """Return the number of a two's complement bytestring; OUT_OF_RANGE if it needs more than `bits` bits."""
     number = int.from_bytes(value, signed=True)
     if not value or not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
         raise _out_of_range(value, f"{bits} signed bits", what)
@@ -66,7 +68,7 @@ def signed_number(value: bytes, bits: int, what: str) -> int:
 
 
 def signed_bytes(number: int) -> bytes:
-    """The shortest two's complement of a number."""
+    """Return the shortest two's complement of a number."""
     bits = (number if number >= 0 else ~number).bit_length() + 1
     return number.to_bytes((bits + 7) // 8, signed=True)
 
@@ -84,11 +86,11 @@ class ValueType(Protocol):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The bits of each leaf."""
+        """Width in bits of each leaf."""
         ...
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
-        """The message of the next leaves, in canonical form."""
+        """Return the message of the next leaves, in canonical form."""
         ...
 
 
@@ -111,7 +113,7 @@ def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
             bits = _find(named.serializable_enums, spec.serializable_enum.name).underlying_type.bitwidth
             return Number(bits, False, "enum_value")
         case "enum":
-            return _Name("enum", tuple(one.name for one in _find(named.enums, spec.enum.name).members))
+            return _Name("enum", tuple(member.name for member in _find(named.enums, spec.enum.name).members))
         case "error":
             return _Name("error", tuple(named.error.members))
         case "new_type":
@@ -143,7 +145,7 @@ def _number(spec: p4t.P4BitstringLikeTypeSpec) -> "Number":
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """bit<W>, int<W> or an enum with numbers; `kind` is its field of P4Data."""
+    """A bit<W>, an int<W> or an enum with numbers; `kind` is its field of P4Data."""
 
     bits: int
     signed: bool
@@ -151,19 +153,21 @@ class Number:
 
     @property
     def widths(self) -> tuple[int, ...]:
+        """Width in bits of the single leaf."""
         return (self.bits,)
 
     def pack(self, number: int) -> bytes:
-        """The bytestring of what a leaf holds."""
+        """Return the bytestring of a leaf."""
         if not self.signed:
             return number.to_bytes((number.bit_length() + 7) // 8 or 1)
         return signed_bytes(number - (number >> (self.bits - 1) << self.bits))
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
+        """Return the message of the next leaf, in canonical form."""
         return p4d.P4Data(**{self.kind: self.pack(next(leaves))})  # pyright: ignore[reportArgumentType]
 
     def decode(self, data: p4d.P4Data, what: str) -> int:
-        """What a leaf holds for a message; a Refusal, naming `what`, if it is not of this type."""
+        """Return the leaf of a message; a Refusal, naming `what`, if the message has another type."""
         given = data.WhichOneof("data")
         if given != self.kind:
             raise Refusal(
@@ -187,7 +191,7 @@ class _Bool:
 @final
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """An enum without numbers, or an error: the program numbers its members in their order."""
+    """An enum without numbers, or an error; the program numbers its members in their order."""
 
     kind: str
     names: tuple[str, ...]
@@ -219,7 +223,7 @@ class _Struct:
 @final
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """A header inside a digest: the program sends its fields, not whether it was valid."""
+    """A header inside a digest; the program sends its fields without their validity."""
 
     fields: tuple[Number, ...]
 
