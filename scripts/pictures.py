@@ -90,9 +90,10 @@ def arrow(path: str) -> str:
 
 def picture(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     """Return a whole SVG document."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" role="img">'
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
+    head = f"<title>{escape(title)}</title><style>{STYLE}</style>{HEAD}"
     return "\n".join(
-        [head, f"<title>{escape(title)}</title><style>{STYLE}</style>{HEAD}", *parts, "</svg>\n"]
+        [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">', head, *parts, "</svg>\n"]
     )
 
 
