@@ -94,10 +94,10 @@ std::vector<MatchValue> Drive::match(const TableSpec& table) {
 }
 
 // As a control plane's decoder makes them: each fits its width.
-std::vector<std::uint64_t> Drive::parameters(int action) {
+std::vector<std::uint64_t> Drive::parameters(Index<Action> action) {
     std::vector<std::uint64_t> out;
-    if (action < 0 || static_cast<std::size_t>(action) >= program().actions.size()) return out;
-    for (const Parameter& p : program().actions[static_cast<std::size_t>(action)].parameters)
+    if (!action || action.at() >= program().actions.size()) return out;
+    for (const Parameter& p : program().actions[action].parameters)
         for (const std::uint64_t limb : value(p.bits, kNoSlot)) out.push_back(limb);
     return out;
 }
@@ -112,14 +112,14 @@ void Drive::entry() {
     entry.priority = in_.ConsumeIntegralInRange<int>(-1, 6);
     auto& entered = entered_[number];
     if (!entered.empty() && in_.ConsumeBool()) std::tie(entry.match, entry.priority) = entered[below(entered.size())];
-    if (spec.profile != kNone) {
-        entry.action = in_.ConsumeBool() ? kMember : kGroup;
+    if (spec.profile) {
+        entry.target = in_.ConsumeBool() ? Target::Member : Target::Group;
         entry.parameters = {in_.ConsumeIntegralInRange<std::uint64_t>(0, 4)};
     } else if (!spec.actions.empty()) {
         entry.action = spec.actions[below(spec.actions.size())];
         entry.parameters = parameters(entry.action);
     }
-    if (in_.ConsumeProbability<float>() < 0.02F) entry.action = in_.ConsumeIntegralInRange(-4, 300);
+    if (in_.ConsumeProbability<float>() < 0.02F) entry.action = Index<Action>(in_.ConsumeIntegralInRange<std::size_t>(0, 300));
     const std::size_t before = table.size();
     switch (in_.ConsumeIntegralInRange(0, 7)) {
         case 0:
@@ -145,7 +145,7 @@ void Drive::profile() {
     Profile& profile = switch_.profile(below(program().profiles.size()));
     const auto id = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
     const auto& actions = profile.spec().actions;
-    const int action = actions.empty() ? in_.ConsumeIntegral<int>() : actions[below(actions.size())];
+    const Index<Action> action = actions.empty() ? Index<Action>(in_.ConsumeIntegral<std::uint16_t>()) : actions[below(actions.size())];
     switch (in_.ConsumeIntegralInRange(0, 5)) {
         case 0: case 1: profile.insert(id, action, parameters(action)); break;
         case 2: profile.modify(id, action, parameters(action)); break;

@@ -38,7 +38,7 @@ class Drive {
     std::uint32_t port();
     std::vector<std::uint64_t> value(unsigned bits, Slot slot);
     std::vector<MatchValue> match(const TableSpec& table);
-    std::vector<std::uint64_t> parameters(int action);
+    std::vector<std::uint64_t> parameters(Index<Action> action);
     std::optional<MeterConfig> meter();
     std::vector<Replica> replicas();
 

@@ -14,9 +14,9 @@ class Walk {
     Walk(const Program& program, FuzzedDataProvider& in) : p_(program), in_(in), elements_(program.stacks.size(), 0) {}
 
     GuidedFrame frame() {
-        int at = p_.first_state;
-        for (int step = 0; step < 48 && at != kNone && out_.bytes.size() < kMostBytes; ++step) {
-            const ParserState& state = p_.states[static_cast<std::size_t>(at)];
+        Index<ParserState> at = p_.first_state;
+        for (int step = 0; step < 48 && at && out_.bytes.size() < kMostBytes; ++step) {
+            const ParserState& state = p_.states[at];
             for (const ParserOp& op : state.ops) take(op);
             if (state.transitions.empty()) break;
             const Transition& chosen = state.transitions[in_.ConsumeIntegralInRange<std::size_t>(0, state.transitions.size() - 1)];
@@ -34,8 +34,8 @@ class Walk {
             out_.bytes.push_back(plain ? 0 : in_.ConsumeIntegral<std::uint8_t>());
     }
 
-    void extract(int number) {
-        const Header& h = p_.headers[static_cast<std::size_t>(number)];
+    void extract(Index<Header> number) {
+        const Header& h = p_.headers[number];
         std::size_t bit = 8 * out_.bytes.size();
         const std::size_t extra = h.variable ? in_.ConsumeIntegralInRange<std::size_t>(0, h.max_bytes - h.bytes) : 0;
         for (const Field& f : h.fields) {
@@ -49,11 +49,11 @@ class Walk {
         if (op.kind == ParserOp::Kind::Extract) return extract(op.header);
         if (op.kind == ParserOp::Kind::Advance) return append(in_.ConsumeIntegralInRange<std::size_t>(0, 8));
         if (op.kind != ParserOp::Kind::ExtractStack && op.kind != ParserOp::Kind::ExtractUnionStack) return;
-        const Stack& s = p_.stacks[static_cast<std::size_t>(op.header)];
-        std::size_t& next = elements_[static_cast<std::size_t>(op.header)];
-        const int element = s.elements[std::min(next, s.elements.size() - 1)];
+        const Stack& s = p_.stacks[op.stack];
+        std::size_t& next = elements_[op.stack.at()];
+        const std::size_t element = std::min(next, s.size() - 1);
         ++next;
-        extract(s.of_unions ? p_.unions[static_cast<std::size_t>(element)].headers[static_cast<std::size_t>(op.member)] : element);
+        extract(s.of_unions() ? p_.unions[s.unions[element]].headers[op.member] : s.headers[element]);
     }
 
     void write(std::size_t bit, const std::uint8_t* value, unsigned bits) {
@@ -81,12 +81,11 @@ class Walk {
     Slot slot_of(const TransitionKey& key) const {
         if (key.kind == TransitionKey::Kind::Slot) return key.slot;
         if (key.kind == TransitionKey::Kind::Lookahead) return kNoSlot;
-        const Stack& s = p_.stacks[static_cast<std::size_t>(key.stack)];
-        const std::size_t next = elements_[static_cast<std::size_t>(key.stack)];
-        if (next == 0 || next > s.elements.size()) return kNoSlot;
-        int header = s.elements[next - 1];
-        if (s.of_unions) header = p_.unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
-        return p_.headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot;
+        const Stack& s = p_.stacks[key.stack];
+        const std::size_t next = elements_[key.stack.at()];
+        if (next == 0 || next > s.size()) return kNoSlot;
+        const Index<Header> header = s.of_unions() ? p_.unions[s.unions[next - 1]].headers[key.member] : s.headers[next - 1];
+        return p_.headers[header].fields[key.field].slot;
     }
 
     const Program& p_;

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kTemporaries = 512;
 
 template <typename Map>
-int find(const Map& map, const Json& name, const char* kind, const std::string& where) {
+auto find(const Map& map, const Json& name, const char* kind, const std::string& where) {
     const auto at = name.is_string() ? map.find(name.get<std::string>()) : map.end();
     if (at == map.end()) throw ProgramError(where + ": unknown " + kind + " " + name.dump());
     return at->second;
@@ -53,39 +53,40 @@ Slot Compiler::temporary(unsigned n) {
 
 void Compiler::index() {
     for (std::size_t i = 0; i < p_.headers.size(); ++i) {
-        headers_[p_.headers[i].name] = static_cast<int>(i);
-        std::unordered_map<std::string, int> fields;
-        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f) fields[p_.headers[i].fields[f].name] = static_cast<int>(f);
+        headers_[p_.headers[i].name] = Index<Header>(i);
+        std::unordered_map<std::string, Index<Field>> fields;
+        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f) fields[p_.headers[i].fields[f].name] = Index<Field>(f);
         fields_.push_back(std::move(fields));
         written_.emplace_back(p_.headers[i].fields.size(), false);
     }
-    for (std::size_t i = 0; i < p_.stacks.size(); ++i) stacks_[p_.stacks[i].name] = static_cast<int>(i);
-    for (std::size_t i = 0; i < p_.unions.size(); ++i) unions_[p_.unions[i].name] = static_cast<int>(i);
+    for (std::size_t i = 0; i < p_.stacks.size(); ++i) stacks_[p_.stacks[i].name] = Index<Stack>(i);
+    for (std::size_t i = 0; i < p_.unions.size(); ++i) unions_[p_.unions[i].name] = Index<HeaderUnion>(i);
 }
 
-int Compiler::header(const Json& name, const std::string& where) const { return find(headers_, name, "header", where); }
-int Compiler::stack(const Json& name, const std::string& where) const { return find(stacks_, name, "header stack", where); }
-int Compiler::stack_of_headers(const Json& name, const std::string& where) const {
-    const int s = stack(name, where);
-    if (p_.stacks[static_cast<std::size_t>(s)].of_unions) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
+Index<Header> Compiler::header(const Json& name, const std::string& where) const { return find(headers_, name, "header", where); }
+Index<Stack> Compiler::stack(const Json& name, const std::string& where) const { return find(stacks_, name, "header stack", where); }
+Index<Stack> Compiler::stack_of_headers(const Json& name, const std::string& where) const {
+    const Index<Stack> s = stack(name, where);
+    if (p_.stacks[s].of_unions()) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
     return s;
 }
 
-int Compiler::header_union(const Json& name, const std::string& where) const { return find(unions_, name, "header union", where); }
+Index<HeaderUnion> Compiler::header_union(const Json& name, const std::string& where) const { return find(unions_, name, "header union", where); }
 
-int Compiler::field(int header, const Json& name, const std::string& where) const {
-    return find(fields_[static_cast<std::size_t>(header)], name, "field", where + ", header " + p_.headers[static_cast<std::size_t>(header)].name);
+Index<Field> Compiler::field(Index<Header> header, const Json& name, const std::string& where) const {
+    return find(fields_[header.at()], name, "field", where + ", header " + p_.headers[header].name);
 }
 
 const Field& Compiler::field(const Json& reference, const std::string& where) const {
     if (!reference.is_array() || reference.size() != 2) throw ProgramError(where + ": " + reference.dump() + " names no field");
-    const Header& h = p_.headers[static_cast<std::size_t>(header(reference[0], where))];
+    const Index<Header> at = header(reference[0], where);
+    const Header& h = p_.headers[at];
     static thread_local Field validity;
     if (reference[1] == "$valid$") {
         validity = Field{"$valid$", 1, h.valid};
         return validity;
     }
-    return h.fields[static_cast<std::size_t>(field(static_cast<int>(&h - p_.headers.data()), reference[1], where))];
+    return h.fields[field(at, reference[1], where)];
 }
 
 Field Compiler::target_field(const Json& reference, const std::string& where) {
@@ -95,13 +96,13 @@ Field Compiler::target_field(const Json& reference, const std::string& where) {
     return f;
 }
 
-void Compiler::written(int header, const std::string& name) {
-    const auto& fields = fields_[static_cast<std::size_t>(header)];
+void Compiler::written(Index<Header> header, const std::string& name) {
+    const auto& fields = fields_[header.at()];
     const auto at = fields.find(name);
-    if (at != fields.end()) written_[static_cast<std::size_t>(header)][static_cast<std::size_t>(at->second)] = true;
+    if (at != fields.end()) written_[header.at()][at->second.at()] = true;
 }
 
-void Compiler::written(int header) { written_[static_cast<std::size_t>(header)].assign(written_[static_cast<std::size_t>(header)].size(), true); }
+void Compiler::written(Index<Header> header) { written_[header.at()].assign(written_[header.at()].size(), true); }
 
 void Compiler::store(const Field& target, Operand value, Code& code) {
     const unsigned n = limbs(target.bits);
@@ -128,7 +129,7 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
         if (text(*node, "op", where) != "access_field") throw ProgramError(where + ": assignment to something that is no field");
         const HeaderRef to = header_ref(member(*node, "left", where), action, code, where);
         const Json& index = member(*node, "right", where);
-        const Header& layout = p_.headers[static_cast<std::size_t>(to.layout)];
+        const Header& layout = p_.headers[to.layout];
         if (!index.is_number_unsigned() || index.get<std::size_t>() >= layout.fields.size()) throw ProgramError(where + ": no field " + index.dump());
         const Field& f = layout.fields[index.get<std::size_t>()];
         const Operand value = expression(source, action, code, where, f.bits);
@@ -143,14 +144,15 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
     if (type == "stack_field") {
         const Json& value = member(*node, "value", where);
         if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const int s = stack_of_headers(value[0], where);
+        const Index<Stack> s = stack_of_headers(value[0], where);
         const Slot last = temporary();
-        const int layout = p_.stacks[static_cast<std::size_t>(s)].elements[0], index = field(layout, value[1], where);
-        const Field& f = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(index)];
+        const Index<Header> layout = p_.stacks[s].headers[0];
+        const Index<Field> index = field(layout, value[1], where);
+        const Field& f = p_.headers[layout].fields[index];
         const Slot from = temporary(limbs(f.bits));
         store(Field{"", f.bits, from, f.is_signed, false}, expression(source, action, code, where, f.bits), code);
-        code.push_back({Op::Last, 0, last, static_cast<Slot>(s)});
-        code.push_back({Op::StoreField, static_cast<std::uint8_t>(limbs(f.bits)), from, last, static_cast<Slot>(index)});
+        code.push_back({Op::Last, 0, last, static_cast<Slot>(s.at())});
+        code.push_back({Op::StoreField, static_cast<std::uint8_t>(limbs(f.bits)), from, last, static_cast<Slot>(index.at())});
         return;
     }
     if (type != "field") throw ProgramError(where + ": assignment to something that is no field");

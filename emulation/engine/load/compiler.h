@@ -23,12 +23,18 @@ struct Operand {
     std::uint64_t value = 0;  // of a constant of one limb
 };
 
-// A header known now, or whose number is in a slot when the code runs. `layout`: a header of its type.
-struct HeaderRef {
+// A header or union known now, or whose number is in a slot when the code runs. `layout`: one of its type.
+template <typename T>
+struct Reference {
     bool dynamic = false;
     Slot slot = 0;
-    int layout = kNone;
+    Index<T> layout;
+
+    // What an instruction names it by.
+    Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
 };
+using HeaderRef = Reference<Header>;
+using UnionRef = Reference<HeaderUnion>;
 
 class Compiler {
    public:
@@ -41,11 +47,11 @@ class Compiler {
     Slot parameters() const { return parameters_; }
 
     void index();
-    int header(const Json& name, const std::string& where) const;
-    int stack(const Json& name, const std::string& where) const;
-    int stack_of_headers(const Json& name, const std::string& where) const;
-    int header_union(const Json& name, const std::string& where) const;
-    int field(int header, const Json& name, const std::string& where) const;
+    Index<Header> header(const Json& name, const std::string& where) const;
+    Index<Stack> stack(const Json& name, const std::string& where) const;
+    Index<Stack> stack_of_headers(const Json& name, const std::string& where) const;
+    Index<HeaderUnion> header_union(const Json& name, const std::string& where) const;
+    Index<Field> field(Index<Header> header, const Json& name, const std::string& where) const;
     const Field& field(const Json& reference, const std::string& where) const;
 
     Field target_field(const Json& reference, const std::string& where);  // something is to be put there
@@ -56,9 +62,9 @@ class Compiler {
     void store(const Field& target, Operand value, Code& code);
     void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken, const std::string& where);
     void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
-    void written(int header, const std::string& field);
-    void written(int header);
-    bool is_written(int header, std::size_t field) const { return written_[static_cast<std::size_t>(header)][field]; }
+    void written(Index<Header> header, const std::string& field);
+    void written(Index<Header> header);
+    bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
 
     Code sequence(const Json& calls, const Action& action, const std::string& where);  // jumps count from its start
     Place append(const Code& code, Op end);  // to the program's code
@@ -76,22 +82,24 @@ class Compiler {
     Operand unary(const std::string& op, Operand value, Code& code, unsigned demand);
     Operand cast(const std::string& op, const Json& node, const Action* action, Code& code, const std::string& where);
     Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
-    Operand load(const HeaderRef& from, int field, Code& code);
+    Operand load(const HeaderRef& from, Index<Field> field, Code& code);
     Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
     bool names_header(const Json& node) const;
     HeaderRef header_ref(const Json& node, const Action* action, Code& code, const std::string& where);
-    HeaderRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
+    UnionRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
     Operand equal_headers(const Json& node, const Action* action, Code& code, const std::string& where);
     void assign_variable(const Json& target, const Json& source, Code& code, const std::string& where);
     bool header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
     bool extern_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
     void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
     template <typename Array>
-    int array(const std::vector<Array>& arrays, const Json& node, const char* kind, const std::string& where) const;
+    Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind, const std::string& where) const;
 
     Program& p_;
-    std::unordered_map<std::string, int> headers_, stacks_, unions_;
-    std::vector<std::unordered_map<std::string, int>> fields_;
+    std::unordered_map<std::string, Index<Header>> headers_;
+    std::unordered_map<std::string, Index<Stack>> stacks_;
+    std::unordered_map<std::string, Index<HeaderUnion>> unions_;
+    std::vector<std::unordered_map<std::string, Index<Field>>> fields_;  // by header
     std::vector<std::vector<bool>> written_;
     std::map<std::uint64_t, Slot> constants_;
     Slot parameters_ = 0, temporary_base_ = 0;

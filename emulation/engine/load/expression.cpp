@@ -52,12 +52,12 @@ Operand Compiler::constant_operand(const Json& value, const std::string& where) 
     return out;
 }
 
-Operand Compiler::load(const HeaderRef& from, int index, Code& code) {
-    const Field& f = p_.headers[static_cast<std::size_t>(from.layout)].fields[static_cast<std::size_t>(index)];
+Operand Compiler::load(const HeaderRef& from, Index<Field> index, Code& code) {
+    const Field& f = p_.headers[from.layout].fields[index];
     if (!from.dynamic) return {f.slot, f.bits, limbs(f.bits), f.is_signed};
     const unsigned n = limbs(f.bits);
     const Slot to = temporary(n);
-    code.push_back({Op::LoadField, static_cast<std::uint8_t>(n), to, from.slot, static_cast<Slot>(index)});
+    code.push_back({Op::LoadField, static_cast<std::uint8_t>(n), to, from.slot, static_cast<Slot>(index.at())});
     return {to, f.bits, n, f.is_signed};
 }
 
@@ -84,9 +84,9 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
     }
     if (type == "stack_field") {
         if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
-        const int s = stack_of_headers(value[0], where);
-        const HeaderRef last{true, temporary(), p_.stacks[static_cast<std::size_t>(s)].elements[0]};
-        code.push_back({Op::Last, 0, last.slot, static_cast<Slot>(s)});
+        const Index<Stack> s = stack_of_headers(value[0], where);
+        const HeaderRef last{true, temporary(), p_.stacks[s].headers[0]};
+        code.push_back({Op::Last, 0, last.slot, static_cast<Slot>(s.at())});
         return load(last, field(last.layout, value[1], where), code);
     }
     throw ProgramError(where + ": operand of type '" + type + "' is not supported");
@@ -113,27 +113,27 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     }
     if (op == "valid") {
         const HeaderRef h = header_ref(right(), action, code, where);
-        if (!h.dynamic) return {p_.headers[static_cast<std::size_t>(h.layout)].valid, 1};
+        if (!h.dynamic) return {p_.headers[h.layout].valid, 1};
         const Slot to = temporary();
         code.push_back({Op::IsValid, 0, to, h.slot});
         return {to, 1};
     }
     if (op == "valid_union") {
-        const HeaderRef u = union_ref(right(), action, code, where);
+        const UnionRef u = union_ref(right(), action, code, where);
         const Slot to = temporary();
-        code.push_back({Op::UnionValid, u.dynamic, to, u.dynamic ? u.slot : static_cast<Slot>(u.layout)});
+        code.push_back({Op::UnionValid, u.dynamic, to, u.operand()});
         return {to, 1};
     }
     if (op == "last_stack_index" || op == "size_stack") {
         const Json& argument = right().is_null() ? left() : right();
-        const Operand next{p_.stacks[static_cast<std::size_t>(stack(member(argument, "value", where), where))].next, 32};
+        const Operand next{p_.stacks[stack(member(argument, "value", where), where)].next, 32};
         return op == "size_stack" ? next : arithmetic(Op::Sub, next, wide_constant({1}, 1), code, 64);
     }
     if (op == "access_field") {
         const HeaderRef h = header_ref(left(), action, code, where);
         const unsigned index = right().is_number_unsigned() ? right().get<unsigned>() : ~0u;
-        if (index >= p_.headers[static_cast<std::size_t>(h.layout)].fields.size()) throw ProgramError(where + ": no field " + right().dump());
-        return load(h, static_cast<int>(index), code);
+        if (index >= p_.headers[h.layout].fields.size()) throw ProgramError(where + ": no field " + right().dump());
+        return load(h, Index<Field>(index), code);
     }
     if (op == "?") {
         const Slot condition = truth(member(node, "cond", where), action, code, where).slot;

@@ -11,7 +11,6 @@ using Slot = std::uint16_t;
 using Place = std::uint32_t;  // of an instruction
 constexpr Slot kNoSlot = 0xFFFF;
 constexpr Place kNowhere = 0xFFFFFFFF;
-constexpr int kNone = -1;
 
 constexpr std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }

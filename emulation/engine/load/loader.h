@@ -18,7 +18,7 @@ class Loader {
     void load();
 
    private:
-    using ByName = std::unordered_map<std::string, int>;
+    using ByName = std::unordered_map<std::string, Index<ParserState>>;
 
     // loader_headers.cpp: what there is to parse, and where it is kept
     void headers();
@@ -43,6 +43,7 @@ class Loader {
     // loader_parser.cpp
     void parser();
     void parser_state(const Json& node, const ByName& states);
+    std::size_t union_member(const Stack& stack, const Json& name, const std::string& where) const;
     ParserOp parser_op(const Json& call, const std::string& where);
     void parser_set(const Json& arguments, ParserState& state, const std::string& where);
     TransitionKey transition_key(const Json& node, const std::string& where) const;
@@ -56,13 +57,15 @@ class Loader {
     TableSpec table(const Json& node, const std::string& where);
     Key key(const Json& node, const std::string& where) const;
     EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
-    int action(const Json& id, const std::string& where) const;
-    std::vector<std::uint64_t> action_data(int action, const Json& data, const std::string& where) const;
+    Index<Action> action(const Json& id, const std::string& where) const;
+    std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data, const std::string& where) const;
 
     Program& p_;
     const Json& json_;
     Compiler compile_;
-    std::unordered_map<unsigned, int> action_by_id_, header_by_id_, union_by_id_;
+    std::unordered_map<unsigned, Index<Action>> action_by_id_;
+    std::unordered_map<unsigned, Index<Header>> header_by_id_;
+    std::unordered_map<unsigned, Index<HeaderUnion>> union_by_id_;
     std::vector<Code> action_code_;
     std::unordered_map<std::string, std::unordered_set<std::string>> used_;
     std::unordered_set<std::string> whole_;

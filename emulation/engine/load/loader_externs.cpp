@@ -49,23 +49,22 @@ void Loader::arrays() {
 void Loader::bind_direct() {
     const auto bound = [&](const Json& node, const std::string& where) {
         const std::string name = text(node, "binding", where);
-        const auto at = std::find_if(p_.tables.begin(), p_.tables.end(), [&](const TableSpec& t) { return t.name == name; });
-        if (at == p_.tables.end()) throw ProgramError(where + ": unknown table '" + name + "'");
-        return static_cast<int>(at - p_.tables.begin());
+        if (const Index<TableSpec> at = p_.tables.named(name)) return at;
+        throw ProgramError(where + ": unknown table '" + name + "'");
     };
     std::size_t i = 0;
     for (const Json& node : list_or_none(json_, "counter_arrays", "program")) {
         ArraySpec& a = p_.counters[i++];
         if (!flag(node, "is_direct")) continue;
         a.table = bound(node, "counter " + a.name);
-        p_.tables[static_cast<std::size_t>(a.table)].counted = true;
+        p_.tables[a.table].counted = true;
     }
     i = 0;
     for (const Json& node : list_or_none(json_, "meter_arrays", "program")) {
         MeterSpec& m = p_.meters[i++];
         if (!flag(node, "is_direct")) continue;
         m.table = bound(node, "meter " + m.name);
-        p_.tables[static_cast<std::size_t>(m.table)].meter = static_cast<int>(i) - 1;
+        p_.tables[m.table].meter = Index<MeterSpec>(i - 1);
     }
 }
 
@@ -79,7 +78,7 @@ Piece Loader::piece(const Json& node, const std::string& where) {
         out.slot = f.slot;
         out.bits = f.bits;
         out.variable = f.variable;
-        const Header& h = p_.headers[static_cast<std::size_t>(compile_.header(value[0], where))];
+        const Header& h = p_.headers[compile_.header(value[0], where)];
         if (!h.metadata) out.valid = h.valid;
     } else if (type == "hexstr") {
         out.kind = Piece::Kind::Constant;
@@ -89,7 +88,7 @@ Piece Loader::piece(const Json& node, const std::string& where) {
     } else if (type == "header") {
         out.kind = Piece::Kind::Header;
         out.header = compile_.header(value, where);
-        const Header& h = p_.headers[static_cast<std::size_t>(out.header)];
+        const Header& h = p_.headers[out.header];
         if (h.metadata) throw ProgramError(where + ": metadata hashed as a header");
         out.valid = h.valid;
     } else {
@@ -127,13 +126,12 @@ void Loader::checksums() {
         const Json& target = member(node, "target", where);
         const Field f = compile_.field(target, where);
         if (f.bits > 64 || f.variable || f.name == "$valid$") throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
-        const int h = compile_.header(target[0], where);
-        c.header_valid = p_.headers[static_cast<std::size_t>(h)].metadata ? kNoSlot : p_.headers[static_cast<std::size_t>(h)].valid;
+        const Index<Header> h = compile_.header(target[0], where);
+        c.header_valid = p_.headers[h].metadata ? kNoSlot : p_.headers[h].valid;
         c.target = f.slot;
         c.bits = f.bits;
-        for (std::size_t i = 0; i < p_.calculations.size(); ++i)
-            if (p_.calculations[i].name == wanted) c.calculation = static_cast<int>(i);
-        if (c.calculation == kNone) throw ProgramError(where + ": unknown calculation '" + wanted + "'");
+        c.calculation = p_.calculations.named(wanted);
+        if (!c.calculation) throw ProgramError(where + ": unknown calculation '" + wanted + "'");
         c.verify = flag(node, "verify");
         c.update = flag(node, "update");
         if (node.contains("if_cond") && !node["if_cond"].is_null()) c.condition = compile_.append(condition(node["if_cond"], c.result, where), Op::End);
@@ -144,7 +142,7 @@ void Loader::checksums() {
 }
 
 void Loader::field_lists() {
-    const auto read = [&](const char* key, std::vector<FieldList>& out) {
+    const auto read = [&](const char* key, List<FieldList>& out) {
         for (const Json& node : list_or_none(json_, key, "program")) {
             FieldList l;
             const std::string where = std::string(key) + " " + node.value("name", std::string("?"));

@@ -89,7 +89,7 @@ void Loader::headers() {
         if (found == types.end()) throw ProgramError(where + ": unknown header_type");
         h.metadata = flag(node, "metadata");
         type(h, *found->second, where);
-        header_by_id_[number(node, "id", where)] = static_cast<int>(p_.headers.size());
+        header_by_id_[number(node, "id", where)] = p_.headers.next();
         p_.headers.push_back(std::move(h));
     }
     groups();
@@ -98,8 +98,8 @@ void Loader::headers() {
 }
 
 void Loader::groups() {
-    const auto members = [&](const Json& node, const char* key, const std::unordered_map<unsigned, int>& among, const std::string& where) {
-        std::vector<int> out;
+    const auto members = [&]<typename T>(const Json& node, const char* key, const std::unordered_map<unsigned, Index<T>>& among, const std::string& where) {
+        std::vector<Index<T>> out;
         for (const Json& id : list(node, key, where)) {
             const auto at = id.is_number_unsigned() ? among.find(id.get<unsigned>()) : among.end();
             if (at == among.end()) throw ProgramError(where + ": unknown id " + id.dump());
@@ -111,19 +111,19 @@ void Loader::groups() {
     for (const Json& node : list_or_none(json_, "header_unions", "program")) {
         HeaderUnion u{text(node, "name", "header_unions"), {}};
         u.headers = members(node, "header_ids", header_by_id_, "union " + u.name);
-        for (const int h : u.headers) {
-            if (p_.headers[static_cast<std::size_t>(h)].metadata) throw ProgramError("union " + u.name + ": metadata as a member");
-            p_.headers[static_cast<std::size_t>(h)].header_union = static_cast<int>(p_.unions.size());
-            whole_.insert(p_.headers[static_cast<std::size_t>(h)].name);
+        for (const Index<Header> h : u.headers) {
+            if (p_.headers[h].metadata) throw ProgramError("union " + u.name + ": metadata as a member");
+            p_.headers[h].header_union = p_.unions.next();
+            whole_.insert(p_.headers[h].name);
         }
-        union_by_id_[number(node, "id", "union " + u.name)] = static_cast<int>(p_.unions.size());
+        union_by_id_[number(node, "id", "union " + u.name)] = p_.unions.next();
         p_.unions.push_back(std::move(u));
     }
     for (const Json& node : list_or_none(json_, "header_stacks", "program")) {
-        Stack s{text(node, "name", "header_stacks"), {}, 0, false};
-        s.elements = members(node, "header_ids", header_by_id_, "stack " + s.name);
-        for (const int h : s.elements) {
-            const Header &element = p_.headers[static_cast<std::size_t>(h)], &first = p_.headers[static_cast<std::size_t>(s.elements[0])];
+        Stack s{text(node, "name", "header_stacks"), {}, {}, 0};
+        s.headers = members(node, "header_ids", header_by_id_, "stack " + s.name);
+        for (const Index<Header> h : s.headers) {
+            const Header &element = p_.headers[h], &first = p_.headers[s.headers[0]];
             if (element.metadata) throw ProgramError("stack " + s.name + ": metadata as an element");
             if (!same_type(element, first)) throw ProgramError("stack " + s.name + ": elements of different types");
             whole_.insert(element.name);
@@ -131,12 +131,12 @@ void Loader::groups() {
         p_.stacks.push_back(std::move(s));
     }
     for (const Json& node : list_or_none(json_, "header_union_stacks", "program")) {
-        Stack s{text(node, "name", "header_union_stacks"), {}, 0, true};
-        s.elements = members(node, "header_union_ids", union_by_id_, "stack " + s.name);
-        const auto members_of = [&](int u) -> const std::vector<int>& { return p_.unions[static_cast<std::size_t>(u)].headers; };
-        const auto same = [&](int a, int b) { return same_type(p_.headers[static_cast<std::size_t>(a)], p_.headers[static_cast<std::size_t>(b)]); };
-        for (const int u : s.elements)
-            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.elements[0]).begin(), members_of(s.elements[0]).end(), same))
+        Stack s{text(node, "name", "header_union_stacks"), {}, {}, 0};
+        s.unions = members(node, "header_union_ids", union_by_id_, "stack " + s.name);
+        const auto members_of = [&](Index<HeaderUnion> u) -> const std::vector<Index<Header>>& { return p_.unions[u].headers; };
+        const auto same = [&](Index<Header> a, Index<Header> b) { return same_type(p_.headers[a], p_.headers[b]); };
+        for (const Index<HeaderUnion> u : s.unions)
+            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.unions[0]).begin(), members_of(s.unions[0]).end(), same))
                 throw ProgramError("stack " + s.name + ": elements of different types");
         p_.stacks.push_back(std::move(s));
     }
@@ -154,7 +154,7 @@ void Loader::slots() {
                 } else if (h.variable || h.name == "standard_metadata" || used(h.name, f.name)) {
                     f.slot = compile_.new_slots(limbs(f.bits));
                 }
-                if (f.is_signed && f.slot != kNoSlot) h.signed_fields.push_back(static_cast<int>(&f - h.fields.data()));
+                if (f.is_signed && f.slot != kNoSlot) h.signed_fields.emplace_back(static_cast<std::size_t>(&f - h.fields.data()));
             }
             h.slots = static_cast<unsigned>(p_.image.size()) - h.first;
             h.valid = compile_.new_slots(2);
@@ -165,14 +165,13 @@ void Loader::slots() {
     standard();
     p_.cleared_slots = p_.image.size();
     compile_.index();
-    for (const Stack& s : p_.stacks)
-        for (const int e : s.elements) {
-            if (!s.of_unions) compile_.written(e);
-            else for (const int h : p_.unions[static_cast<std::size_t>(e)].headers) compile_.written(h);
-        }
+    for (const Stack& s : p_.stacks) {
+        for (const Index<Header> h : s.headers) compile_.written(h);
+        for (const Index<HeaderUnion> u : s.unions)
+            for (const Index<Header> h : p_.unions[u].headers) compile_.written(h);
+    }
     for (const std::string& name : whole_)
-        for (std::size_t i = 0; i < p_.headers.size(); ++i)
-            if (p_.headers[i].name == name) compile_.written(static_cast<int>(i));
+        if (const Index<Header> h = p_.headers.named(name)) compile_.written(h);
 }
 
 void Loader::standard() {
@@ -232,7 +231,7 @@ void Loader::lay_out() {
                 const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word), static_cast<std::int16_t>(shift), low_mask(n) << (room - n)};
                 if (f.slot != kNoSlot) {
                     h.read.push_back(part);
-                    if (compile_.is_written(static_cast<int>(i), k)) h.written.push_back(part);
+                    if (compile_.is_written(Index<Header>(i), k)) h.written.push_back(part);
                 }
                 at += n;
                 left -= n;

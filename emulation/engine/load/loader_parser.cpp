@@ -15,13 +15,22 @@ void Loader::parser() {
     }
     const Json& states = list(parsers[0], "parse_states", "parser");
     ByName by_name;
-    for (const Json& s : states) by_name.emplace(text(s, "name", "parser"), static_cast<int>(by_name.size()));
+    for (const Json& s : states) by_name.emplace(text(s, "name", "parser"), Index<ParserState>(by_name.size()));
     if (by_name.size() != states.size()) throw ProgramError("parser: two states of one name");
     const Json& first = member(parsers[0], "init_state", "parser");
     const auto at = first.is_string() ? by_name.find(first.get<std::string>()) : by_name.end();
     if (at == by_name.end()) throw ProgramError("parser: unknown state " + first.dump());
     p_.first_state = at->second;
     for (const Json& s : states) parser_state(s, by_name);
+}
+
+// Members are named as in the union's type; a union's headers are named UNION.MEMBER.
+std::size_t Loader::union_member(const Stack& stack, const Json& name, const std::string& where) const {
+    const auto& headers = p_.unions[stack.unions[0]].headers;
+    const std::string end = "." + text(name, where);
+    for (std::size_t i = 0; i < headers.size(); ++i)
+        if (p_.headers[headers[i]].name.ends_with(end)) return i;
+    throw ProgramError(where + ": no union member " + name.dump());
 }
 
 ParserOp Loader::parser_op(const Json& call, const std::string& where) {
@@ -33,29 +42,25 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
     if ((op == "extract" && arguments.size() == 1) || (op == "extract_VL" && arguments.size() == 2)) {
         const std::string type = text(arguments[0], "type", where);
         const Json& value = member(arguments[0], "value", where);
-        int layout = kNone;
+        Index<Header> layout;
         if (type == "regular") {
             out.kind = ParserOp::Kind::Extract;
             layout = out.header = compile_.header(value, where);
         } else if (type == "stack") {
             out.kind = ParserOp::Kind::ExtractStack;
-            out.header = compile_.stack_of_headers(value, where);
-            layout = p_.stacks[static_cast<std::size_t>(out.header)].elements[0];
+            out.stack = compile_.stack_of_headers(value, where);
+            layout = p_.stacks[out.stack].headers[0];
         } else if (type == "union_stack" && value.is_array() && value.size() == 2) {
             out.kind = ParserOp::Kind::ExtractUnionStack;
-            out.header = compile_.stack(value[0], where);
-            const Stack& s = p_.stacks[static_cast<std::size_t>(out.header)];
-            if (!s.of_unions) throw ProgramError(where + ": " + s.name + " is no stack of unions");
-            // The member is named as in the union's type; its headers are named UNION.MEMBER.
-            const auto& headers = p_.unions[static_cast<std::size_t>(s.elements[0])].headers;
-            for (std::size_t i = 0; i < headers.size(); ++i)
-                if (p_.headers[static_cast<std::size_t>(headers[i])].name.ends_with("." + text(value[1], where))) out.member = static_cast<int>(i);
-            if (out.member == kNone) throw ProgramError(where + ": no union member " + value[1].dump());
-            layout = headers[static_cast<std::size_t>(out.member)];
+            out.stack = compile_.stack(value[0], where);
+            const Stack& s = p_.stacks[out.stack];
+            if (!s.of_unions()) throw ProgramError(where + ": " + s.name + " is no stack of unions");
+            out.member = union_member(s, value[1], where);
+            layout = p_.unions[s.unions[0]].headers[out.member];
         } else {
             throw ProgramError(where + ": an extract of type '" + type + "'");
         }
-        const Header& h = p_.headers[static_cast<std::size_t>(layout)];
+        const Header& h = p_.headers[layout];
         if (h.metadata) throw ProgramError(where + ": metadata extracted");
         if (h.variable != (op == "extract_VL")) throw ProgramError(where + ": '" + op + "' of " + h.name);
         if (h.variable) {
@@ -128,21 +133,18 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
     } else if (type == "stack_field" && value.is_array() && value.size() == 2) {
         key.kind = TransitionKey::Kind::Last;
         key.stack = compile_.stack_of_headers(value[0], where);
-        const int layout = p_.stacks[static_cast<std::size_t>(key.stack)].elements[0];
+        const Index<Header> layout = p_.stacks[key.stack].headers[0];
         key.field = compile_.field(layout, value[1], where);
-        key.bits = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(key.field)].bits;
+        key.bits = p_.headers[layout].fields[key.field].bits;
     } else if (type == "union_stack_field" && value.is_array() && value.size() == 3) {
         key.kind = TransitionKey::Kind::UnionLast;
         key.stack = compile_.stack(value[0], where);
-        const Stack& s = p_.stacks[static_cast<std::size_t>(key.stack)];
-        if (!s.of_unions) throw ProgramError(where + ": " + s.name + " is no stack of unions");
-        const auto& headers = p_.unions[static_cast<std::size_t>(s.elements[0])].headers;
-        for (std::size_t i = 0; i < headers.size(); ++i)
-            if (p_.headers[static_cast<std::size_t>(headers[i])].name.ends_with("." + text(value[1], where))) key.member = static_cast<int>(i);
-        if (key.member == kNone) throw ProgramError(where + ": no union member " + value[1].dump());
-        const int layout = headers[static_cast<std::size_t>(key.member)];
+        const Stack& s = p_.stacks[key.stack];
+        if (!s.of_unions()) throw ProgramError(where + ": " + s.name + " is no stack of unions");
+        key.member = union_member(s, value[1], where);
+        const Index<Header> layout = p_.unions[s.unions[0]].headers[key.member];
         key.field = compile_.field(layout, value[2], where);
-        key.bits = p_.headers[static_cast<std::size_t>(layout)].fields[static_cast<std::size_t>(key.field)].bits;
+        key.bits = p_.headers[layout].fields[key.field].bits;
     } else {
         throw ProgramError(where + ": transition key " + node.dump() + " is not supported");
     }
@@ -166,10 +168,9 @@ void Loader::transition(const Json& node, ParserState& state, const ByName& stat
         const Json& mask = member(node, "mask", where);
         t.wide_mask = mask.is_null() ? std::vector<std::uint8_t>(bytes, 0xFF) : hex_bytes(mask, bytes, where);
         if (type == "parse_vset") {
-            for (std::size_t i = 0; i < p_.value_sets.size(); ++i)
-                if (p_.value_sets[i].name == value) t.value_set = static_cast<int>(i);
-            if (t.value_set == kNone) throw ProgramError(where + ": unknown value set " + value.dump());
-            ValueSet& set = p_.value_sets[static_cast<std::size_t>(t.value_set)];
+            t.value_set = p_.value_sets.named(value);
+            if (!t.value_set) throw ProgramError(where + ": unknown value set " + value.dump());
+            ValueSet& set = p_.value_sets[t.value_set];
             set.fields.clear();
             for (const TransitionKey& k : state.key) set.fields.push_back(k.bits);
         } else {
@@ -199,7 +200,7 @@ void Loader::parser_state(const Json& node, const ByName& states) {
     if (state.key_bytes > 8 * kMaxKeyLimbs) throw ProgramError(where + ": a transition key of " + std::to_string(state.key_bytes) + " bytes");
     for (const Json& t : list(node, "transitions", where)) transition(t, state, states, where);
     state.simple = state.key_bytes <= 8 && std::all_of(state.key.begin(), state.key.end(), [](const TransitionKey& k) { return k.kind == TransitionKey::Kind::Slot; }) &&
-                   std::all_of(state.transitions.begin(), state.transitions.end(), [](const Transition& t) { return t.value_set == kNone; });
+                   std::all_of(state.transitions.begin(), state.transitions.end(), [](const Transition& t) { return !t.value_set; });
     p_.states.push_back(std::move(state));
 }
 
@@ -208,7 +209,7 @@ void Loader::deparser() {
     if (deparsers.size() != 1) throw ProgramError("deparsers: exactly one is supported");
     for (const Json& name : list(deparsers[0], "order", "deparser")) {
         p_.deparser.push_back(compile_.header(name, "deparser"));
-        if (p_.headers[static_cast<std::size_t>(p_.deparser.back())].metadata) throw ProgramError("deparser: metadata emitted");
+        if (p_.headers[p_.deparser.back()].metadata) throw ProgramError("deparser: metadata emitted");
     }
     const Json& calls = list_or_none(deparsers[0], "primitives", "deparser");
     if (calls.empty()) return;

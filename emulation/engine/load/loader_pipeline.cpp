@@ -20,7 +20,7 @@ void Loader::actions() {
         a.name = text(node, "name", "actions");
         const std::string where = "action " + a.name;
         const unsigned id = number(node, "id", where);
-        if (!action_by_id_.emplace(id, static_cast<int>(p_.actions.size())).second)
+        if (!action_by_id_.emplace(id, p_.actions.next()).second)
             throw ProgramError(where + ": id " + std::to_string(id) + " is taken");
         for (const Json& d : list(node, "runtime_data", where)) {
             const unsigned bits = std::max(1u, number(d, "bitwidth", where, 2048));
@@ -41,14 +41,14 @@ void Loader::actions() {
     }
 }
 
-int Loader::action(const Json& id, const std::string& where) const {
+Index<Action> Loader::action(const Json& id, const std::string& where) const {
     const auto at = id.is_number_unsigned() ? action_by_id_.find(id.get<unsigned>()) : action_by_id_.end();
     if (at == action_by_id_.end()) throw ProgramError(where + ": unknown action id " + id.dump());
     return at->second;
 }
 
-std::vector<std::uint64_t> Loader::action_data(int action, const Json& data, const std::string& where) const {
-    const Action& a = p_.actions[static_cast<std::size_t>(action)];
+std::vector<std::uint64_t> Loader::action_data(Index<Action> action, const Json& data, const std::string& where) const {
+    const Action& a = p_.actions[action];
     if (!data.is_array() || data.size() != a.parameters.size())
         throw ProgramError(where + ": action " + a.name + " takes " + std::to_string(a.parameters.size()) + " values");
     std::vector<std::uint64_t> out;
@@ -70,7 +70,7 @@ void Loader::profiles(const Json& pipeline) {
             if (!known) throw ProgramError(where + ": algorithm '" + text(s, "algo", where) + "' is not supported");
             c.algorithm = *known;
             for (const Json& i : list(s, "input", where)) c.input.push_back(piece(i, where));
-            spec.selector = static_cast<int>(p_.calculations.size());
+            spec.selector = p_.calculations.next();
             p_.calculations.push_back(std::move(c));
         }
         p_.profiles.push_back(std::move(spec));
@@ -134,15 +134,15 @@ void Loader::pipeline(const Json& node, Place& start) {
     std::reverse(order.begin(), order.end());
     // Tables that no frame can reach are there for the control plane all the same.
     p_.tables.reserve(p_.tables.size() + tables.size());
-    std::unordered_map<std::string, int> table_of;
+    std::unordered_map<std::string, Index<TableSpec>> table_of;
     for (const Json& t : tables) {
-        table_of[text(t, "name", "table")] = static_cast<int>(p_.tables.size());
+        table_of[text(t, "name", "table")] = p_.tables.next();
         p_.tables.push_back(table(t, "table " + text(t, "name", "table")));
     }
 
     const auto name_of = [](const Json& next) { return next.is_string() ? next.get<std::string>() : std::string(); };
     for (const Json& t : tables) {
-        TableSpec& spec = p_.tables[static_cast<std::size_t>(table_of[text(t, "name", "table")])];
+        TableSpec& spec = p_.tables[table_of[text(t, "name", "table")]];
         const Json& next = t["next_tables"];
         const std::string base = name_of(t.value("base_default_next", Json()));
         targets.emplace_back(&spec.next_default, base);
@@ -176,20 +176,20 @@ void Loader::pipeline(const Json& node, Place& start) {
             go(at, wanted ? no : yes);
             continue;
         }
-        const int index = table_of.at(order[at]);
-        const TableSpec& spec = p_.tables[static_cast<std::size_t>(index)];
+        const Index<TableSpec> index = table_of.at(order[at]);
+        const TableSpec& spec = p_.tables[index];
         // What p4c makes of statements outside tables: no key, one action for good. It runs in place.
-        if (spec.keys.empty() && spec.const_default && spec.profile == kNone && !flag(n, "with_counters") && n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
-            const auto action = static_cast<std::size_t>(spec.default_action);
+        if (spec.keys.empty() && spec.const_default && !spec.profile && !flag(n, "with_counters") && n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
+            const Index<Action> action = spec.default_action;
             for (std::size_t i = 0; i < spec.default_parameters.size(); ++i)
                 p_.code.push_back({Op::Move, 1, static_cast<Slot>(compile_.parameters() + i), compile_.constant(spec.default_parameters[i])});
-            compile_.append(action_code_[action], Op::Jump);
+            compile_.append(action_code_[action.at()], Op::Jump);
             const auto which = std::find(spec.actions.begin(), spec.actions.end(), spec.default_action) - spec.actions.begin();
             const std::string name = text(n["actions"][static_cast<std::size_t>(which)], "table " + spec.name);
             go(at, name_of(n["next_tables"].value(name, n.value("base_default_next", Json()))));
             continue;
         }
-        p_.code.push_back({Op::Apply, 0, 0, static_cast<Slot>(index)});
+        p_.code.push_back({Op::Apply, 0, 0, static_cast<Slot>(index.at())});
     }
     const auto place = [&](const std::string& name) { return name.empty() ? end : placed.contains(name) ? placed.at(name) : end; };
     for (const auto& [at, name] : targets) *at = place(name);
@@ -206,9 +206,8 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     const std::string type = text(node, "type", where);
     if (type == "indirect" || type == "indirect_ws") {
         const std::string name = text(node, "action_profile", where);
-        for (std::size_t i = 0; i < p_.profiles.size(); ++i)
-            if (p_.profiles[i].name == name) t.profile = static_cast<int>(i);
-        if (t.profile == kNone) throw ProgramError(where + ": unknown action profile '" + name + "'");
+        t.profile = p_.profiles.named(name);
+        if (!t.profile) throw ProgramError(where + ": unknown action profile '" + name + "'");
     } else if (type != "simple") {
         throw ProgramError(where + ": a table of type '" + type + "'");
     }
@@ -226,11 +225,11 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     t.by_hit = next.contains("__HIT__") || next.contains("__MISS__");
     for (const Json& id : ids) {
         t.actions.push_back(action(id, where));
-        t.parameter_limbs = std::max(t.parameter_limbs, p_.actions[static_cast<std::size_t>(t.actions.back())].parameter_limbs);
+        t.parameter_limbs = std::max(t.parameter_limbs, p_.actions[t.actions.back()].parameter_limbs);
     }
-    if (t.profile != kNone) {
-        ProfileSpec& p = p_.profiles[static_cast<std::size_t>(t.profile)];
-        for (const int a : t.actions)
+    if (t.profile) {
+        ProfileSpec& p = p_.profiles[t.profile];
+        for (const Index<Action> a : t.actions)
             if (std::find(p.actions.begin(), p.actions.end(), a) == p.actions.end()) p.actions.push_back(a);
         p.parameter_limbs = std::max(p.parameter_limbs, t.parameter_limbs);
         t.parameter_limbs = 1;  // an entry holds a member's or a group's id

@@ -32,18 +32,18 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
         return {false, 0, header(member(at, "value", where), where)};
     }
     if (op == "dereference_header_stack" || op == "dereference_stack") {
-        const int s = stack_of_headers(member(member(at, "left", where), "value", where), where);
-        const Stack& st = p_.stacks[static_cast<std::size_t>(s)];
+        const Index<Stack> s = stack_of_headers(member(member(at, "left", where), "value", where), where);
+        const Stack& st = p_.stacks[s];
         const Operand index = expression(member(at, "right", where), action, code, where, 64);
-        if (index.constant && index.value < st.elements.size()) return {false, 0, st.elements[index.value]};
-        const HeaderRef out{true, temporary(), st.elements[0]};
-        code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s), index.slot});
+        if (index.constant && index.value < st.size()) return {false, 0, st.headers[index.value]};
+        const HeaderRef out{true, temporary(), st.headers[0]};
+        code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s.at()), index.slot});
         return out;
     }
     if (op == "access_union_header") {
-        const HeaderRef u = union_ref(member(at, "left", where), action, code, where);
+        const UnionRef u = union_ref(member(at, "left", where), action, code, where);
         const Json& which = member(at, "right", where);
-        const auto& headers = p_.unions[static_cast<std::size_t>(u.layout)].headers;
+        const auto& headers = p_.unions[u.layout].headers;
         if (!which.is_number_unsigned() || which.get<std::size_t>() >= headers.size()) throw ProgramError(where + ": no union member " + which.dump());
         const auto index = which.get<std::size_t>();
         if (!u.dynamic) return {false, 0, headers[index]};
@@ -55,17 +55,17 @@ HeaderRef Compiler::header_ref(const Json& node, const Action* action, Code& cod
 }
 
 // The same for a union: `layout` is a union of its type.
-HeaderRef Compiler::union_ref(const Json& node, const Action* action, Code& code, const std::string& where) {
+UnionRef Compiler::union_ref(const Json& node, const Action* action, Code& code, const std::string& where) {
     const Json& at = unwrap(node, where);
     if (!at.contains("op")) return {false, 0, header_union(member(at, "value", where), where)};
     if (text(at, "op", where) != "dereference_union_stack") throw ProgramError(where + ": " + at.dump() + " is no header union");
-    const int s = stack(member(member(at, "left", where), "value", where), where);
-    const Stack& st = p_.stacks[static_cast<std::size_t>(s)];
-    if (!st.of_unions) throw ProgramError(where + ": " + st.name + " is no stack of unions");
+    const Index<Stack> s = stack(member(member(at, "left", where), "value", where), where);
+    const Stack& st = p_.stacks[s];
+    if (!st.of_unions()) throw ProgramError(where + ": " + st.name + " is no stack of unions");
     const Operand index = expression(member(at, "right", where), action, code, where, 64);
-    if (index.constant && index.value < st.elements.size()) return {false, 0, st.elements[index.value]};
-    const HeaderRef out{true, temporary(), st.elements[0]};
-    code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s), index.slot});
+    if (index.constant && index.value < st.size()) return {false, 0, st.unions[index.value]};
+    const UnionRef out{true, temporary(), st.unions[0]};
+    code.push_back({Op::Element, 0, out.slot, static_cast<Slot>(s.at()), index.slot});
     return out;
 }
 
@@ -73,20 +73,19 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
     const Json &left = member(node, "left", where), &right = member(node, "right", where);
     const Slot to = temporary();
     const auto compare = [&](const HeaderRef& a, const HeaderRef& b, Slot result) {
-        code.push_back({Op::EqHeader, static_cast<std::uint8_t>((a.dynamic ? 1 : 0) | (b.dynamic ? 2 : 0)), result,
-                        a.dynamic ? a.slot : static_cast<Slot>(a.layout), b.dynamic ? b.slot : static_cast<Slot>(b.layout)});
+        code.push_back({Op::EqHeader, static_cast<std::uint8_t>((a.dynamic ? 1 : 0) | (b.dynamic ? 2 : 0)), result, a.operand(), b.operand()});
     };
     const std::string kind = unwrap(left, where).value("type", unwrap(left, where).value("op", ""));
     if (kind == "header_union" || kind == "dereference_union_stack") {
         // Two unions are equal when the same member is valid in both, with the same fields.
-        const HeaderRef a = union_ref(left, action, code, where), b = union_ref(right, action, code, where);
+        const UnionRef a = union_ref(left, action, code, where), b = union_ref(right, action, code, where);
         if (a.dynamic || b.dynamic) throw ProgramError(where + ": elements of a stack of unions compared");
-        const auto &ha = p_.unions[static_cast<std::size_t>(a.layout)].headers, &hb = p_.unions[static_cast<std::size_t>(b.layout)].headers;
+        const auto &ha = p_.unions[a.layout].headers, &hb = p_.unions[b.layout].headers;
         code.push_back({Op::Move, 1, to, constant(0)});
         for (std::size_t i = 0; i < std::min(ha.size(), hb.size()); ++i) {
-            const Slot one = temporary();
-            compare({false, 0, ha[i]}, {false, 0, hb[i]}, one);
-            code.push_back({Op::LogicalOr, 1, to, to, one});
+            const Slot same = temporary();
+            compare({false, 0, ha[i]}, {false, 0, hb[i]}, same);
+            code.push_back({Op::LogicalOr, 1, to, to, same});
         }
     } else {
         const HeaderRef a = header_ref(left, action, code, where), b = header_ref(right, action, code, where);
@@ -97,10 +96,9 @@ Operand Compiler::equal_headers(const Json& node, const Action* action, Code& co
 }
 
 template <typename Array>
-int Compiler::array(const std::vector<Array>& arrays, const Json& node, const char* kind, const std::string& where) const {
+Index<Array> Compiler::array(const List<Array>& arrays, const Json& node, const char* kind, const std::string& where) const {
     const std::string name = text(node, "value", where);
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-        if (arrays[i].name == name) return static_cast<int>(i);
+    if (const Index<Array> at = arrays.named(name)) return at;
     throw ProgramError(where + ": unknown " + kind + " '" + name + "'");
 }
 
@@ -113,10 +111,10 @@ void Compiler::assign_variable(const Json& target, const Json& source, Code& cod
 
 bool Compiler::header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where) {
     const auto copy = [&](const HeaderRef& to, const HeaderRef& from) {
-        const Header &a = p_.headers[static_cast<std::size_t>(to.layout)], &b = p_.headers[static_cast<std::size_t>(from.layout)];
+        const Header &a = p_.headers[to.layout], &b = p_.headers[from.layout];
         if (!same_type(a, b) || a.slots != b.slots) throw ProgramError(where + ": headers of different types assigned");
         code.push_back({Op::CopyHeader, static_cast<std::uint8_t>((to.dynamic ? 1 : 0) | (from.dynamic ? 2 : 0)),
-                        to.dynamic ? to.slot : static_cast<Slot>(to.layout), from.dynamic ? from.slot : static_cast<Slot>(from.layout)});
+                        to.operand(), from.operand()});
     };
     const auto name = [&](std::size_t i) -> const Json& { return member(unwrap(arguments[i], where), "value", where); };
     const auto same_size = [&](const auto& a, const auto& b) {
@@ -124,13 +122,13 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
     };
     if (op == "add_header" || op == "remove_header") {
         const HeaderRef h = header_ref(arguments[0], &action, code, where);
-        code.push_back({op == "add_header" ? Op::AddHeader : Op::RemoveHeader, h.dynamic, 0, h.dynamic ? h.slot : static_cast<Slot>(h.layout)});
+        code.push_back({op == "add_header" ? Op::AddHeader : Op::RemoveHeader, h.dynamic, 0, h.operand()});
     } else if (op == "assign_header") {
         const HeaderRef to = header_ref(arguments[0], &action, code, where), from = header_ref(arguments[1], &action, code, where);
         copy(to, from);
     } else if (op == "assign_union") {
-        const HeaderRef to = union_ref(arguments[0], &action, code, where), from = union_ref(arguments[1], &action, code, where);
-        const auto &a = p_.unions[static_cast<std::size_t>(to.layout)].headers, &b = p_.unions[static_cast<std::size_t>(from.layout)].headers;
+        const UnionRef to = union_ref(arguments[0], &action, code, where), from = union_ref(arguments[1], &action, code, where);
+        const auto &a = p_.unions[to.layout].headers, &b = p_.unions[from.layout].headers;
         same_size(a, b);
         // The valid member last: making one valid makes the others invalid.
         for (std::size_t i = 0; i < a.size(); ++i) {
@@ -143,12 +141,12 @@ bool Compiler::header_primitive(const std::string& op, const Json& arguments, co
             copy(x, y);
         }
     } else if (op == "assign_header_stack" || op == "assign_union_stack") {
-        const int to = stack(name(0), where), from = stack(name(1), where);
-        same_size(p_.stacks[static_cast<std::size_t>(to)].elements, p_.stacks[static_cast<std::size_t>(from)].elements);
-        code.push_back({Op::CopyStack, 0, static_cast<Slot>(to), static_cast<Slot>(from)});
+        const Index<Stack> to = stack(name(0), where), from = stack(name(1), where);
+        same_size(p_.stacks[to], p_.stacks[from]);
+        code.push_back({Op::CopyStack, 0, static_cast<Slot>(to.at()), static_cast<Slot>(from.at())});
     } else if (op == "push" || op == "pop") {
         const Slot by = single(arguments[1], &action, code, where);
-        code.push_back({op == "push" ? Op::Push : Op::Pop, 0, 0, static_cast<Slot>(stack(name(0), where)), by});
+        code.push_back({op == "push" ? Op::Push : Op::Pop, 0, 0, static_cast<Slot>(stack(name(0), where).at()), by});
     } else {
         return false;
     }
@@ -180,22 +178,22 @@ bool Compiler::extern_primitive(const std::string& op, const Json& arguments, co
         store(f, {instruction.dst, 64 * n, n}, code);
     };
     if (op == "count") {
-        code.push_back({Op::Count, 0, 0, static_cast<Slot>(array(p_.counters, arguments[0], "counter", where)), in(1)});
+        code.push_back({Op::Count, 0, 0, static_cast<Slot>(array(p_.counters, arguments[0], "counter", where).at()), in(1)});
     } else if (op == "register_read") {
-        const int at = array(p_.registers, arguments[1], "register", where);
-        const unsigned n = limbs(p_.registers[static_cast<std::size_t>(at)].bits);
-        out(0, {Op::RegisterRead, static_cast<std::uint8_t>(n), 0, static_cast<Slot>(at), in(2)}, n);
+        const Index<ArraySpec> at = array(p_.registers, arguments[1], "register", where);
+        const unsigned n = limbs(p_.registers[at].bits);
+        out(0, {Op::RegisterRead, static_cast<std::uint8_t>(n), 0, static_cast<Slot>(at.at()), in(2)}, n);
     } else if (op == "register_write") {
-        const int at = array(p_.registers, arguments[0], "register", where);
-        const unsigned bits = p_.registers[static_cast<std::size_t>(at)].bits, n = limbs(bits);
+        const Index<ArraySpec> at = array(p_.registers, arguments[0], "register", where);
+        const unsigned bits = p_.registers[at].bits, n = limbs(bits);
         const Slot index = in(1), value = temporary(n);
         store(Field{"", bits, value}, expression(arguments[2], &action, code, where, bits), code);
-        code.push_back({Op::RegisterWrite, static_cast<std::uint8_t>(n), 0, static_cast<Slot>(at), index, value});
+        code.push_back({Op::RegisterWrite, static_cast<std::uint8_t>(n), 0, static_cast<Slot>(at.at()), index, value});
     } else if (op == "execute_meter") {
-        out(2, {Op::Meter, 0, 0, static_cast<Slot>(array(p_.meters, arguments[0], "meter", where)), in(1)}, 1);
+        out(2, {Op::Meter, 0, 0, static_cast<Slot>(array(p_.meters, arguments[0], "meter", where).at()), in(1)}, 1);
     } else if (op == "modify_field_with_hash_based_offset") {
         const Slot base = in(1), size = in(3);
-        out(0, {Op::Hash, 0, 0, static_cast<Slot>(array(p_.calculations, arguments[2], "calculation", where)), base, size}, 1);
+        out(0, {Op::Hash, 0, 0, static_cast<Slot>(array(p_.calculations, arguments[2], "calculation", where).at()), base, size}, 1);
     } else if (op == "modify_field_rng_uniform") {
         const Slot low = in(1), high = in(2);
         out(0, {Op::Random, 0, 0, low, high}, 1);

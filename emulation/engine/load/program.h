@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "switch/hash.h"
+#include "load/index.h"
 #include "load/instruction.h"
+#include "tables/entry.h"
 
 namespace railyard {
 
@@ -45,6 +47,8 @@ struct FieldPart {
     std::uint64_t mask;  // of the part, in word position
 };
 
+struct HeaderUnion;
+
 struct Header {
     std::string name;
     bool metadata = false, variable = false;  // variable: one of its fields is
@@ -53,10 +57,10 @@ struct Header {
     unsigned slots = 0;
     unsigned bytes = 0;     // a field of variable length counts nothing
     unsigned max_bytes = 0;
-    int header_union = kNone;
-    std::vector<Field> fields;
+    Index<HeaderUnion> header_union;
+    List<Field> fields;
     std::vector<FieldPart> read, written;  // in field order: what extraction and emission move
-    std::vector<int> signed_fields;
+    std::vector<Index<Field>> signed_fields;
     Slot base() const { return static_cast<Slot>(valid + 1); }
 };
 
@@ -68,14 +72,19 @@ inline bool same_type(const Header& a, const Header& b) {
 
 struct Stack {
     std::string name;
-    std::vector<int> elements;  // headers, or unions
+    std::vector<Index<Header>> headers;
+    std::vector<Index<HeaderUnion>> unions;  // instead of headers
     Slot next = 0;
-    bool of_unions = false;
+
+    bool of_unions() const { return !unions.empty(); }
+    std::size_t size() const { return of_unions() ? unions.size() : headers.size(); }
+    // The number of a header, or of a union.
+    std::size_t element(std::size_t at) const { return of_unions() ? unions[at].at() : headers[at].at(); }
 };
 
 struct HeaderUnion {
     std::string name;
-    std::vector<int> headers;
+    std::vector<Index<Header>> headers;
 };
 
 struct Parameter {
@@ -101,33 +110,24 @@ struct Key {
     std::vector<std::uint64_t> mask;  // of the field, before it is matched; empty: all of it
 };
 
-// An entry as written in the JSON or asked for by a controller. extra: mask (ternary), high end (range).
-struct MatchValue {
-    std::vector<std::uint64_t> value, extra;
-    int prefix = 0;  // lpm: length; optional: 1 present, 0 wildcard
-};
-
-// `action` of an entry of a table with an action profile: `parameters` holds the member's or group's id.
-constexpr int kMember = -2, kGroup = -3;
-
-struct EntrySpec {
-    std::vector<MatchValue> match;
-    int priority = 0;
-    int action = kNone;
-    std::vector<std::uint64_t> parameters;
-};
+struct Calculation;
+struct MeterSpec;
+struct ParserState;
+struct ProfileSpec;
+struct ValueSet;
 
 struct TableSpec {
     std::string name;
     std::vector<Key> keys;
-    std::vector<int> actions;
+    std::vector<Index<Action>> actions;
     std::vector<Place> next_by_action;  // parallel to actions
     Place next_hit = 0, next_miss = 0, next_default = 0;
     bool by_hit = false;
     std::size_t size = 0;
     bool const_default = false, const_entries = false, counted = false, ageing = false;
-    int profile = kNone, meter = kNone;
-    int default_action = kNone;
+    Index<ProfileSpec> profile;
+    Index<MeterSpec> meter;
+    Index<Action> default_action;
     std::vector<std::uint64_t> default_parameters;
     std::vector<EntrySpec> entries;
     unsigned parameter_limbs = 0;
@@ -137,15 +137,16 @@ struct TableSpec {
 struct ProfileSpec {
     std::string name;
     std::size_t size = 0;
-    int selector = kNone;  // a calculation
-    std::vector<int> actions;
+    Index<Calculation> selector;  // none: the profile has no groups
+    std::vector<Index<Action>> actions;
     unsigned parameter_limbs = 0;
 };
 
 struct ParserOp {
     enum class Kind : std::uint8_t { Extract, ExtractStack, ExtractUnionStack, Lookahead, Run, Verify, Advance } kind;
-    int header = kNone;       // or stack
-    int member = kNone;       // of a union
+    Index<Header> header;     // Extract
+    Index<Stack> stack;       // ExtractStack, ExtractUnionStack
+    std::size_t member = 0;   // ExtractUnionStack: of the union
     Place code = kNowhere;    // Run, Verify: condition; Advance: bits; Extract*: length of the variable field, in bits
     Slot value = 0;           // of the code's result; Lookahead: where the bits go
     Slot error = 0;           // Verify
@@ -158,14 +159,16 @@ struct TransitionKey {
     Slot slot = 0;
     unsigned bits = 0;
     unsigned offset = 0;  // Lookahead: bits from the current position
-    int stack = kNone, member = kNone, field = kNone;
+    Index<Stack> stack;         // Last, UnionLast
+    std::size_t member = 0;     // UnionLast: of the union
+    Index<Field> field;
 };
 
 // Values and masks are as wide as the key, every field padded to whole bytes. A key of up to 8 bytes is compared as a number.
 struct Transition {
     std::uint64_t value = 0, mask = 0;
-    int next = kNone;
-    int value_set = kNone;
+    Index<ParserState> next;  // none: the parser ends
+    Index<ValueSet> value_set;
     std::vector<std::uint8_t> wide_value, wide_mask;
 };
 
@@ -188,7 +191,7 @@ struct ArraySpec {
     std::string name;
     std::size_t size = 0;
     unsigned bits = 64;
-    int table = kNone;  // a direct counter's or meter's table
+    Index<TableSpec> table;  // of a direct counter or meter
 };
 
 struct MeterSpec : ArraySpec {
@@ -203,7 +206,7 @@ struct Piece {
     Slot valid = kNoSlot;  // the header's; not counted in when it is not valid
     Slot slot = 0;
     unsigned bits = 0;
-    int header = kNone;
+    Index<Header> header;
     bool variable = false;
 };
 
@@ -216,7 +219,7 @@ struct Calculation {
 
 struct Checksum {
     bool verify = false, update = false;
-    int calculation = kNone;
+    Index<Calculation> calculation;
     Slot header_valid = 0, target = 0;
     unsigned bits = 0;
     Place condition = kNowhere;
@@ -249,31 +252,31 @@ class Program {
    public:
     static std::shared_ptr<const Program> load(const std::string& bmv2_json);
 
-    const FieldList* field_list(const std::vector<FieldList>& lists, int id) const {
+    static const FieldList* field_list(const List<FieldList>& lists, int id) {
         for (const FieldList& l : lists)
             if (l.id == id) return &l;
         return nullptr;
     }
 
     std::string name;
-    std::vector<Header> headers;
-    std::vector<Stack> stacks;
-    std::vector<HeaderUnion> unions;
-    std::vector<Action> actions;
-    std::vector<TableSpec> tables;
-    std::vector<ProfileSpec> profiles;
-    std::vector<ArraySpec> counters, registers;
-    std::vector<MeterSpec> meters;
-    std::vector<ParserState> states;
-    std::vector<ValueSet> value_sets;
-    std::vector<Calculation> calculations;
+    List<Header> headers;
+    List<Stack> stacks;
+    List<HeaderUnion> unions;
+    List<Action> actions;
+    List<TableSpec> tables;
+    List<ProfileSpec> profiles;
+    List<ArraySpec> counters, registers;
+    List<MeterSpec> meters;
+    List<ParserState> states;
+    List<ValueSet> value_sets;
+    List<Calculation> calculations;
     std::vector<Checksum> checksums;
-    std::vector<FieldList> digests, field_lists;
+    List<FieldList> digests, field_lists;
     std::vector<LogMessage> messages;
     std::vector<std::string> assertions;  // what failed, for the message
-    int first_state = kNone;
+    Index<ParserState> first_state;
     Place ingress = 0, egress = 0, deparser_code = kNowhere;
-    std::vector<int> deparser;
+    std::vector<Index<Header>> deparser;
     StandardSlots standard;
     std::uint64_t error_too_short = 1, error_stack = 3, error_header_short = 4, error_argument = 6;
     bool reads_queue = false, verifies = false;

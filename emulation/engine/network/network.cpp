@@ -154,7 +154,7 @@ void Network::forward(FrameHandle frame, int switch_index, std::uint32_t port, b
 // What a frame may have left behind for the control plane.
 void Network::after_pass(Switch& sw, int index) {
     if (auto& digests = sw.digests(); !digests.empty()) {
-        for (Digest& d : digests) control_.push_back({ControlItem::Kind::Digest, now_, index, d.list, false, std::move(d.fields)});
+        for (Digest& d : digests) control_.push_back({ControlItem::Kind::Digest, now_, index, static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
         digests.clear();
     }
     if (sw.take_revived()) watch_ageing(index);

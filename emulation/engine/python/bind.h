@@ -52,6 +52,7 @@ class LockedSwitch {
 bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out);  // false: wider than `bits`
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
+// Python names actions by their numbers.
 bool to_parameters(const Program& program, int action, const nb::list& values, std::vector<std::uint64_t>& out);
 nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
 

@@ -17,7 +17,14 @@ const char* kind_name(MatchKind kind) {
     }
 }
 
-nb::object handle_or_none(int handle) { return handle < 0 ? nb::object(nb::none()) : nb::object(nb::int_(handle)); }
+template <typename T>
+nb::object handle_or_none(Index<T> index) { return index ? nb::object(nb::int_(index.at())) : nb::object(nb::none()); }
+
+nb::list handles_of(const std::vector<Index<Action>>& actions) {
+    nb::list out;
+    for (const Index<Action> a : actions) out.append(a.at());
+    return out;
+}
 
 // A dictionary for each of a program's things: its name, the handle that the switch knows it by, and what `fill` says.
 template <typename Things, typename Fill>
@@ -44,7 +51,7 @@ nb::list describe_tables(const Program& p) {
             keys.append(key);
         }
         d["keys"] = keys;
-        d["actions"] = t.actions;
+        d["actions"] = handles_of(t.actions);
         d["size"] = t.size;
         d["const_default"] = t.const_default;
         d["const_entries"] = t.const_entries;
@@ -64,7 +71,7 @@ nb::list describe_actions(const Program& p) {
     });
 }
 
-nb::list describe_arrays(const std::vector<ArraySpec>& arrays) {
+nb::list describe_arrays(const List<ArraySpec>& arrays) {
     return described(arrays, [](nb::dict& d, const ArraySpec& a) {
         d["size"] = a.size;
         d["bits"] = a.bits;
@@ -83,8 +90,8 @@ nb::list describe_meters(const Program& p) {
 nb::list describe_profiles(const Program& p) {
     return described(p.profiles, [](nb::dict& d, const ProfileSpec& s) {
         d["size"] = s.size;
-        d["selector"] = s.selector != kNone;
-        d["actions"] = s.actions;
+        d["selector"] = bool(s.selector);
+        d["actions"] = handles_of(s.actions);
     });
 }
 

@@ -37,10 +37,10 @@ bool to_parameters(const Program& program, int action, const nb::list& values, s
     if (action < 0 || static_cast<std::size_t>(action) >= program.actions.size()) return false;
     const Action& a = program.actions[static_cast<std::size_t>(action)];
     if (values.size() != a.parameters.size()) return false;
-    std::vector<std::uint64_t> one;
+    std::vector<std::uint64_t> value;
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
-        if (!to_limbs(view(nb::cast<nb::bytes>(values[i])), a.parameters[i].bits, one)) return false;
-        out.insert(out.end(), one.begin(), one.end());
+        if (!to_limbs(view(nb::cast<nb::bytes>(values[i])), a.parameters[i].bits, value)) return false;
+        out.insert(out.end(), value.begin(), value.end());
     }
     return true;
 }
@@ -58,6 +58,8 @@ nb::list match_of(const TableSpec& spec, const EntrySpec& entry) {
 
 namespace {
 
+Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size_t>(number)); }
+
 // Keys as Python gives them; apply(table, match) answers for a key that fits.
 template <typename Do>
 int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
@@ -71,8 +73,8 @@ int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int pr
     if (s->table(table).constant()) return static_cast<int>(Status::Constant);
     EntrySpec entry;
     entry.priority = priority;
-    entry.action = action;
     if (!to_parameters(s.program(), action, params, entry.parameters)) return static_cast<int>(Status::Invalid);
+    entry.action = to_action(action);
     return with_match(s, table, keys, [&](Table& t, std::vector<MatchValue>& match) {
         entry.match = std::move(match);
         return insert ? t.insert(entry) : t.modify(entry);
@@ -82,10 +84,10 @@ int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int pr
 // An action's parameters, or the one member or group that the entry points to.
 nb::list parameters_of(const Program& program, const EntrySpec& entry) {
     nb::list out;
-    if (entry.action == kMember || entry.action == kGroup) out.append(from_limbs(entry.parameters.data(), 64));
-    if (entry.action < 0) return out;
+    if (entry.target != Target::Action) out.append(from_limbs(entry.parameters.data(), 64));
+    if (!entry.action) return out;
     std::size_t at = 0;
-    for (const Parameter& p : program.actions[static_cast<std::size_t>(entry.action)].parameters) {
+    for (const Parameter& p : program.actions[entry.action].parameters) {
         out.append(from_limbs(&entry.parameters[at], p.bits));
         at += limbs(p.bits);
     }
@@ -94,14 +96,14 @@ nb::list parameters_of(const Program& program, const EntrySpec& entry) {
 
 nb::tuple entry_of(const Program& program, const Table& table, const EntrySpec& entry) {
     const auto [packets, bytes] = table.counters(entry.match, entry.priority);
-    const int action = entry.action == kMember ? -1 : entry.action == kGroup ? -2 : entry.action;
+    const int action = entry.target == Target::Member ? -1 : entry.target == Target::Group ? -2 : static_cast<int>(entry.action.at());
     return nb::make_tuple(match_of(table.spec(), entry), entry.priority, action, parameters_of(program, entry), packets, bytes);
 }
 
 int set_default(const LockedSwitch& s, std::size_t table, int action, const nb::list& params) {
     std::vector<std::uint64_t> values;
     if (!to_parameters(s.program(), action, params, values)) return static_cast<int>(Status::Invalid);
-    return static_cast<int>(s->table(table).set_default(action, values));
+    return static_cast<int>(s->table(table).set_default(to_action(action), values));
 }
 
 std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const nb::list& params, bool& fits) {
@@ -115,7 +117,7 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
          const LockedSwitch s(n, sw);
          if (s->table(t).constant()) return static_cast<int>(Status::Constant);
          return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-             EntrySpec entry{std::move(match), priority, group ? kGroup : kMember, {static_cast<std::uint64_t>(id)}};
+             EntrySpec entry{std::move(match), priority, group ? Target::Group : Target::Member, {}, {static_cast<std::uint64_t>(id)}};
              return insert ? table.insert(entry) : table.modify(entry);
          });
      })
@@ -123,13 +125,13 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
             const LockedSwitch s(n, sw);
             bool fits = false;
             auto values = parameters(s, action, params, fits);
-            return static_cast<int>(fits ? s->profile(p).insert(id, action, std::move(values)) : Status::Invalid);
+            return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values)) : Status::Invalid);
         })
         .def("member_modify", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
             const LockedSwitch s(n, sw);
             bool fits = false;
             auto values = parameters(s, action, params, fits);
-            return static_cast<int>(fits ? s->profile(p).modify(id, action, std::move(values)) : Status::Invalid);
+            return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values)) : Status::Invalid);
         })
         .def("member_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) { return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id)); })
         .def("group_set", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, const Profile::GroupMembers& members) {
@@ -184,7 +186,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
         .def("table_default", [](SwitchSet& n, int sw, std::size_t t) {
             const LockedSwitch s(n, sw);
             const EntrySpec e = s->table(t).default_entry();
-            return nb::make_tuple(e.action < 0 ? nb::object(nb::none()) : nb::object(nb::int_(e.action)), parameters_of(s.program(), e));
+            return nb::make_tuple(e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()), parameters_of(s.program(), e));
         })
         .def("table_read", [](SwitchSet& n, int sw, std::size_t t) {
             const LockedSwitch s(n, sw);

@@ -85,8 +85,8 @@ void Traversal::deparse(Frame& frame) {
     std::uint64_t at = 1;
     bool in_place = true;
     unsigned bytes = 0;
-    for (const int number : p.deparser) {
-        const Header& h = p.headers[static_cast<std::size_t>(number)];
+    for (const Index<Header> number : p.deparser) {
+        const Header& h = p.headers[number];
         if (slots_[h.valid] == 0) continue;
         in_place = in_place && !h.variable && slots_[h.base()] == at;
         const unsigned n = emitted_bytes(h);
@@ -95,8 +95,8 @@ void Traversal::deparse(Frame& frame) {
     }
     if (in_place && bytes == parsed_) {
         std::uint8_t* to = frame.data();
-        for (const int number : p.deparser) {
-            const Header& h = p.headers[static_cast<std::size_t>(number)];
+        for (const Index<Header> number : p.deparser) {
+            const Header& h = p.headers[number];
             if (slots_[h.valid] == 0) continue;
             overlay(h, to);
             to += h.bytes;
@@ -117,8 +117,8 @@ void Traversal::deparse(Frame& frame) {
     }
     frame.length = rest + bytes;
     std::uint8_t* to = frame.data();
-    for (const int number : p.deparser) {
-        const Header& h = p.headers[static_cast<std::size_t>(number)];
+    for (const Index<Header> number : p.deparser) {
+        const Header& h = p.headers[number];
         if (slots_[h.valid] == 0) continue;
         emit(h, scratch_.data(), to);
         to += emitted_bytes(h);
@@ -134,7 +134,7 @@ std::uint64_t Traversal::calculate(const Calculation& c) {
             out.put_field(v, piece.slot, piece.bits, piece.variable);
             continue;
         }
-        for (const Field& f : program_.headers[static_cast<std::size_t>(piece.header)].fields) out.put_field(v, f.slot, f.bits, f.variable);
+        for (const Field& f : program_.headers[piece.header].fields) out.put_field(v, f.slot, f.bits, f.variable);
     }
     if (c.payload) scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
     return hash(c.algorithm, scratch_.data(), scratch_.size());
@@ -150,14 +150,14 @@ void Traversal::verify_checksums() {
     std::uint64_t wrong = 0;
     for (const Checksum& c : program_.checksums) {
         if (!c.verify || (c.header_valid != kNoSlot && slots_[c.header_valid] == 0) || !applies(c)) continue;
-        wrong |= calculate(program_.calculations[static_cast<std::size_t>(c.calculation)]) != slots_[c.target];
+        wrong |= calculate(program_.calculations[c.calculation]) != slots_[c.target];
     }
     slots_[program_.standard.checksum_error] = wrong;
 }
 
 void Traversal::update_checksums() {
     for (const Checksum& c : program_.checksums)
-        if (c.update && applies(c)) slots_[c.target] = calculate(program_.calculations[static_cast<std::size_t>(c.calculation)]) & low_mask(c.bits);
+        if (c.update && applies(c)) slots_[c.target] = calculate(program_.calculations[c.calculation]) & low_mask(c.bits);
 }
 
 }  // namespace railyard

@@ -56,15 +56,15 @@ void Traversal::log(const LogMessage& message) const {
 void Traversal::after_hit(Table& table, LookupResult& result) {
     const Program& p = program_;
     const TableSpec& spec = table.spec();
-    if (spec.profile != kNone)
+    if (spec.profile)
         table.resolve(result, [&] {
-            const int selector = p.profiles[static_cast<std::size_t>(spec.profile)].selector;
-            return calculate(p.calculations[static_cast<std::size_t>(selector)]);
+            const Index<Calculation> selector = p.profiles[spec.profile].selector;
+            return calculate(p.calculations[selector]);
         });
     switch_.revived_ |= table.count(result.entry, ingress_length_, now_);
     Meter* const m = table.meter(result.entry);
     if (m == nullptr) return;
-    const MeterSpec& meter = p.meters[static_cast<std::size_t>(spec.meter)];
+    const MeterSpec& meter = p.meters[spec.meter];
     const std::uint64_t colour = m->execute(meter.bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
     if (meter.target != kNoSlot) slots_[meter.target] = colour & low_mask(meter.target_bits);
 }
@@ -149,21 +149,21 @@ void Traversal::execute(Place at) {
         const std::uint64_t u = i->n != 0 ? v[i->a] : i->a;
         std::uint64_t any = 0;
         if (u < p.unions.size())
-            for (const int h : p.unions[u].headers) any |= v[p.headers[static_cast<std::size_t>(h)].valid];
+            for (const Index<Header> h : p.unions[u].headers) any |= v[p.headers[h].valid];
         v[i->dst] = any;
     }
     NEXT;
     OP(Element) {
-        const auto& elements = p.stacks[i->a].elements;
-        v[i->dst] = v[i->b] < elements.size() ? static_cast<std::uint64_t>(elements[v[i->b]]) : kNoHeader;
+        const Stack& s = p.stacks[i->a];
+        v[i->dst] = v[i->b] < s.size() ? s.element(v[i->b]) : kNoHeader;
     }
     NEXT;
     OP(Last) {
         const Stack& s = p.stacks[i->a];
-        v[i->dst] = v[s.next] > 0 ? static_cast<std::uint64_t>(s.elements[v[s.next] - 1]) : kNoHeader;
+        v[i->dst] = v[s.next] > 0 ? s.element(v[s.next] - 1) : kNoHeader;
     }
     NEXT;
-    OP(Member) v[i->dst] = v[i->a] < p.unions.size() ? static_cast<std::uint64_t>(p.unions[v[i->a]].headers[i->b]) : kNoHeader; NEXT;
+    OP(Member) v[i->dst] = v[i->a] < p.unions.size() ? p.unions[v[i->a]].headers[i->b].at() : kNoHeader; NEXT;
     OP(LoadField)
         if (v[i->a] < p.headers.size()) std::copy_n(v + p.headers[v[i->a]].fields[i->b].slot, i->n, v + i->dst);
         else std::fill_n(v + i->dst, i->n, 0);
@@ -236,7 +236,7 @@ void Traversal::execute(Place at) {
     OP(Apply) {
         Table& table = sw.tables_[i->a];
         LookupResult result = table.lookup(v);
-        if (result.entry != kNone && table.instrumented()) after_hit(table, result);
+        if (result.entry && table.instrumented()) after_hit(table, result);
         if (result.code == kNowhere) GO(result.next);
         const Slot to = table.spec().parameters;
         for (unsigned k = 0; k < result.limbs; ++k) v[to + k] = result.parameters[k];

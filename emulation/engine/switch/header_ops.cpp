@@ -12,9 +12,9 @@ void Traversal::add_header(std::uint64_t header) {
     std::uint64_t* v = slots_.data();
     if (v[h.valid] != 0) return;
     std::fill_n(v + h.first, h.slots, 0);
-    if (h.header_union != kNone)
-        for (const int other : program_.unions[static_cast<std::size_t>(h.header_union)].headers)
-            v[program_.headers[static_cast<std::size_t>(other)].valid] = 0;
+    if (h.header_union)
+        for (const Index<Header> other : program_.unions[h.header_union].headers)
+            v[program_.headers[other].valid] = 0;
     v[h.valid] = 1;
     v[h.base()] = 0;
     length_ += h.bytes;
@@ -34,9 +34,9 @@ void Traversal::copy_header(std::uint64_t to, std::uint64_t from) {
     v[a.valid] = v[b.valid];
     v[a.base()] = 0;
     if (v[b.valid] == 0) return;
-    if (a.header_union != kNone)
-        for (const int other : program_.unions[static_cast<std::size_t>(a.header_union)].headers)
-            if (static_cast<std::uint64_t>(other) != to) v[program_.headers[static_cast<std::size_t>(other)].valid] = 0;
+    if (a.header_union)
+        for (const Index<Header> other : program_.unions[a.header_union].headers)
+            if (other.at() != to) v[program_.headers[other].valid] = 0;
     std::copy_n(v + b.first, b.slots, v + a.first);
 }
 
@@ -47,8 +47,8 @@ bool Traversal::equal_headers(std::uint64_t a, std::uint64_t b) const {
     return v[x.valid] != 0 && v[y.valid] != 0 && x.slots == y.slots && std::equal(v + x.first, v + x.first + x.slots, v + y.first);
 }
 
-void Traversal::swap_headers(int a, int b) {
-    const Header &x = program_.headers[static_cast<std::size_t>(a)], &y = program_.headers[static_cast<std::size_t>(b)];
+void Traversal::swap_headers(Index<Header> a, Index<Header> b) {
+    const Header &x = program_.headers[a], &y = program_.headers[b];
     std::uint64_t* v = slots_.data();
     std::swap_ranges(v + x.first, v + x.first + x.slots, v + y.first);
     std::swap(v[x.valid], v[y.valid]);
@@ -56,19 +56,19 @@ void Traversal::swap_headers(int a, int b) {
 }
 
 void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
-    const std::size_t size = stack.elements.size(), n = std::min<std::uint64_t>(by, size);
+    const std::size_t size = stack.size(), n = std::min<std::uint64_t>(by, size);
     if (n == 0) return;
     const auto swap = [&](std::size_t a, std::size_t b) {
-        if (!stack.of_unions) return swap_headers(stack.elements[a], stack.elements[b]);
-        const auto &x = program_.unions[static_cast<std::size_t>(stack.elements[a])].headers, &y = program_.unions[static_cast<std::size_t>(stack.elements[b])].headers;
+        if (!stack.of_unions()) return swap_headers(stack.headers[a], stack.headers[b]);
+        const auto &x = program_.unions[stack.unions[a]].headers, &y = program_.unions[stack.unions[b]].headers;
         for (std::size_t i = 0; i < x.size(); ++i) swap_headers(x[i], y[i]);
     };
     const auto clear = [&](std::size_t at) {
-        if (!stack.of_unions) {
-            slots_[program_.headers[static_cast<std::size_t>(stack.elements[at])].valid] = 0;
+        if (!stack.of_unions()) {
+            slots_[program_.headers[stack.headers[at]].valid] = 0;
             return;
         }
-        for (const int h : program_.unions[static_cast<std::size_t>(stack.elements[at])].headers) slots_[program_.headers[static_cast<std::size_t>(h)].valid] = 0;
+        for (const Index<Header> h : program_.unions[stack.unions[at]].headers) slots_[program_.headers[h].valid] = 0;
     };
     std::uint64_t& next = slots_[stack.next];
     if (push) {
@@ -84,13 +84,13 @@ void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
 
 void Traversal::copy_stack(const Stack& to, const Stack& from) {
     slots_[to.next] = slots_[from.next];
-    const auto copy = [&](int a, int b) { copy_header(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)); };
-    for (std::size_t i = 0; i < to.elements.size(); ++i) {
-        if (!to.of_unions) {
-            copy(to.elements[i], from.elements[i]);
+    const auto copy = [&](Index<Header> a, Index<Header> b) { copy_header(a.at(), b.at()); };
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        if (!to.of_unions()) {
+            copy(to.headers[i], from.headers[i]);
             continue;
         }
-        const auto &a = program_.unions[static_cast<std::size_t>(to.elements[i])].headers, &b = program_.unions[static_cast<std::size_t>(from.elements[i])].headers;
+        const auto &a = program_.unions[to.unions[i]].headers, &b = program_.unions[from.unions[i]].headers;
         for (std::size_t k = 0; k < a.size(); ++k) copy(a[k], b[k]);
     }
 }

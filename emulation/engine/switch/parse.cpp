@@ -46,7 +46,7 @@ void Traversal::extract_fixed(const Header& header, const std::uint8_t* bytes) {
         const std::uint64_t bits = word & part.mask;
         v[part.slot] |= part.shift >= 0 ? bits >> part.shift : bits << -part.shift;
     }
-    for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
+    for (const Index<Field> f : header.signed_fields) sign_extend(v + header.fields[f].slot, header.fields[f].bits);
 }
 
 void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
@@ -61,12 +61,12 @@ void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes
         peek(bytes, at, width, v + f.slot);
         at += width;
     }
-    for (const int f : header.signed_fields) sign_extend(v + header.fields[static_cast<std::size_t>(f)].slot, header.fields[static_cast<std::size_t>(f)].bits);
+    for (const Index<Field> f : header.signed_fields) sign_extend(v + header.fields[f].slot, header.fields[f].bits);
 }
 
-std::uint64_t Traversal::extract(int number, const ParserOp& op, const Frame& frame) {
+std::uint64_t Traversal::extract(Index<Header> number, const ParserOp& op, const Frame& frame) {
     const Program& p = program_;
-    const Header& header = p.headers[static_cast<std::size_t>(number)];
+    const Header& header = p.headers[number];
     std::uint64_t bytes = header.bytes, bits = 0;
     if (header.variable) {
         execute(op.code);
@@ -80,8 +80,8 @@ std::uint64_t Traversal::extract(int number, const ParserOp& op, const Frame& fr
     if (bytes > header.max_bytes) return p.error_header_short;
     if (header.variable) extract_variable(header, frame.data() + parsed_, bits);
     else extract_fixed(header, frame.data() + parsed_);
-    if (header.header_union != kNone)
-        for (const int other : p.unions[static_cast<std::size_t>(header.header_union)].headers) slots_[p.headers[static_cast<std::size_t>(other)].valid] = 0;
+    if (header.header_union)
+        for (const Index<Header> other : p.unions[header.header_union].headers) slots_[p.headers[other].valid] = 0;
     slots_[header.valid] = 1;
     slots_[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
     parsed_ += static_cast<std::uint32_t>(bytes);
@@ -94,11 +94,10 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
         case ParserOp::Kind::Extract: return extract(op.header, op, frame);
         case ParserOp::Kind::ExtractStack:
         case ParserOp::Kind::ExtractUnionStack: {
-            const Stack& stack = p.stacks[static_cast<std::size_t>(op.header)];
+            const Stack& stack = p.stacks[op.stack];
             std::uint64_t& next = slots_[stack.next];
-            if (next >= stack.elements.size()) return p.error_stack;
-            const int element = stack.elements[next];
-            const int header = stack.of_unions ? p.unions[static_cast<std::size_t>(element)].headers[static_cast<std::size_t>(op.member)] : element;
+            if (next >= stack.size()) return p.error_stack;
+            const Index<Header> header = stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next];
             const std::uint64_t error = extract(header, op, frame);
             if (error == 0) ++next;
             return error;
@@ -124,15 +123,16 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
 // The value that a key reads; null where a stack is empty.
 const std::uint64_t* Traversal::key_value(const TransitionKey& key) const {
     if (key.kind == TransitionKey::Kind::Slot) return &slots_[key.slot];
-    const Stack& stack = program_.stacks[static_cast<std::size_t>(key.stack)];
+    const Stack& stack = program_.stacks[key.stack];
     if (slots_[stack.next] == 0) return nullptr;
-    int header = stack.elements[slots_[stack.next] - 1];
-    if (key.kind == TransitionKey::Kind::UnionLast) header = program_.unions[static_cast<std::size_t>(header)].headers[static_cast<std::size_t>(key.member)];
-    return &slots_[program_.headers[static_cast<std::size_t>(header)].fields[static_cast<std::size_t>(key.field)].slot];
+    const std::size_t last = slots_[stack.next] - 1;
+    const bool of_unions = key.kind == TransitionKey::Kind::UnionLast;
+    const Index<Header> header = of_unions ? program_.unions[stack.unions[last]].headers[key.member] : stack.headers[last];
+    return &slots_[program_.headers[header].fields[key.field].slot];
 }
 
 bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
-    for (const auto& [value, mask] : switch_.value_sets_[static_cast<std::size_t>(t.value_set)]) {
+    for (const auto& [value, mask] : switch_.value_sets_[t.value_set.at()]) {
         bool equal = value.size() == bytes && mask.size() == bytes;
         for (unsigned i = 0; i < bytes && equal; ++i) equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
         if (equal) return true;
@@ -140,7 +140,7 @@ bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsig
     return false;
 }
 
-int Traversal::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+Index<ParserState> Traversal::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
     std::array<std::uint8_t, 8 * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
@@ -149,12 +149,12 @@ int Traversal::wide_transition(const ParserState& state, const Frame& frame, std
         if (k.kind == TransitionKey::Kind::Lookahead) {
             if (8ULL * (frame.length - parsed_) < k.offset + k.bits) {
                 error = program_.error_too_short;
-                return kNone;
+                return {};
             }
             peek(frame.data() + parsed_, k.offset, k.bits, ahead.data());
         } else if ((value = key_value(k)) == nullptr) {
             error = program_.error_stack;
-            return kNone;
+            return {};
         }
         for (unsigned byte = (k.bits + 7) / 8; byte-- > 0;) {
             const unsigned kept = std::min(8u, k.bits - 8 * byte);
@@ -163,21 +163,21 @@ int Traversal::wide_transition(const ParserState& state, const Frame& frame, std
     }
     for (const Transition& t : state.transitions) {
         bool equal = true;
-        if (t.value_set != kNone) equal = in_value_set(t, key.data(), at);
+        if (t.value_set) equal = in_value_set(t, key.data(), at);
         else
             for (unsigned i = 0; i < at && equal; ++i) equal = (key[i] & t.wide_mask[i]) == t.wide_value[i];
         if (equal) return t.next;
     }
-    return kNone;
+    return {};
 }
 
-int Traversal::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+Index<ParserState> Traversal::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
     if (state.simple) {
         std::uint64_t key = 0;
         for (const TransitionKey& k : state.key) key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
         for (const Transition& t : state.transitions)
             if ((key & t.mask) == t.value) return t.next;
-        return kNone;
+        return {};
     }
     return wide_transition(state, frame, error);
 }
@@ -187,8 +187,8 @@ void Traversal::parse(const Frame& frame) {
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself must not hang the switch.
     std::size_t steps = 4 * program_.states.size() + frame.length + 16;
-    for (int at = program_.first_state; at != kNone && steps > 0 && error == 0; --steps) {
-        const ParserState& state = program_.states[static_cast<std::size_t>(at)];
+    for (Index<ParserState> at = program_.first_state; at && steps > 0 && error == 0; --steps) {
+        const ParserState& state = program_.states[at];
         for (const ParserOp& op : state.ops)
             if ((error = parse_op(op, frame)) != 0) break;
         if (error == 0) at = transition(state, frame, error);

@@ -29,7 +29,7 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     for (const ProfileSpec& p : program_->profiles) profiles_.push_back(std::make_unique<Profile>(*program_, p));
     tables_.reserve(program_->tables.size());
     for (const TableSpec& t : program_->tables)
-        tables_.emplace_back(*program_, t, t.profile == kNone ? nullptr : profiles_[static_cast<std::size_t>(t.profile)].get());
+        tables_.emplace_back(*program_, t, t.profile ? profiles_[t.profile.at()].get() : nullptr);
     for (const ArraySpec& c : program_->counters)
         counters_.push_back({std::vector<std::uint64_t>(c.size, 0), std::vector<std::uint64_t>(c.size, 0)});
     for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size * limbs(r.bits), 0);

@@ -19,9 +19,9 @@
 
 namespace railyard {
 
-// A generate_digest call: the fields of its list, each in whole bytes. list: the program's number of it.
+// A generate_digest call: the fields of its list, each in whole bytes.
 struct Digest {
-    int list;
+    Index<FieldList> list;
     std::string fields;
 };
 

@@ -174,7 +174,7 @@ void Traversal::clone_egress(const Frame& frame, const CloneSession& clone, Outp
 void Traversal::digest(std::uint64_t id) {
     const FieldList* list = program_.field_list(program_.digests, static_cast<int>(id));
     if (list == nullptr) return;
-    Digest d{static_cast<int>(list - program_.digests.data()), {}};
+    Digest d{Index<FieldList>(static_cast<std::size_t>(list - program_.digests.data())), {}};
     for (const Piece& f : list->fields)
         for (unsigned byte = (f.bits + 7) / 8; byte-- > 0;) {
             std::uint64_t limb = slots_[f.slot + byte / 8];

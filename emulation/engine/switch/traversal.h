@@ -95,16 +95,16 @@ class Traversal {
     bool equal_headers(std::uint64_t a, std::uint64_t b) const;
     void shift_stack(const Stack& stack, std::uint64_t by, bool push);
     void copy_stack(const Stack& to, const Stack& from);
-    void swap_headers(int a, int b);
+    void swap_headers(Index<Header> a, Index<Header> b);
 
     // parse.cpp
     void parse(const Frame& frame);
     std::uint64_t parse_op(const ParserOp& op, const Frame& frame);  // an error, or 0
-    std::uint64_t extract(int header, const ParserOp& op, const Frame& frame);
+    std::uint64_t extract(Index<Header> number, const ParserOp& op, const Frame& frame);
     void extract_fixed(const Header& header, const std::uint8_t* bytes);
     void extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits);
-    int transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
-    int wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    Index<ParserState> transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    Index<ParserState> wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
     bool in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const;
     const std::uint64_t* key_value(const TransitionKey& key) const;
 

@@ -22,46 +22,46 @@ std::size_t KeyIndex::hash(const std::uint64_t* key) const {
     return static_cast<std::size_t>(h ^ (h >> 32));
 }
 
-int KeyIndex::find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const {
-    if (cells_.empty()) return kNone;
+EntryIndex KeyIndex::find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const {
+    if (cells_.empty()) return {};
     const std::size_t mask = cells_.size() - 1;
     for (std::size_t at = hash(key) & mask;; at = (at + 1) & mask) {
-        const std::int32_t entry = cells_[at];
-        if (entry < 0) return kNone;
-        if (equal(key, &keys[static_cast<std::size_t>(entry) * limbs_], limbs_)) return entry;
+        const EntryIndex entry = cells_[at];
+        if (!entry) return {};
+        if (equal(key, &keys[entry.at() * limbs_], limbs_)) return entry;
     }
 }
 
 void KeyIndex::grow(const std::vector<std::uint64_t>& keys) {
-    std::vector<std::int32_t> old(cells_.empty() ? 16 : cells_.size() * 2, -1);
+    std::vector<EntryIndex> old(cells_.empty() ? 16 : cells_.size() * 2);
     old.swap(cells_);
     used_ = 0;
-    for (const std::int32_t entry : old)
-        if (entry >= 0) insert(entry, keys);
+    for (const EntryIndex entry : old)
+        if (entry) insert(entry, keys);
 }
 
-void KeyIndex::insert(int entry, const std::vector<std::uint64_t>& keys) {
+void KeyIndex::insert(EntryIndex entry, const std::vector<std::uint64_t>& keys) {
     if ((used_ + 1) * 2 > cells_.size()) grow(keys);
     const std::size_t mask = cells_.size() - 1;
-    std::size_t at = hash(&keys[static_cast<std::size_t>(entry) * limbs_]) & mask;
-    while (cells_[at] >= 0) at = (at + 1) & mask;
+    std::size_t at = hash(&keys[entry.at() * limbs_]) & mask;
+    while (cells_[at]) at = (at + 1) & mask;
     cells_[at] = entry;
     ++used_;
 }
 
-void KeyIndex::erase(int entry, const std::vector<std::uint64_t>& keys) {
+void KeyIndex::erase(EntryIndex entry, const std::vector<std::uint64_t>& keys) {
     const std::size_t mask = cells_.size() - 1;
-    std::size_t at = hash(&keys[static_cast<std::size_t>(entry) * limbs_]) & mask;
+    std::size_t at = hash(&keys[entry.at() * limbs_]) & mask;
     while (cells_[at] != entry) at = (at + 1) & mask;
     // Close the gap, so that probing never needs tombstones.
-    for (std::size_t next = (at + 1) & mask; cells_[next] >= 0; next = (next + 1) & mask) {
-        const std::size_t home = hash(&keys[static_cast<std::size_t>(cells_[next]) * limbs_]) & mask;
+    for (std::size_t next = (at + 1) & mask; cells_[next]; next = (next + 1) & mask) {
+        const std::size_t home = hash(&keys[cells_[next].at() * limbs_]) & mask;
         if (((next - home) & mask) >= ((next - at) & mask)) {
             cells_[at] = cells_[next];
             at = next;
         }
     }
-    cells_[at] = -1;
+    cells_[at] = {};
     --used_;
 }
 

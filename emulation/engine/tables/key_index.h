@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "load/program.h"
+#include "tables/entry.h"
 
 namespace railyard {
 
@@ -14,16 +14,16 @@ namespace railyard {
 class KeyIndex {
    public:
     explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
-    int find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const;
-    void insert(int entry, const std::vector<std::uint64_t>& keys);
-    void erase(int entry, const std::vector<std::uint64_t>& keys);
+    EntryIndex find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const;
+    void insert(EntryIndex entry, const std::vector<std::uint64_t>& keys);
+    void erase(EntryIndex entry, const std::vector<std::uint64_t>& keys);
     std::size_t size() const { return used_; }
 
    private:
     std::size_t hash(const std::uint64_t* key) const;
     void grow(const std::vector<std::uint64_t>& keys);
     std::size_t limbs_, used_ = 0;
-    std::vector<std::int32_t> cells_;  // -1: free
+    std::vector<EntryIndex> cells_;  // none: free
 };
 
 }  // namespace railyard

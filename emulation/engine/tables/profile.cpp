@@ -11,12 +11,12 @@ constexpr std::int64_t kMostWeight = 1 << 16;  // of a group: it is a list of it
 
 }  // namespace
 
-bool Profile::valid(int action, const std::vector<std::uint64_t>& parameters) const {
+bool Profile::valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const {
     return std::find(spec_.actions.begin(), spec_.actions.end(), action) != spec_.actions.end() &&
-           parameters.size() == program_.actions[static_cast<std::size_t>(action)].parameter_limbs;
+           parameters.size() == program_.actions[action].parameter_limbs;
 }
 
-Status Profile::insert(std::int64_t id, int action, std::vector<std::uint64_t> parameters) {
+Status Profile::insert(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters) {
     if (!valid(action, parameters)) return Status::Invalid;
     if (members_.contains(id)) return Status::AlreadyExists;
     if (members_.size() >= spec_.size) return Status::Exhausted;
@@ -27,7 +27,7 @@ Status Profile::insert(std::int64_t id, int action, std::vector<std::uint64_t> p
     return Status::Ok;
 }
 
-Status Profile::modify(std::int64_t id, int action, std::vector<std::uint64_t> parameters) {
+Status Profile::modify(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters) {
     if (!valid(action, parameters)) return Status::Invalid;
     const auto at = members_.find(id);
     if (at == members_.end()) return Status::NotFound;
@@ -46,7 +46,7 @@ Status Profile::erase(std::int64_t id) {
 }
 
 Status Profile::set_group(std::int64_t id, const GroupMembers& members) {
-    if (spec_.selector == kNone) return Status::Invalid;
+    if (!spec_.selector) return Status::Invalid;
     Group group;
     std::int64_t total = 0;
     for (const auto& [member, weight] : members) {
@@ -74,8 +74,8 @@ Status Profile::erase_group(std::int64_t id) {
     return Status::Ok;
 }
 
-void Profile::use(int kind, std::int64_t id, int by) {
-    std::size_t& users = kind == kMember ? members_.at(id).users : groups_.at(id).users;
+void Profile::count_users(Target target, std::int64_t id, int by) {
+    std::size_t& users = target == Target::Member ? members_.at(id).users : groups_.at(id).users;
     users += static_cast<std::size_t>(static_cast<std::int64_t>(by));
 }
 

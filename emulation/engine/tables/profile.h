@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "load/program.h"
-#include "tables/status.h"
 
 namespace railyard {
 
 class Profile {
    public:
     struct Member {
-        int action = kNone;
+        Index<Action> action;
         std::vector<std::uint64_t> parameters;
         std::size_t handle = 0;  // the smallest that was free: groups choose in this order
         std::size_t users = 0;   // entries and groups
@@ -25,8 +24,8 @@ class Profile {
 
     Profile(const Program& program, const ProfileSpec& spec) : program_(program), spec_(spec) {}
 
-    Status insert(std::int64_t id, int action, std::vector<std::uint64_t> parameters);
-    Status modify(std::int64_t id, int action, std::vector<std::uint64_t> parameters);
+    Status insert(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters);
+    Status modify(std::int64_t id, Index<Action> action, std::vector<std::uint64_t> parameters);
     Status erase(std::int64_t id);
     Status set_group(std::int64_t id, const GroupMembers& members);
     Status erase_group(std::int64_t id);
@@ -41,8 +40,8 @@ class Profile {
         if (at == groups_.end() || at->second.choices.empty()) return nullptr;
         return at->second.choices[hash % at->second.choices.size()];
     }
-    bool exists(int kind, std::int64_t id) const { return kind == kMember ? members_.contains(id) : groups_.contains(id); }
-    void use(int kind, std::int64_t id, int by);
+    bool exists(Target target, std::int64_t id) const { return target == Target::Member ? members_.contains(id) : groups_.contains(id); }
+    void count_users(Target target, std::int64_t id, int by);
     const ProfileSpec& spec() const { return spec_; }
 
    private:
@@ -51,7 +50,7 @@ class Profile {
         std::vector<const Member*> choices;  // by handle, as often as the weight says
         std::size_t users = 0;
     };
-    bool valid(int action, const std::vector<std::uint64_t>& parameters) const;
+    bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;
 
     const Program& program_;
     const ProfileSpec& spec_;

@@ -27,7 +27,7 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
     for (std::size_t i = 0; i < spec.keys.size(); ++i) {
         const Key& key = spec.keys[i];
         if (key.kind == MatchKind::Lpm) {
-            lpm_key_ = static_cast<int>(i);
+            lpm_key_ = i;
             lpm_limb_ = key_limbs_;
         } else if (key.kind != MatchKind::Exact) {
             tcam = true;
@@ -37,17 +37,17 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
         key_limbs_ += limbs(key.bits);
     }
     single_ = key_limbs_ == 1 && !masked_;
-    instrumented_ = profile != nullptr || spec.counted || spec.ageing || spec.meter != kNone;
+    instrumented_ = profile != nullptr || spec.counted || spec.ageing || bool(spec.meter);
     exact_ = KeyIndex(key_limbs_);
     if (spec.keys.empty()) {
         shape_ = Shape::Keyless;
     } else if (tcam) {
         shape_ = Shape::Tcam;
-    } else if (lpm_key_ != kNone) {
+    } else if (lpm_key_) {
         shape_ = Shape::Lpm;
     } else if (bits <= kDirectBits) {
         shape_ = Shape::Direct;
-        direct_.assign(1ULL << bits, -1);
+        direct_.assign(1ULL << bits, {});
     } else {
         shape_ = Shape::Exact;
     }
@@ -67,10 +67,10 @@ std::size_t Table::direct_index(const std::uint64_t* key) const {
     return static_cast<std::size_t>(index);
 }
 
-int Table::match_tcam(const std::uint64_t* key) const {
-    for (const std::int32_t entry : tcam_) {
-        const std::uint64_t* value = &keys_[static_cast<std::size_t>(entry) * key_limbs_];
-        const std::uint64_t* extra = &extras_[static_cast<std::size_t>(entry) * key_limbs_];
+EntryIndex Table::match_tcam(const std::uint64_t* key) const {
+    for (const EntryIndex entry : tcam_) {
+        const std::uint64_t* value = &keys_[entry.at() * key_limbs_];
+        const std::uint64_t* extra = &extras_[entry.at() * key_limbs_];
         std::size_t at = 0;
         bool hit = true;
         for (const Key& k : spec_.keys) {
@@ -91,11 +91,11 @@ int Table::match_tcam(const std::uint64_t* key) const {
         }
         if (hit) return entry;
     }
-    return kNone;
+    return {};
 }
 
 LookupResult Table::lookup(const std::uint64_t* slots) const {
-    int entry = kNone;
+    EntryIndex entry;
     if (live_ > 0) {
         std::array<std::uint64_t, kMaxKeyLimbs> gathered;
         const std::uint64_t* key = gathered.data();
@@ -111,35 +111,37 @@ LookupResult Table::lookup(const std::uint64_t* slots) const {
                 for (const PrefixLevel& level : levels_) {
                     for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
                     entry = level.index.find(prefix.data(), keys_);
-                    if (entry != kNone) break;
+                    if (entry) break;
                 }
                 break;
             }
             case Shape::Keyless: break;
         }
     }
-    if (entry == kNone) return {default_goes_.first, default_goes_.second, default_params_.data(), static_cast<unsigned>(default_params_.size()), kNone};
-    const auto at = static_cast<std::size_t>(entry);
+    if (!entry) return {default_goes_.first, default_goes_.second, default_params_.data(), static_cast<unsigned>(default_params_.size()), {}};
+    const std::size_t at = entry.at();
     return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs, spec_.parameter_limbs, entry};
 }
 
-Place Table::next(int action, bool hit) const {
+Place Table::next(Index<Action> action, bool hit) const {
     if (spec_.by_hit) return hit ? spec_.next_hit : spec_.next_miss;
     for (std::size_t i = 0; i < spec_.actions.size(); ++i)
         if (spec_.actions[i] == action) return spec_.next_by_action[i];
     return spec_.next_default;
 }
 
-void Table::point(int entry, int by) {
-    if (profile_ != nullptr) profile_->use(actions_[static_cast<std::size_t>(entry)], static_cast<std::int64_t>(params_[static_cast<std::size_t>(entry)]), by);
+// Of the member or group that the entry leads to.
+void Table::count_users(EntryIndex entry, int by) {
+    if (profile_ != nullptr) profile_->count_users(targets_[entry.at()], static_cast<std::int64_t>(params_[entry.at()]), by);
 }
 
 bool Table::valid(const EntrySpec& entry) const {
     if (profile_ != nullptr)
-        return (entry.action == kMember || (entry.action == kGroup && profile_->spec().selector != kNone)) && entry.parameters.size() == 1 &&
-               profile_->exists(entry.action, static_cast<std::int64_t>(entry.parameters[0]));
+        return (entry.target == Target::Member || (entry.target == Target::Group && profile_->spec().selector)) && entry.parameters.size() == 1 &&
+               profile_->exists(entry.target, static_cast<std::int64_t>(entry.parameters[0]));
+    if (entry.target != Target::Action) return false;
     if (std::find(spec_.actions.begin(), spec_.actions.end(), entry.action) == spec_.actions.end()) return false;
-    return entry.parameters.size() == program_.actions[static_cast<std::size_t>(entry.action)].parameter_limbs;
+    return entry.parameters.size() == program_.actions[entry.action].parameter_limbs;
 }
 
 // Canonical key limbs; false where a value does not fit its field.
@@ -168,45 +170,45 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
     return true;
 }
 
-int Table::find(const std::vector<MatchValue>& match, int priority) const {
+EntryIndex Table::find(const std::vector<MatchValue>& match, int priority) const {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
-    if (shape_ == Shape::Keyless || !pack(match, key.data(), extra.data())) return kNone;
+    if (shape_ == Shape::Keyless || !pack(match, key.data(), extra.data())) return {};
     switch (shape_) {
         case Shape::Direct: return direct_[direct_index(key.data())];
         case Shape::Exact: return exact_.find(key.data(), keys_);
         case Shape::Lpm:
             for (const PrefixLevel& l : levels_)
-                if (l.prefix == match[static_cast<std::size_t>(lpm_key_)].prefix) return l.index.find(key.data(), keys_);
-            return kNone;
+                if (l.prefix == match[*lpm_key_].prefix) return l.index.find(key.data(), keys_);
+            return {};
         default: break;
     }
-    for (const std::int32_t entry : tcam_) {
-        const auto at = static_cast<std::size_t>(entry) * key_limbs_;
-        if (priorities_[static_cast<std::size_t>(entry)] == priority && std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_), keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+    for (const EntryIndex entry : tcam_) {
+        const auto at = entry.at() * key_limbs_;
+        if (priorities_[entry.at()] == priority && std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_), keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
             std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_), extras_.begin() + static_cast<std::ptrdiff_t>(at)))
             return entry;
     }
-    return kNone;
+    return {};
 }
 
 Table::PrefixLevel& Table::level(int prefix) {
     auto at = std::find_if(levels_.begin(), levels_.end(), [&](const PrefixLevel& l) { return l.prefix <= prefix; });
     if (at == levels_.end() || at->prefix != prefix) {
-        const unsigned bits = spec_.keys[static_cast<std::size_t>(lpm_key_)].bits;
+        const unsigned bits = spec_.keys[*lpm_key_].bits;
         at = levels_.insert(at, PrefixLevel{prefix, prefix_mask(bits, prefix), KeyIndex(key_limbs_)});
     }
     return *at;
 }
 
-void Table::link(int entry) {
-    const auto e = static_cast<std::size_t>(entry);
+void Table::link(EntryIndex entry) {
+    const std::size_t e = entry.at();
     switch (shape_) {
         case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = entry; break;
         case Shape::Exact: exact_.insert(entry, keys_); break;
         case Shape::Lpm: level(prefixes_[e]).index.insert(entry, keys_); break;
         case Shape::Tcam: {
-            auto at = std::find_if(tcam_.begin(), tcam_.end(), [&](std::int32_t other) {
-                return priorities_[static_cast<std::size_t>(other)] < priorities_[e];
+            auto at = std::find_if(tcam_.begin(), tcam_.end(), [&](EntryIndex other) {
+                return priorities_[other.at()] < priorities_[e];
             });
             tcam_.insert(at, entry);
             break;
@@ -215,10 +217,10 @@ void Table::link(int entry) {
     }
 }
 
-void Table::unlink(int entry) {
-    const auto e = static_cast<std::size_t>(entry);
+void Table::unlink(EntryIndex entry) {
+    const std::size_t e = entry.at();
     switch (shape_) {
-        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = -1; break;
+        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = {}; break;
         case Shape::Exact: exact_.erase(entry, keys_); break;
         case Shape::Lpm: {
             PrefixLevel& l = level(prefixes_[e]);
@@ -231,11 +233,12 @@ void Table::unlink(int entry) {
     }
 }
 
-void Table::store(int entry, const EntrySpec& spec) {
-    const auto e = static_cast<std::size_t>(entry);
+void Table::store(EntryIndex entry, const EntrySpec& spec) {
+    const std::size_t e = entry.at();
+    targets_[e] = spec.target;
     actions_[e] = spec.action;
-    goes_[e] = profile_ != nullptr ? std::pair{kNowhere, next(kNone, true)}
-                                   : std::pair{program_.actions[static_cast<std::size_t>(spec.action)].code, next(spec.action, true)};
+    goes_[e] = profile_ != nullptr ? std::pair{kNowhere, next({}, true)}
+                                   : std::pair{program_.actions[spec.action].code, next(spec.action, true)};
     std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
     std::fill(params, params + spec_.parameter_limbs, 0);
     std::copy(spec.parameters.begin(), spec.parameters.end(), params);
@@ -244,37 +247,40 @@ void Table::store(int entry, const EntrySpec& spec) {
 Status Table::insert(const EntrySpec& entry) {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
     if (shape_ == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data())) return Status::Invalid;
-    if (find(entry.match, entry.priority) != kNone) return Status::AlreadyExists;
+    if (find(entry.match, entry.priority)) return Status::AlreadyExists;
     if (live_ >= spec_.size) return Status::Exhausted;
-    int at;
+    EntryIndex at;
     if (!free_.empty()) {
         at = free_.back();
         free_.pop_back();
     } else {
-        at = static_cast<int>(actions_.size());
+        at = EntryIndex(actions_.size());
         keys_.resize(keys_.size() + key_limbs_);
         if (shape_ == Shape::Tcam) extras_.resize(keys_.size());
         params_.resize(params_.size() + spec_.parameter_limbs);
         prefixes_.push_back(0);
         priorities_.push_back(0);
-        actions_.push_back(0);
+        used_.push_back(false);
+        targets_.push_back(Target::Action);
+        actions_.emplace_back();
         goes_.emplace_back();
-        if (spec_.meter != kNone) meters_.emplace_back();
+        if (spec_.meter) meters_.emplace_back();
         if (spec_.ageing) ages_.emplace_back();
         packets_.push_back(0);
         bytes_.push_back(0);
     }
-    const auto e = static_cast<std::size_t>(at);
+    const std::size_t e = at.at();
     std::copy_n(key.begin(), key_limbs_, keys_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
     if (shape_ == Shape::Tcam)
         std::copy_n(extra.begin(), key_limbs_, extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
-    prefixes_[e] = lpm_key_ == kNone ? 0 : entry.match[static_cast<std::size_t>(lpm_key_)].prefix;
+    prefixes_[e] = lpm_key_ ? entry.match[*lpm_key_].prefix : 0;
     priorities_[e] = entry.priority;
     packets_[e] = bytes_[e] = 0;
     if (!meters_.empty()) meters_[e] = {};
     if (!ages_.empty()) ages_[e] = {};
+    used_[e] = true;
     store(at, entry);
-    point(at, 1);
+    count_users(at, 1);
     link(at);
     ++live_;
     return Status::Ok;
@@ -282,26 +288,26 @@ Status Table::insert(const EntrySpec& entry) {
 
 Status Table::modify(const EntrySpec& entry) {
     if (!valid(entry)) return Status::Invalid;
-    const int at = find(entry.match, entry.priority);
-    if (at == kNone) return Status::NotFound;
-    point(at, -1);
+    const EntryIndex at = find(entry.match, entry.priority);
+    if (!at) return Status::NotFound;
+    count_users(at, -1);
     store(at, entry);
-    point(at, 1);
+    count_users(at, 1);
     return Status::Ok;
 }
 
 Status Table::erase(const std::vector<MatchValue>& match, int priority) {
-    const int at = find(match, priority);
-    if (at == kNone) return Status::NotFound;
+    const EntryIndex at = find(match, priority);
+    if (!at) return Status::NotFound;
     unlink(at);
-    point(at, -1);
-    actions_[static_cast<std::size_t>(at)] = kNone;
+    count_users(at, -1);
+    used_[at.at()] = false;
     free_.push_back(at);
     --live_;
     return Status::Ok;
 }
 
-Status Table::set_default(int action, const std::vector<std::uint64_t>& parameters) {
+Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters) {
     EntrySpec entry;
     entry.action = action;
     entry.parameters = parameters;
@@ -309,14 +315,14 @@ Status Table::set_default(int action, const std::vector<std::uint64_t>& paramete
     if (spec_.const_default) return Status::Constant;
     default_action_ = action;
     default_params_ = parameters;
-    default_goes_ = {program_.actions[static_cast<std::size_t>(action)].code, next(action, false)};
+    default_goes_ = {program_.actions[action].code, next(action, false)};
     return Status::Ok;
 }
 
 void Table::reset_default() {
     default_action_ = spec_.default_action;
     default_params_ = spec_.default_parameters;
-    default_goes_ = {default_action_ == kNone ? kNowhere : program_.actions[static_cast<std::size_t>(default_action_)].code, next(default_action_, false)};
+    default_goes_ = {default_action_ ? program_.actions[default_action_].code : kNowhere, next(default_action_, false)};
 }
 
 }  // namespace railyard

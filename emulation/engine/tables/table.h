@@ -10,7 +10,6 @@
 #include "tables/meter.h"
 #include "tables/profile.h"
 #include "load/program.h"
-#include "tables/status.h"
 
 namespace railyard {
 
@@ -21,7 +20,7 @@ struct LookupResult {
     Place code, next;
     const std::uint64_t* parameters;
     unsigned limbs;  // of parameters
-    int entry;       // kNone on a miss
+    EntryIndex entry;  // none on a miss
 };
 
 class Table {
@@ -30,27 +29,28 @@ class Table {
     Table(const Program& program, const TableSpec& spec, Profile* profile);
 
     LookupResult lookup(const std::uint64_t* slots) const;
-    // Of a table with a profile: what the entry found points to. hash: computed when a group must choose.
+    // Puts the member that an entry of a table with a profile means in the place of the entry. hash() is called when a
+    // group chooses among its members.
     template <typename Hash>
-    void resolve(LookupResult& found, const Hash& hash) const {
-        if (found.entry == kNone) return;  // the default has an action of its own
-        const auto kind = actions_[static_cast<std::size_t>(found.entry)];
-        const auto id = static_cast<std::int64_t>(*found.parameters);
-        const Profile::Member* m = kind == kMember ? profile_->member(id) : profile_->choose(id, hash());
+    void resolve(LookupResult& result, const Hash& hash) const {
+        if (!result.entry) return;  // the default has an action of its own
+        const auto id = static_cast<std::int64_t>(*result.parameters);
+        const bool direct = targets_[result.entry.at()] == Target::Member;
+        const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
         if (m == nullptr) {
-            found.code = kNowhere;
+            result.code = kNowhere;
             return;
         }
-        found.code = program_.actions[static_cast<std::size_t>(m->action)].code;
-        found.parameters = m->parameters.data();
-        found.limbs = static_cast<unsigned>(m->parameters.size());
-        found.next = next(m->action, true);
+        result.code = program_.actions[m->action].code;
+        result.parameters = m->parameters.data();
+        result.limbs = static_cast<unsigned>(m->parameters.size());
+        result.next = next(m->action, true);
     }
 
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
     Status erase(const std::vector<MatchValue>& match, int priority);
-    Status set_default(int action, const std::vector<std::uint64_t>& parameters);
+    Status set_default(Index<Action> action, const std::vector<std::uint64_t>& parameters);
     void reset_default();
 
     std::optional<EntrySpec> get(const std::vector<MatchValue>& match, int priority) const;
@@ -65,8 +65,8 @@ class Table {
     // Is there more to a hit than its action: something kept beside the entry, or a profile?
     bool instrumented() const { return instrumented_; }
     // True when the entry had aged: it may do so anew.
-    bool count(int entry, std::uint64_t bytes, Time now) {
-        const auto at = static_cast<std::size_t>(entry);
+    bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
+        const std::size_t at = entry.at();
         packets_[at] += 1;
         bytes_[at] += bytes;
         if (!spec_.ageing) return false;
@@ -75,7 +75,7 @@ class Table {
         ages_[at].reported = false;
         return ages_[at].ttl > 0 && aged <= now;
     }
-    Meter* meter(int entry) { return meters_.empty() ? nullptr : &meters_[static_cast<std::size_t>(entry)]; }
+    Meter* meter(EntryIndex entry) { return meters_.empty() ? nullptr : &meters_[entry.at()]; }
     std::pair<std::uint64_t, std::uint64_t> counters(const std::vector<MatchValue>& match, int priority) const;
     Status set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes);
     Status set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now);
@@ -100,16 +100,16 @@ class Table {
 
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
-    int find(const std::vector<MatchValue>& match, int priority) const;
-    Place next(int action, bool hit) const;
-    void point(int entry, int by);
-    int match_tcam(const std::uint64_t* key) const;
+    EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
+    Place next(Index<Action> action, bool hit) const;
+    void count_users(EntryIndex entry, int by);
+    EntryIndex match_tcam(const std::uint64_t* key) const;
     void gather(const std::uint64_t* slots, std::uint64_t* key) const;
     std::size_t direct_index(const std::uint64_t* key) const;
-    void store(int entry, const EntrySpec& spec);
-    void link(int entry);
-    void unlink(int entry);
-    EntrySpec read(int entry) const;
+    void store(EntryIndex entry, const EntrySpec& spec);
+    void link(EntryIndex entry);
+    void unlink(EntryIndex entry);
+    EntrySpec read(EntryIndex entry) const;
     PrefixLevel& level(int prefix);
 
     struct Age {
@@ -124,23 +124,26 @@ class Table {
     bool masked_ = false, single_ = false, instrumented_ = false;
     Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;
-    int lpm_key_ = kNone;
+    std::optional<std::size_t> lpm_key_;
     std::size_t lpm_limb_ = 0;
 
     std::size_t live_ = 0;
     std::vector<std::uint64_t> keys_, extras_, params_, packets_, bytes_;
-    std::vector<std::int32_t> prefixes_, priorities_, actions_;
+    std::vector<std::int32_t> prefixes_, priorities_;
+    std::vector<bool> used_;  // false: in free_
+    std::vector<Target> targets_;
+    std::vector<Index<Action>> actions_;
     std::vector<std::pair<Place, Place>> goes_;  // code and what comes after it
     std::vector<Meter> meters_;
     std::vector<Age> ages_;
-    std::vector<std::int32_t> free_;
+    std::vector<EntryIndex> free_;
 
-    std::vector<std::int32_t> direct_;
+    std::vector<EntryIndex> direct_;
     KeyIndex exact_;
     std::vector<PrefixLevel> levels_;  // longest first
-    std::vector<std::int32_t> tcam_;   // highest priority first
+    std::vector<EntryIndex> tcam_;   // highest priority first
 
-    int default_action_ = kNone;
+    Index<Action> default_action_;
     std::pair<Place, Place> default_goes_{kNowhere, 0};
     std::vector<std::uint64_t> default_params_;
 };

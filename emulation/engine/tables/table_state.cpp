@@ -20,13 +20,14 @@ EntrySpec Table::default_entry() const {
     return entry;
 }
 
-EntrySpec Table::read(int entry) const {
-    const auto e = static_cast<std::size_t>(entry);
+EntrySpec Table::read(EntryIndex entry) const {
+    const std::size_t e = entry.at();
     EntrySpec spec;
     spec.priority = priorities_[e];
+    spec.target = targets_[e];
     spec.action = actions_[e];
     const std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
-    spec.parameters.assign(params, params + (profile_ != nullptr ? 1 : program_.actions[static_cast<std::size_t>(spec.action)].parameter_limbs));
+    spec.parameters.assign(params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
     std::size_t at = e * key_limbs_;
     for (const Key& k : spec_.keys) {
         MatchValue m;
@@ -43,55 +44,55 @@ EntrySpec Table::read(int entry) const {
 }
 
 std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, int priority) const {
-    const int at = find(match, priority);
-    return at == kNone ? std::nullopt : std::optional(read(at));
+    const EntryIndex at = find(match, priority);
+    return at ? std::optional(read(at)) : std::nullopt;
 }
 
 std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match, int priority) const {
-    const int at = find(match, priority);
-    if (at == kNone) return {0, 0};
-    return {packets_[static_cast<std::size_t>(at)], bytes_[static_cast<std::size_t>(at)]};
+    const EntryIndex at = find(match, priority);
+    if (!at) return {0, 0};
+    return {packets_[at.at()], bytes_[at.at()]};
 }
 
 Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes) {
-    const int at = find(match, priority);
-    if (at == kNone) return Status::NotFound;
+    const EntryIndex at = find(match, priority);
+    if (!at) return Status::NotFound;
     if (!spec_.counted) return Status::Invalid;
-    packets_[static_cast<std::size_t>(at)] = packets;
-    bytes_[static_cast<std::size_t>(at)] = bytes;
+    packets_[at.at()] = packets;
+    bytes_[at.at()] = bytes;
     return Status::Ok;
 }
 
 Status Table::set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now) {
-    const int at = find(match, priority);
-    if (at == kNone) return Status::NotFound;
+    const EntryIndex at = find(match, priority);
+    if (!at) return Status::NotFound;
     if (meters_.empty()) return Status::Invalid;
-    meters_[static_cast<std::size_t>(at)].configure(config, now);
+    meters_[at.at()].configure(config, now);
     return Status::Ok;
 }
 
 std::optional<MeterConfig> Table::meter_config(const std::vector<MatchValue>& match, int priority) const {
-    const int at = find(match, priority);
-    return at == kNone || meters_.empty() ? std::nullopt : meters_[static_cast<std::size_t>(at)].config();
+    const EntryIndex at = find(match, priority);
+    return !at || meters_.empty() ? std::nullopt : meters_[at.at()].config();
 }
 
 Status Table::set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now) {
-    const int at = find(match, priority);
-    if (at == kNone) return Status::NotFound;
+    const EntryIndex at = find(match, priority);
+    if (!at) return Status::NotFound;
     if (!spec_.ageing || ttl < 0) return Status::Invalid;
-    ages_[static_cast<std::size_t>(at)] = {ttl > kLongest ? 0 : ttl, now, false};
+    ages_[at.at()] = {ttl > kLongest ? 0 : ttl, now, false};
     return Status::Ok;
 }
 
 Time Table::idle(const std::vector<MatchValue>& match, int priority, Time now) const {
-    const int at = find(match, priority);
-    return at == kNone || !spec_.ageing ? 0 : now - ages_[static_cast<std::size_t>(at)].hit;
+    const EntryIndex at = find(match, priority);
+    return !at || !spec_.ageing ? 0 : now - ages_[at.at()].hit;
 }
 
 Time Table::next_ageing() const {
     Time soonest = -1;
     for (std::size_t e = 0; e < ages_.size(); ++e)
-        if (actions_[e] != kNone && ages_[e].ttl > 0 && !ages_[e].reported && (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
+        if (used_[e] && ages_[e].ttl > 0 && !ages_[e].reported && (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
             soonest = ages_[e].hit + ages_[e].ttl;
     return soonest;
 }
@@ -104,9 +105,9 @@ bool Table::due(Time now) const {
 std::vector<EntrySpec> Table::aged(Time now) {
     std::vector<EntrySpec> out;
     for (std::size_t e = 0; e < ages_.size(); ++e) {
-        if (actions_[e] == kNone || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now) continue;
+        if (!used_[e] || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now) continue;
         ages_[e].reported = true;
-        out.push_back(read(static_cast<int>(e)));
+        out.push_back(read(EntryIndex(e)));
     }
     return out;
 }
@@ -115,7 +116,7 @@ std::vector<EntrySpec> Table::entries() const {
     std::vector<EntrySpec> all;
     all.reserve(live_);
     for (std::size_t e = 0; e < actions_.size(); ++e)
-        if (actions_[e] != kNone) all.push_back(read(static_cast<int>(e)));
+        if (used_[e]) all.push_back(read(EntryIndex(e)));
     return all;
 }
 

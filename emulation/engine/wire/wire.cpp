@@ -180,7 +180,7 @@ void Wire::collect(int switch_index) {
     std::vector<Digest>& digests = switches_[static_cast<std::size_t>(switch_index)]->digests();
     for (Digest& digest : digests)
         if (control_.size() < kMostControl)
-            control_.push_back({ControlItem::Kind::Digest, now_, switch_index, digest.list, false, std::move(digest.fields)});
+            control_.push_back({ControlItem::Kind::Digest, now_, switch_index, static_cast<std::int64_t>(digest.list.at()), false, std::move(digest.fields)});
     digests.clear();
 }
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries of tables as a control plane writes and reads them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "load/index.h"
+
+namespace railyard {
+
+struct Action;
+
+// Result of an operation of the control plane.
+enum class Status : int { Ok, AlreadyExists, NotFound, Exhausted, Invalid, Constant };
+
+// extra: mask (ternary), high end (range).
+struct MatchValue {
+    std::vector<std::uint64_t> value, extra;
+    int prefix = 0;  // lpm: length; optional: 1 present, 0 wildcard
+};
+
+// Position of an entry in its table.
+using EntryIndex = Index<struct EntrySpec>;
+
+// What an entry leads to: an action of the table, or a member or group of its action profile.
+enum class Target : std::uint8_t { Action, Member, Group };
+
+struct EntrySpec {
+    std::vector<MatchValue> match;
+    int priority = 0;
+    Target target = Target::Action;
+    Index<Action> action;                   // none: a table without a default action
+    std::vector<std::uint64_t> parameters;  // of the action; or the id of the member or group
+};
+
+}  // namespace railyard
