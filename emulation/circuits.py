@@ -9,10 +9,10 @@ from typing import Protocol, final
 from topologies import Fabric
 from topologies.transform.circuits import Circuit, circuit_of, circuits_of, crossconnect
 
-__all__ = ["CircuitFloor", "CircuitSwitch", "Reconfiguration", "circuit_switches", "shine"]
+__all__ = ["CircuitRuntime", "CircuitSwitch", "Reconfiguration", "circuit_switches", "set_circuit_up"]
 
 
-class CircuitFloor(Protocol):
+class CircuitRuntime(Protocol):
     """What a circuit switch asks of the testbed beneath it."""
 
     @property
@@ -51,7 +51,7 @@ class CircuitSwitch:
         self,
         name: str,
         ports: int,
-        floor: CircuitFloor,
+        runtime: CircuitRuntime,
         *,
         standing: Mapping[int, int] = MappingProxyType({}),
         reconfiguration_ps: int,
@@ -59,14 +59,14 @@ class CircuitSwitch:
         self.name = name
         self.ports = ports
         self.reconfiguration_ps = reconfiguration_ps
-        self._floor = floor
+        self._runtime = runtime
         self._standing: set[Circuit] = set(circuits_of(name, ports, standing))
         self._coming: frozenset[Circuit] = frozenset()
         self._applied = 0
         self._dead: set[Circuit] = set()
         self.on_light: Callable[[int, bool], None] = lambda port, lit: None
 
-    def shine(self, circuit: Circuit, up: bool) -> None:
+    def set_circuit_up(self, circuit: Circuit, up: bool) -> None:
         """A fault takes a circuit, joined or not, or gives it back.
 
         No light is left at a port when no circuit over it could carry any.
@@ -104,13 +104,13 @@ class CircuitSwitch:
         self._applied += 1
         self._coming = made
         for circuit in sorted(torn):
-            self._floor.cut(self.name, *circuit)
+            self._runtime.cut(self.name, *circuit)
             self._standing.discard(circuit)
-        until = self._floor.now_ps
+        until = self._runtime.now_ps
         if made:
             until += self.reconfiguration_ps
             number = self._applied
-            self._floor.at(until, lambda: self._settle(number))
+            self._runtime.at(until, lambda: self._settle(number))
         return Reconfiguration(tuple(sorted(kept)), tuple(sorted(torn)), tuple(sorted(made)), until)
 
     def _settle(self, number: int) -> None:
@@ -118,19 +118,19 @@ class CircuitSwitch:
         if number != self._applied:
             return  # another map came before they did
         for circuit in sorted(self._coming):
-            self._floor.join(self.name, *circuit)
+            self._runtime.join(self.name, *circuit)
             self._standing.add(circuit)
         self._coming = frozenset()
 
 
-def circuit_switches(fabric: Fabric, floor: CircuitFloor) -> Mapping[str, CircuitSwitch]:
+def circuit_switches(fabric: Fabric, runtime: CircuitRuntime) -> Mapping[str, CircuitSwitch]:
     """The fabric's optical switches on a testbed, by name; circuits that are links of the fabric stand."""
     return MappingProxyType(
         {
             switch.name: CircuitSwitch(
                 switch.name,
                 len(switch.ends),
-                floor,
+                runtime,
                 standing=crossconnect(fabric, switch.name),
                 reconfiguration_ps=switch.reconfiguration_ps,
             )
@@ -139,11 +139,11 @@ def circuit_switches(fabric: Fabric, floor: CircuitFloor) -> Mapping[str, Circui
     )
 
 
-def shine(switches: Mapping[str, CircuitSwitch], fabric: Fabric, link: str, up: bool) -> None:
+def set_circuit_up(switches: Mapping[str, CircuitSwitch], fabric: Fabric, link: str, up: bool) -> None:
     """For testbeds: a link fails or is well again, which an optical switch sees if it is a circuit of it."""
     if (found := circuit_of(fabric, link)) is not None:
         name, circuit = found
-        switches[name].shine(circuit, up)
+        switches[name].set_circuit_up(circuit, up)
 
 
 def _map(circuits: Iterable[Circuit]) -> Mapping[int, int]:

@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, final
 
 from emulation.errors import TestbedError
-from emulation.targets import Target, Way
+from emulation.targets import LinkDirection, Target
 from emulation.testbed import Impairment
 from topologies import Fabric
 from topologies.transform.circuits import circuit_link, circuit_of
 
-__all__ = ["Event", "Fault", "FaultFloor", "Faults", "ends_nothing"]
+__all__ = ["Event", "Fault", "FaultRuntime", "Faults", "unmatched_clears"]
 
 Event = Literal["down", "up", "flap", "loss", "rate", "delay", "clear"]
 
 
-class FaultFloor(Protocol):
+class FaultRuntime(Protocol):
     """What faults ask of the testbed beneath them; every Testbed has it."""
 
     @property
@@ -62,7 +62,7 @@ class Fault:
             )
 
     @property
-    def says(self) -> str:
+    def text(self) -> str:
         """What happens, in words: `npu0-npu1 goes down`."""
         match self.event:
             case "flap":
@@ -80,7 +80,7 @@ class Fault:
         return f"{self.target.name} {happens}"
 
 
-def ends_nothing(faults: Sequence[Fault]) -> Iterator[int]:
+def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
     """Places of those that end what no earlier one of the same target began."""
     down: set[str] = set()
     impaired: set[str] = set()
@@ -113,11 +113,11 @@ _WELL = _Wrong()
 class Faults:
     """Strikes a testbed. Everything happens in the testbed's time, from its run()."""
 
-    def __init__(self, testbed: FaultFloor) -> None:
+    def __init__(self, testbed: FaultRuntime) -> None:
         self._testbed = testbed
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
-        self._wrong: dict[Way, dict[str, _Wrong]] = {}  # by direction and target
+        self._wrong: dict[LinkDirection, dict[str, _Wrong]] = {}  # by direction and target
 
     def schedule(self, faults: Iterable[Fault]) -> None:
         """Let each happen at its time."""
@@ -156,12 +156,12 @@ class Faults:
         for node in target.hosts:
             if _toggled(self._hosts.setdefault(node, set()), target.name, down):
                 self._testbed.set_host_link(node, not down)
-        self._change(target.ways, target.name, lambda wrong: replace(wrong, blocked=down))
+        self._change(target.one_way, target.name, lambda wrong: replace(wrong, blocked=down))
 
     def _impair(self, target: Target, change: Callable[[_Wrong], _Wrong]) -> None:
         self._change(target.directions, target.name, change)
 
-    def _change(self, ways: Iterable[Way], cause: str, change: Callable[[_Wrong], _Wrong]) -> None:
+    def _change(self, ways: Iterable[LinkDirection], cause: str, change: Callable[[_Wrong], _Wrong]) -> None:
         for way in ways:
             causes = self._wrong.setdefault(way, {})
             before = self._together(way)
@@ -170,7 +170,7 @@ class Faults:
             if after != before:
                 self._testbed.impair(*way, after)
 
-    def _together(self, way: Way) -> Impairment:
+    def _together(self, way: LinkDirection) -> Impairment:
         blocked, loss, rate, delay_ps = False, 0.0, 1.0, 0
         for wrong in self._wrong[way].values():
             blocked |= wrong.blocked

@@ -10,13 +10,13 @@ from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
 from topologies.model.places import boards, domains, planes
 from topologies.transform.circuits import circuit_of
 
-__all__ = ["Target", "TargetKind", "Way", "find_target"]
+__all__ = ["Target", "TargetKind", "LinkDirection", "find_target"]
 
 TargetKind = Literal[
     "link", "direction", "port", "switch", "npu", "gpu", "board", "domain", "plane", "circuit"
 ]
 
-Way = tuple[str, int]
+LinkDirection = tuple[str, int]
 """A link and a direction of it: 0 from its first end to its second, 1 back."""
 
 
@@ -31,13 +31,13 @@ class Target:
 
     name: str
     links: tuple[str, ...] = ()
-    ways: tuple[Way, ...] = ()
+    one_way: tuple[LinkDirection, ...] = ()
     hosts: tuple[str, ...] = ()
 
     @property
-    def directions(self) -> tuple[Way, ...]:
+    def directions(self) -> tuple[LinkDirection, ...]:
         """All that loss, rate and delay change."""
-        return (*((link, direction) for link in self.links for direction in (0, 1)), *self.ways)
+        return (*((link, direction) for link in self.links for direction in (0, 1)), *self.one_way)
 
 
 def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str | None = None) -> Target:
@@ -119,7 +119,7 @@ def _way(fabric: Fabric, link: Link, source: str) -> Target:
     far = link.far(source).node
     alone = len(_between(fabric, source, far)) == 1
     name = f"{source}->{far}" if alone else f"{source}->{far} of {link.name}"
-    return Target(name, ways=((link.name, 0 if source == link.a.node else 1),))
+    return Target(name, one_way=((link.name, 0 if source == link.a.node else 1),))
 
 
 def _between(fabric: Fabric, near: str, far: str) -> list[Link]:

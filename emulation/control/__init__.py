@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control loop: node controllers driven by port events, hellos and notices of a running testbed."""
+"""The control loop: node controllers driven by port events, hellos and notices of a running testbed.
+
+loop               ControlLoop: table writes, notices and hellos, after detection and processing times
+takeover           replacement of failed nodes by spares
+rewiring           optical circuits that follow the jobs and the ports that have light
+rewiring_record    a change of circuits as a value, for results
+light_monitor      usable ports of optical switches, from the light at them
+bonding            LACP between NICs and ToRs, and host routes that ToRs learn from it
+frames             notices, watches, hellos and LACPDUs as frames
+"""

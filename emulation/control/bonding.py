@@ -17,7 +17,7 @@ from controller.plan import Entry, Plan
 from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
 from controller.recovery.node_controller import Finders
 from controller.tables.linear import linear_entries
-from emulation.control.lacp_frames import lacpdu_frame, read_lacpdu
+from emulation.control.frames import lacpdu_frame, read_lacpdu
 from emulation.traffic.frames.layers import mac
 from topologies import Fabric, Node
 
@@ -36,7 +36,7 @@ class LacpTimes:
     multiplier: int = 3
 
 
-class _Floor(Protocol):
+class _Runtime(Protocol):
     """What bonding asks of the loop that runs it."""
 
     @property
@@ -96,9 +96,9 @@ class Bonding:
     """
 
     def __init__(
-        self, floor: _Floor, plan: Plan, times: LacpTimes, *, processing_ps: int, withhold: bool
+        self, runtime: _Runtime, plan: Plan, times: LacpTimes, *, processing_ps: int, withhold: bool
     ) -> None:
-        self._floor = floor
+        self._runtime = runtime
         self._plan = plan
         self._fabric = plan.fabric
         self._times = times
@@ -132,11 +132,11 @@ class Bonding:
         """Withhold host routes and begin to speak, for as long as `active` says."""
         self._active = active
         finders = Finders(self._plan)
-        now = self._floor.now_ps
+        now = self._runtime.now_ps
         for node, ports in self._ports.items():
             if self._withhold and self._fabric.node(node).tier:
                 self._hosts[node] = _Hosts(finders, self._fabric, node, ports)
-                self._floor.learn(node, self._hosts[node].withheld)
+                self._runtime.learn(node, self._hosts[node].withheld)
             self._bonds[node] = Bond(
                 self._fabric,
                 node,
@@ -157,29 +157,29 @@ class Bonding:
         """A frame of a slow protocol came in."""
         pdu = read_lacpdu(frame)
         if pdu is not None and node in self._bonds and self.holds(node, port):
-            self._heed(node, self._bonds[node].on_pdu(port, pdu, self._floor.now_ps))
+            self._heed(node, self._bonds[node].on_pdu(port, pdu, self._runtime.now_ps))
 
     def _wake_at(self, time_ps: int, node: str) -> None:
-        self._floor.at(time_ps, lambda: self._wake(node))
+        self._runtime.at(time_ps, lambda: self._wake(node))
 
     def _wake(self, node: str) -> None:
         if self._active() or self.up_ps is None:
             bond = self._bonds[node]
-            self._heed(node, bond.on_timer(self._floor.now_ps))
-            if self.up_ps is None and self._floor.now_ps >= self._give_up_ps:
+            self._heed(node, bond.on_timer(self._runtime.now_ps))
+            if self.up_ps is None and self._runtime.now_ps >= self._give_up_ps:
                 self._finish()
             self._wake_at(bond.deadline_ps, node)
 
     def _heed(self, node: str, answer: LacpAnswer) -> None:
         for port, up in answer.changes:
             if self.up_ps is not None:
-                self._floor.found(node, port, up)
+                self._runtime.found(node, port, up)
             elif up and node in self._hosts and self._is_known(node, port):
-                self._floor.at(
-                    self._floor.now_ps + self._processing_ps, lambda at=port: self._learn(node, at)
+                self._runtime.at(
+                    self._runtime.now_ps + self._processing_ps, lambda at=port: self._learn(node, at)
                 )
         source = self._system[node]
-        self._floor.out(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
+        self._runtime.out(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
         self.sent += len(answer.pdus)
         if answer.changes and not self._hosts:
             self._finish_when_up()
@@ -195,7 +195,7 @@ class Bonding:
 
     def _learn(self, tor: str, port: int) -> None:
         if self.up_ps is None and self._bonds[tor].carries(port):
-            self._floor.learn(tor, self._hosts[tor].learnt(port))
+            self._runtime.learn(tor, self._hosts[tor].learnt(port))
             self._finish_when_up()
 
     def _finish_when_up(self) -> None:
@@ -206,13 +206,13 @@ class Bonding:
     def _finish(self) -> None:
         if self.up_ps is not None:
             return
-        self.up_ps = self._floor.now_ps
+        self.up_ps = self._runtime.now_ps
         for tor, hosts in self._hosts.items():
-            self._floor.learn(tor, hosts.all())
+            self._runtime.learn(tor, hosts.all())
         for node, bond in self._bonds.items():
             for port in self._ports[node]:
                 if not bond.carries(port):
-                    self._floor.found(node, port, False)
+                    self._runtime.found(node, port, False)
         for then in self._waiting:
             then()
 

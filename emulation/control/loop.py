@@ -16,14 +16,13 @@ from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
 from controller.recovery.node_controller import Finders, latest
 from emulation.control.bonding import Bonding, LacpTimes
-from emulation.control.lacp_frames import is_slow
-from emulation.control.notices import hello_frame, notice_frame, read_management, watch_frame
-from emulation.control.rewired import Rewired
-from emulation.control.rewiring import RewiringPolicy, Rewirings
-from emulation.control.takeover import SparePolicy, TakenOver, Takeovers
+from emulation.control.frames import hello_frame, is_slow, notice_frame, read_management, watch_frame
+from emulation.control.rewiring import RewiringController, RewiringPolicy
+from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
 from emulation.testbed import Testbed
 
-__all__ = ["ControlLoop", "ControlSeen", "HelloTimes"]
+__all__ = ["ControlLoop", "ControlReport", "HelloTimes"]
 
 # Hellos rest when no data have arrived for so many periods, and look so often whether some do again.
 _QUIET = 100
@@ -32,7 +31,7 @@ _LOOKS = 12
 
 @final
 @dataclass(frozen=True, slots=True)
-class ControlSeen:
+class ControlReport:
     """What the node controllers did; `nodes_told` acted on a notice. Times in ps, None: never.
 
     `notices_sent` counts requests to be told, too.
@@ -87,16 +86,20 @@ class ControlLoop:
         self._go_by(plan, {})
         self._first_plan = plan
         self._updated: dict[str, list[Update]] = {}
-        self._takeovers: Takeovers | None = None
+        self._takeovers: TakeoverController | None = None
         if spares is not None:
-            self._takeovers = Takeovers(self, plan, spares, detect_ps=detect_ps, processing_ps=processing_ps)
-        self._rewirings: Rewirings | None = None
+            self._takeovers = TakeoverController(
+                self, plan, spares, detect_ps=detect_ps, processing_ps=processing_ps
+            )
+        self._rewiring: RewiringController | None = None
         if rewiring is not None:
-            self._rewirings = Rewirings(self, rewiring, detect_ps=detect_ps, processing_ps=processing_ps)
+            self._rewiring = RewiringController(
+                self, rewiring, detect_ps=detect_ps, processing_ps=processing_ps
+            )
             for name, switch in testbed.circuits.items():
-                switch.on_light = partial(self._on_light, self._rewirings, name)
+                switch.on_light = partial(self._on_light, self._rewiring, name)
         # Who turns optical switches.
-        self._movers = [one for one in (self._takeovers, self._rewirings) if one is not None]
+        self._movers = [one for one in (self._takeovers, self._rewiring) if one is not None]
         self.bonding: Bonding | None = None
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
@@ -126,9 +129,9 @@ class ControlLoop:
         self._cna = {node.name: node.address for node in plan.fabric.nodes}
 
     @property
-    def seen(self) -> ControlSeen:
+    def report(self) -> ControlReport:
         """What was done up to now."""
-        return ControlSeen(
+        return ControlReport(
             self._notices,
             len(self._told),
             self._rewritten,
@@ -145,25 +148,25 @@ class ControlLoop:
         return frozenset(one.name for one in links if one.name in known[one.a.node] | known[one.b.node])
 
     @property
-    def taken_over(self) -> tuple[TakenOver, ...]:
+    def takeovers(self) -> tuple[TakeoverRecord, ...]:
         """What spares did."""
         return tuple(self._takeovers.done) if self._takeovers else ()
 
     @property
-    def rewired(self) -> tuple[Rewired, ...]:
+    def rewirings(self) -> tuple[RewiringRecord, ...]:
         """Changes of circuits for jobs."""
-        return tuple(self._rewirings.done) if self._rewirings else ()
+        return tuple(self._rewiring.done) if self._rewiring else ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Jobs that have come and for which there are no circuits."""
-        return self._rewirings.waiting if self._rewirings else ()
+        return self._rewiring.waiting if self._rewiring else ()
 
     @property
-    def rewirings(self) -> Rewirings:
+    def rewiring(self) -> RewiringController:
         """Who changes circuits for jobs."""
-        assert self._rewirings is not None, "there is no policy for it"
-        return self._rewirings
+        assert self._rewiring is not None, "there is no policy for it"
+        return self._rewiring
 
     @property
     def now_ps(self) -> int:
@@ -310,10 +313,10 @@ class ControlLoop:
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
-    def _on_light(self, rewirings: Rewirings, optical: str, port: int, lit: bool) -> None:
+    def _on_light(self, rewiring: RewiringController, optical: str, port: int, lit: bool) -> None:
         """An optical switch lost the light of a port, or has it again."""
         self._testbed.at(
-            self._testbed.now_ps + self._detect_ps, lambda: rewirings.on_light(optical, port, lit)
+            self._testbed.now_ps + self._detect_ps, lambda: rewiring.on_light(optical, port, lit)
         )
 
     def _on_packet_in(self, node: str) -> None:
@@ -361,8 +364,8 @@ class ControlLoop:
     def _later(self, node: str, reaction: Reaction) -> None:
         if reaction:
             at, plan = self._testbed.now_ps + self._processing_ps, self.plan
-            if self._rewirings is not None:
-                at = max(at, self._rewirings.held_until(node))
+            if self._rewiring is not None:
+                at = max(at, self._rewiring.held_until(node))
             self._testbed.at(at, lambda: self._apply(node, reaction) if self.plan is plan else None)
 
     def _apply(self, node: str, reaction: Reaction) -> None:

@@ -29,12 +29,12 @@ from controller.errors import PlanError
 from controller.plan import Entry, Plan
 from controller.routing.unreachable import unreachable
 from controller.routing.weights import Demand
-from emulation.control.light import Light
-from emulation.control.rewired import Rewired
+from emulation.control.light_monitor import LightMonitor
+from emulation.control.rewiring_record import RewiringRecord
 from topologies import Fabric
 from topologies.transform.circuits import with_maps
 
-__all__ = ["RewiringPolicy", "Rewirings"]
+__all__ = ["RewiringPolicy", "RewiringController"]
 
 Port = tuple[str, int]
 
@@ -59,7 +59,7 @@ class RewiringPolicy:
     known: bool = True
 
 
-class _Floor(Protocol):
+class _Runtime(Protocol):
     """What rewirings ask of the loop that runs them."""
 
     plan: Plan
@@ -100,23 +100,25 @@ class _Change:
 
 
 @final
-class Rewirings:
+class RewiringController:
     """Changes circuits, one change after the other."""
 
-    def __init__(self, floor: _Floor, policy: RewiringPolicy, *, detect_ps: int, processing_ps: int) -> None:
-        self._floor = floor
+    def __init__(
+        self, runtime: _Runtime, policy: RewiringPolicy, *, detect_ps: int, processing_ps: int
+    ) -> None:
+        self._runtime = runtime
         self._policy = policy
         self._processing_ps = processing_ps
         self._settle_ps = max(1, detect_ps + processing_ps)
         self._now: _Change | None = None
         self._waiting: dict[str, Callable[[], None]] = {}  # jobs, and what begins them
         self._reasons: list[str] = []  # why circuits are to follow the jobs anew
-        optical = floor.plan.fabric.optical
+        optical = runtime.plan.fabric.optical
         self._fibres = {(end.node, end.port) for switch in optical for end in switch.ends}
-        self._light = Light()
+        self._light = LightMonitor()
         self._looks = False
         self._lacks: tuple[Lack, ...] = ()
-        self.done: list[Rewired] = []
+        self.done: list[RewiringRecord] = []
 
     def turns(self, node: str, port: int) -> bool:
         """Whether a circuit at that port comes or goes just now: not to be routed around."""
@@ -147,7 +149,7 @@ class Rewirings:
 
     def _go_on_soon(self) -> None:
         """Who comes and what happens at one time makes one change."""
-        self._floor.at(self._floor.now_ps, self._go_on)
+        self._runtime.at(self._runtime.now_ps, self._go_on)
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
         """An optical switch was found to have light at a port, or none."""
@@ -162,8 +164,8 @@ class Rewirings:
             if (node, port) in change.waits_for:
                 change.waits_for.discard((node, port))
                 if not change.waits_for:
-                    at = self._floor.now_ps + self._processing_ps
-                    self._floor.at(at, lambda: self._finish(change))
+                    at = self._runtime.now_ps + self._processing_ps
+                    self._runtime.at(at, lambda: self._finish(change))
         if (node, port) in self._fibres:
             self._look_soon()
 
@@ -171,14 +173,14 @@ class Rewirings:
         """What fails at one time is found at one time."""
         if not self._looks:
             self._looks = True
-            self._floor.at(self._floor.now_ps + self._processing_ps, self._look)
+            self._runtime.at(self._runtime.now_ps + self._processing_ps, self._look)
 
     def _look(self) -> None:
         """Whether other ports have light than when it was last looked."""
         if self._now is not None:
             return  # when that is done
         self._looks = False
-        if news := self._light.look(self._floor.plan.fabric, self._floor.down):
+        if news := self._light.look(self._runtime.plan.fabric, self._runtime.down):
             self.again(news)
 
     def _go_on(self) -> None:
@@ -213,10 +215,10 @@ class Rewirings:
         return not (together.cut & ~before.cut).any()
 
     def _realised(self, jobs: Mapping[str, Demand]) -> Realised:
-        return realised(self._floor.plan.fabric, _all_of(jobs), self._light.dark)
+        return realised(self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
 
     def _begin(self, why: str, jobs: Mapping[str, Demand], then: list[Callable[[], None]]) -> None:
-        fabric = self._floor.plan.fabric
+        fabric = self._runtime.plan.fabric
         circuits = self._realised(jobs).circuits
         target = with_maps(fabric, circuits)
         stay = staying(fabric, circuits)
@@ -225,7 +227,7 @@ class Rewirings:
         # Before anything is touched: whether there will be a way for all.
         demand = self._with_a_way(target, _all_of(jobs), hopeless)
         final = self._replanned(target, demand, hopeless)
-        now = self._floor.now_ps
+        now = self._runtime.now_ps
         if not comes and not goes:
             # Who has just come may have had no routes.
             count = self._adopt(final) if then or self._light.dark else 0
@@ -235,16 +237,18 @@ class Rewirings:
         updates, hitless, higher = 0, True, {}
         try:
             # Who has just come sends nothing before the new circuits carry.
-            running = {pair: amount for pair, amount in demand.items() if pair in self._floor.plan.routes}
+            running = {pair: amount for pair, amount in demand.items() if pair in self._runtime.plan.routes}
             drained = self._replanned(stay, running)
         except PlanError:
             hitless = False  # what has no other way waits for its circuits, and sends again what was lost
         else:
             # What is under way still comes in by circuits that go: where from, tables know until the end.
-            written = {node: _ways(some) for node, some in to_write(drained, self._floor.installed()).items()}
+            written = {
+                node: _ways(some) for node, some in to_write(drained, self._runtime.installed()).items()
+            }
             # First those below stop sending to spines that will have no way; then these, when none comes.
             higher = {node: some for node, some in written.items() if fabric.node(node).level > 1}
-            self._floor.adopt(drained, {node: some for node, some in written.items() if node not in higher})
+            self._runtime.adopt(drained, {node: some for node, some in written.items() if node not in higher})
             updates = sum(map(len, written.values()))
         waits_for = set(comes) - hopeless
         drain_ps = self._policy.drain_ps if hitless else 0
@@ -265,13 +269,13 @@ class Rewirings:
             set(comes),
             waits_for,
         )
-        self._floor.at(now + drain_ps // 2, lambda: self._floor.write(higher))
-        self._floor.at(now + drain_ps, lambda: self._turn(change))
+        self._runtime.at(now + drain_ps // 2, lambda: self._runtime.write(higher))
+        self._runtime.at(now + drain_ps, lambda: self._turn(change))
 
     def _turn(self, change: _Change) -> None:
-        stands_ps = self._floor.turn(change.circuits)
+        stands_ps = self._runtime.turn(change.circuits)
         patience = _PATIENCE if change.waits_for else 1
-        self._floor.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
+        self._runtime.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
 
     def _finish(self, change: _Change) -> None:
         """All new circuits carry, or those that do not are not waited for any more."""
@@ -309,14 +313,14 @@ class Rewirings:
         hitless: bool = True,
     ) -> None:
         """Write down what moved, and who lacks what; nothing of either is no news."""
-        down = self._floor.down
+        down = self._runtime.down
         lacks = lacking(new, jobs, lit_between(new, down))
-        change = Rewired.of(
+        change = RewiringRecord.of(
             old,
             new,
             down,
             at_ps=begun_ps,
-            stands_ps=self._floor.now_ps,
+            stands_ps=self._runtime.now_ps,
             hitless=hitless,
             updates=updates,
             why=why,
@@ -331,18 +335,18 @@ class Rewirings:
         down = self._down(fabric, dark)
         if not down:
             return demand
-        cut = set(unreachable(replace(self._floor.plan, fabric=fabric), down, demand))
+        cut = set(unreachable(replace(self._runtime.plan, fabric=fabric), down, demand))
         return {pair: amount for pair, amount in demand.items() if pair not in cut}
 
     def _adopt(self, plan: Plan) -> int:
         """How many entries that writes."""
-        written = to_write(plan, self._floor.installed())
-        self._floor.adopt(plan, written)
+        written = to_write(plan, self._runtime.installed())
+        self._runtime.adopt(plan, written)
         return sum(map(len, written.values()))
 
     def _replanned(self, fabric: Fabric, demand: Demand, dark: Iterable[Port] = ()) -> Plan:
         return replanned(
-            self._floor.plan,
+            self._runtime.plan,
             fabric,
             peers=demand,
             demand=demand if self._policy.known else None,
@@ -352,7 +356,7 @@ class Rewirings:
     def _down(self, fabric: Fabric, dark: Iterable[Port]) -> Set[str]:
         unlit = (fabric.link_at(*end) for end in dark)
         known = {link.name for link in fabric.links}
-        return {*(self._floor.down & known), *(link.name for link in unlit if link is not None)}
+        return {*(self._runtime.down & known), *(link.name for link in unlit if link is not None)}
 
 
 def _all_of(jobs: Mapping[str, Demand]) -> Demand:

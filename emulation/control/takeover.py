@@ -20,7 +20,7 @@ from emulation.errors import CutOffError
 from topologies import Fabric, Link
 from topologies.transform.spares import SIDES, Replacement
 
-__all__ = ["SparePolicy", "TakenOver", "Takeovers"]
+__all__ = ["SparePolicy", "TakeoverRecord", "TakeoverController"]
 
 # Of detection and processing: both ends of a new circuit that do not see light by then are not waited for.
 _PATIENCE = 10
@@ -30,7 +30,7 @@ Port = tuple[str, int]
 
 @final
 @dataclass(frozen=True, slots=True)
-class TakenOver:
+class TakeoverRecord:
     """`spare` holds the address of `npu` since `at_ps`; that its holder, `lost`, was lost was seen before.
 
     `along` are others that moved with it, by place and spare, and `circuits` how many were made for it.
@@ -92,7 +92,7 @@ class SparePolicy:
     members: Collection[str] | None = None
 
 
-class _Floor(Protocol):
+class _Runtime(Protocol):
     """What takeovers ask of the loop that runs them."""
 
     @property
@@ -140,13 +140,13 @@ class _Turning:
 
 
 @final
-class Takeovers:
+class TakeoverController:
     """Told of ports, lets spares take over. CutOffError, from a callback of its floor, when none can."""
 
     def __init__(
-        self, floor: _Floor, plan: Plan, policy: SparePolicy, *, detect_ps: int, processing_ps: int
+        self, runtime: _Runtime, plan: Plan, policy: SparePolicy, *, detect_ps: int, processing_ps: int
     ) -> None:
-        self._floor = floor
+        self._runtime = runtime
         self._plan = plan
         self._policy = policy
         self._processing_ps = processing_ps
@@ -155,7 +155,7 @@ class Takeovers:
         self._pending: set[str] = set()
         self._turning: _Turning | None = None
         self.standby = Standby(plan.fabric, policy.members)
-        self.done: list[TakenOver] = []
+        self.done: list[TakeoverRecord] = []
 
     def turns(self, node: str, port: int) -> bool:
         """Whether a circuit at that port comes or goes just now, for a takeover: not to be routed around."""
@@ -168,14 +168,14 @@ class Takeovers:
         if turning is not None and up and (node, port) in turning.waits_for:
             turning.waits_for.discard((node, port))
             if not turning.waits_for:
-                self._floor.at(self._floor.now_ps + self._processing_ps, lambda: self._turned(turning))
+                self._runtime.at(self._runtime.now_ps + self._processing_ps, lambda: self._turned(turning))
         if lost is not None and lost not in self._pending and self._policy.active():
             self._expect(lost)
 
     def _expect(self, lost: str) -> None:
         self._pending.add(lost)
-        now = self._floor.now_ps
-        self._floor.at(
+        now = self._runtime.now_ps
+        self._runtime.at(
             now + self._processing_ps + self._policy.migrate_ps, lambda: self._take_over(lost, now)
         )
 
@@ -217,8 +217,8 @@ class Takeovers:
         # Who is gone does not light up.
         lit = [link for link in comes if gone.isdisjoint((link.a.node, link.b.node))]
         turning = self._turning = _Turning(begun, _ends(comes) | _ends(goes), set(_ends(lit)))
-        stands_ps = self._floor.turn(found.circuits)
-        self._floor.at(stands_ps + self._patience_ps, lambda: self._turned(turning))
+        stands_ps = self._runtime.turn(found.circuits)
+        self._runtime.at(stands_ps + self._patience_ps, lambda: self._turned(turning))
 
     def _turned(self, turning: _Turning) -> None:
         """All new circuits carry, or those that do not are not waited for any more."""
@@ -233,7 +233,7 @@ class Takeovers:
                 self._expect(lost)
 
     def _finish(self, begun: _Begun) -> None:
-        standby, now = self.standby, self._floor.now_ps
+        standby, now = self.standby, self._runtime.now_ps
         found, places = begun.found, dict(begun.places)
         pairs = {(standby.holder(source), standby.holder(far)) for source, far in self._pairs}
         demand = self._policy.demand
@@ -246,17 +246,17 @@ class Takeovers:
                 down=standby.down,
                 peers=[pair for pair in pairs if pair[0] != pair[1]],
                 demand=demand,
-                installed=self._floor.installed(),
+                installed=self._runtime.installed(),
                 partial=bool(standby.lost()),
             )
         except PlanError as ex:
             spares = ", ".join(places.values())
             raise self._cut_off(begun.lost, (begun.lost,), f"{spares} cannot take over: {ex}") from ex
-        self._floor.adopt(self._plan, updates)
+        self._runtime.adopt(self._plan, updates)
         spare = found.places[begun.lost]
         npu = next(place for place, one in places.items() if one == spare)
         self.done.append(
-            TakenOver(
+            TakeoverRecord(
                 npu,
                 spare,
                 begun.lost,
@@ -275,7 +275,7 @@ class Takeovers:
         standby = self.standby
         side = None if standby.is_gone(lost) else standby.side_lost(lost)
         links = f"link to {SIDES[side]}" if side else "link"
-        return CutOffError(self._floor.now_ps, nodes, why, links=links, remedy=standby.advice)
+        return CutOffError(self._runtime.now_ps, nodes, why, links=links, remedy=standby.advice)
 
 
 def _below(fabric: Fabric, name: str, switch: str) -> bool:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self, final
 
 from emulation._engine import Network
-from emulation.circuits import circuit_switches, shine
+from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
@@ -232,7 +232,7 @@ class EmbeddedTestbed:
             else:
                 self._failed.add(name)
             self.network.set_link(number, up and self._is_joined(name))
-        shine(self.circuits, self.fabric, name, up)
+        set_circuit_up(self.circuits, self.fabric, name, up)
 
     def _is_joined(self, name: str) -> bool:
         return name in self._joined or circuit_of(self.fabric, name) is None

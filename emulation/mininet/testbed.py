@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, final
 
-from emulation.circuits import circuit_switches, shine
+from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.mininet.agents.alarms import Alarms
@@ -340,7 +340,7 @@ class MininetTestbed:
     def set_link(self, name: str, up: bool) -> None:
         """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
         self._links.set_link(name, up)
-        shine(self.circuits, self.fabric, name, up)
+        set_circuit_up(self.circuits, self.fabric, name, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
         """The link to the node's own side; the host's interface keeps its configuration."""

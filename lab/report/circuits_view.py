@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from html import escape
 from math import cos, pi, sin
 
-from emulation.control.rewired import Rewired
+from emulation.control.rewiring_record import RewiringRecord
 from lab.report.markup import table
 from lab.run.observation import JobReport
 from topologies import Fabric
@@ -69,7 +69,7 @@ def _place(pod: int, pods: int, middle: float) -> tuple[float, float]:
     return middle + _RADIUS * cos(turn), _SIZE / 2 + 10 + _RADIUS * sin(turn)
 
 
-def rewired_words(change: Rewired) -> str:
+def rewired_words(change: RewiringRecord) -> str:
     """In one sentence: when and why, how many circuits moved, and who lacks some."""
     way = "" if change.hitless else "; there was no way around them"
     dark = f"; {len(change.dark)} of them without light" if change.dark else ""
@@ -80,7 +80,7 @@ def rewired_words(change: Rewired) -> str:
     )
 
 
-def lacks_words(changes: Sequence[Rewired]) -> list[str]:
+def lacks_words(changes: Sequence[RewiringRecord]) -> list[str]:
     """Sentences on who lacked circuits, from when on; and when nobody did any more."""
     found: list[str] = []
     for change in changes:

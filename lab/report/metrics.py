@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import final
 
-from emulation.control.rewired import Rewired
+from emulation.control.rewiring_record import RewiringRecord
 from emulation.fidelity import Fidelity
 from lab.report.heat_map import TrafficMatrix
 from lab.run.observation import JobReport, Observation
@@ -209,7 +209,7 @@ PLANE_METRICS: Mapping[str, Metric] = {
 }
 
 
-def _lacked(change: Rewired) -> int:
+def _lacked(change: RewiringRecord) -> int:
     return sum(one.wanted - one.has for one in change.lacks)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
-from emulation.control.rewired import Rewired
-from emulation.control.takeover import TakenOver
+from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from lab.report.metrics import ALL_METRICS, Subject, measure
 from lab.run.observation import Deadlock
@@ -64,9 +64,9 @@ class Result:
     switch: str = ""
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
     deadlocks: Mapping[str, Deadlock] = field(default_factory=dict)
-    takeovers: Mapping[str, tuple[TakenOver, ...]] = field(default_factory=dict)
+    takeovers: Mapping[str, tuple[TakeoverRecord, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, str] = field(default_factory=dict)
-    rewired: Mapping[str, tuple[Rewired, ...]] = field(default_factory=dict)
+    rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         return self.metrics[f"{variant}.{metric}"]
@@ -163,7 +163,7 @@ def _always(variant: Variant, subject: Subject) -> list[Outcome]:
             outcomes.append(Outcome(f"{variant.name}: no buffers wait in a circle", False, waiting, 0))
     outcomes += [
         Outcome(
-            f"{variant.name}: {fault.says} before the end",
+            f"{variant.name}: {fault.text} before the end",
             0 < fault.at_ps < seen.completion_ps,
             fault.at_ps / 10**6,
             seen.completion_ps / 10**6,

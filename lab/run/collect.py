@@ -56,7 +56,7 @@ def collect(
     wrong = next((first for _, first in each if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
     missing = stopped_by or (_cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
-    done = control.seen
+    done = control.report
     # Circuits that a fault or a takeover was about to make, and that never stood, are no links.
     standing = {link.name for link in ready.fabric.links}
     usage = {
@@ -77,16 +77,16 @@ def collect(
         faults=tuple(map(FaultReport.of, ready.faults)),
         recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
         deadlock=deadlock,
-        takeovers=control.taken_over,
+        takeovers=control.takeovers,
         transit_frames=sum(
-            _transit(ready, up, spare, usage) for one in control.taken_over for spare in one.spares
+            _transit(ready, up, spare, usage) for one in control.takeovers for spare in one.spares
         ),
         stale_frames=sum(one.junk.get("job", 0) for one in stats),
         cut_off=missing,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
         jobs=tuple(one for one, _ in each) if ready.variant.jobs else (),
-        rewired=control.rewired,
+        rewired=control.rewirings,
     )
 
 

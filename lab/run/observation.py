@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
-from emulation.control.rewired import Rewired
-from emulation.control.takeover import TakenOver
+from emulation.control.rewiring_record import RewiringRecord
+from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
 
 __all__ = [
@@ -62,10 +62,10 @@ class FaultReport:
     def of(cls, fault: Fault) -> FaultReport:
         target = fault.target
         links = target.links if fault.event == "down" else ()
-        return cls(fault.at_ps, target.name, fault.event, links, fault.says)
+        return cls(fault.at_ps, target.name, fault.event, links, fault.text)
 
     @property
-    def says(self) -> str:
+    def text(self) -> str:
         """In words: `npu0-npu1 goes down`."""
         return self.words or f"{self.target} goes {self.event}"
 
@@ -161,11 +161,11 @@ class Observation:
     faults: tuple[FaultReport, ...]
     recovery: Recovery
     deadlock: Deadlock | None = None
-    takeovers: tuple[TakenOver, ...] = ()
+    takeovers: tuple[TakeoverRecord, ...] = ()
     stale_frames: int = 0
     transit_frames: int = 0
     cut_off: str = ""
     cross_rail_frames: int | None = None
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()
-    rewired: tuple[Rewired, ...] = ()
+    rewired: tuple[RewiringRecord, ...] = ()

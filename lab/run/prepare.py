@@ -169,7 +169,7 @@ def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -
         with_line((*at, number, fault.target[0]), lambda chosen=fault: _found(fabric, chosen))
         for number, fault in enumerate(variant.faults)
     ]
-    for number in faults.ends_nothing(found):
+    for number in faults.unmatched_clears(found):
         with_line((*at, number), lambda fault=found[number]: _refuse(fault))
     return _in_order(found)
 
@@ -195,7 +195,7 @@ def _in_order(found: list[faults.Fault]) -> tuple[faults.Fault, ...]:
 def _refuse(fault: faults.Fault) -> None:
     began = "took it down" if fault.event == "up" else "impaired it"
     raise ScenarioError(
-        f"{fault.says} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
+        f"{fault.text} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
         remedy="name the target as the fault does that it ends, and give it a later time",
     )
 

@@ -125,8 +125,8 @@ def _observe(
         if control.bonding is not None and testbed.virtual:
             jobs.before = control.bonding.when_up
         if variant.control.circuits == "per-job":
-            jobs.before = control.rewirings.begin
-            jobs.after = lambda job: control.rewirings.again(f"{job} ends")
+            jobs.before = control.rewiring.begin
+            jobs.after = lambda job: control.rewiring.again(f"{job} ends")
         if variant.control.scheduler != "none":
             scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
             jobs.before = _after(jobs.before, scheduling.come)

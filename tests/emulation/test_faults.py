@@ -6,7 +6,7 @@ import pytest
 
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
-from emulation.faults import Event, Fault, Faults, ends_nothing
+from emulation.faults import Event, Fault, Faults, unmatched_clears
 from emulation.targets import Target, TargetKind, find_target
 from emulation.testbed import Impairment
 from tests.emulation.fake_testbed import FakeTestbed
@@ -207,7 +207,7 @@ def test_what_several_targets_do_to_a_direction_adds_up(testbed: FakeTestbed) ->
 def test_parallel_links_fail_one_by_one() -> None:
     testbed = FakeTestbed(twins())
     ways = [find_target(testbed.fabric, "direction", "second", node) for node in ("npu0", "npu1")]
-    assert [way.ways for way in ways] == [(("second", 0),), (("second", 1),)]
+    assert [way.one_way for way in ways] == [(("second", 0),), (("second", 1),)]
     assert [way.name for way in ways] == ["npu0->npu1 of second", "npu1->npu0 of second"]
     assert find_target(testbed.fabric, "port", "npu1:2").links == ("second",)
     with pytest.raises(
@@ -225,7 +225,7 @@ def test_targets_of_a_rack(rack: Fabric) -> None:
     assert board.hosts == tuple(f"npu{i}" for i in range(16, 24))
     assert len(board.links) == 28 + 8 * 7  # among themselves, and to the other seven boards
     npu = find_target(rack, "npu", "npu20")
-    assert (len(npu.links), npu.hosts, npu.ways) == (14, ("npu20",), ())
+    assert (len(npu.links), npu.hosts, npu.one_way) == (14, ("npu20",), ())
     assert len(npu.directions) == 28
     assert find_target(rack, "port", "npu0:host") == Target("npu0:host", hosts=("npu0",))
     assert find_target(rack, "port", "npu0:0") == Target("npu0:host", hosts=("npu0",))
@@ -320,12 +320,12 @@ def test_an_end_without_a_beginning_is_found(testbed: FakeTestbed) -> None:
         ("up", 9, "npu0-npu3"),
     ]
     struck = [fault(testbed, event, time, "link", name) for event, time, name in events]
-    assert list(ends_nothing(struck)) == [2, 3, 5]
+    assert list(unmatched_clears(struck)) == [2, 3, 5]
 
 
 def test_faults_in_words(testbed: FakeTestbed) -> None:
     def says(event: Event, **more) -> str:
-        return fault(testbed, event, 1, "link", "npu0-npu1", **more).says
+        return fault(testbed, event, 1, "link", "npu0-npu1", **more).text
 
     assert says("down") == "npu0-npu1 goes down"
     assert says("flap", period_ps=2, count=3) == "npu0-npu1 flaps 3 times"

@@ -98,7 +98,7 @@ def test_links_to_switches_are_found_by_name_and_port(
 
 
 def test_a_way_to_a_switch_has_a_direction() -> None:
-    assert find_target(rack(), "direction", "lrs0p2n0->npu3").ways == (("npu3-lrs0p2n0", 1),)
+    assert find_target(rack(), "direction", "lrs0p2n0->npu3").one_way == (("npu3-lrs0p2n0", 1),)
 
 
 def test_a_switch_has_no_side_of_its_own() -> None:

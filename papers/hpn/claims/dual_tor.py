@@ -240,7 +240,7 @@ def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
 def _lacpdus(file: Path) -> Iterator[Lacpdu]:
     from scapy.utils import RawPcapReader
 
-    from emulation.control.lacp_frames import is_slow, read_lacpdu
+    from emulation.control.frames import is_slow, read_lacpdu
 
     for frame, _ in RawPcapReader(str(file)):
         if is_slow(frame) and (pdu := read_lacpdu(frame)) is not None:

@@ -11,7 +11,7 @@ from papers.claims.runs import observed
 from papers.lumoscore.claims.circuits import DERIVED, SEED, TARGET, holds, of
 
 if TYPE_CHECKING:
-    from emulation.control.rewired import Rewired
+    from emulation.control.rewiring_record import RewiringRecord
     from lab.run.observation import Observation
 
 __all__ = ["CLAIMS", "run_left", "run_light"]
@@ -121,15 +121,15 @@ def run_light(note: Progress) -> Sequence[Finding]:
     )
 
 
-def _change(seen: Observation, why: str) -> Rewired:
+def _change(seen: Observation, why: str) -> RewiringRecord:
     return next(one for one in seen.rewired if one.why.startswith(why))
 
 
-def _missing(change: Rewired) -> int:
+def _missing(change: RewiringRecord) -> int:
     return sum(one.wanted - one.has for one in change.lacks)
 
 
-def _words(change: Rewired) -> str:
+def _words(change: RewiringRecord) -> str:
     took = f"{len(change.made)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
     return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"
 

@@ -38,7 +38,7 @@ def test_every_event_of_every_target_is_found_in_the_fabric(write: Write) -> Non
         )
     )
     assert [fault.at_ps for fault in ready.faults] == [n * 10**6 for n in range(1, 10)]
-    assert [FaultReport.of(fault).says for fault in ready.faults] == [
+    assert [FaultReport.of(fault).text for fault in ready.faults] == [
         "npu0-npu1 goes down",
         "npu0->npu1 loses 2.5 % of its frames",
         "npu1->npu0 goes down",
@@ -63,13 +63,13 @@ def test_a_link_fault_alone_is_said_as_ever(write: Write) -> None:
     assert (seen.at_ps, seen.target, seen.event, seen.links) == (
         1_500_000, "npu0-npu1", "down", ("npu0-npu1",)
     )  # fmt: skip
-    assert seen.says == FaultReport(1_500_000, "npu0-npu1", "down").says == "npu0-npu1 goes down"
+    assert seen.text == FaultReport(1_500_000, "npu0-npu1", "down").text == "npu0-npu1 goes down"
 
 
 def test_other_faults_take_the_place_of_those_of_a_variant(write: Write) -> None:
     ready = prepared(write(HEAD + "  - {at_us: 1, board: 0}\n"))
     other = ready.with_faults((Fault(at_us=2, link="npu1-npu2"),))
-    assert [fault.says for fault in other.faults] == ["npu1-npu2 goes down"]
+    assert [fault.text for fault in other.faults] == ["npu1-npu2 goes down"]
     assert [fault.link for fault in other.variant.faults] == ["npu1-npu2"]
     assert other.plan is ready.plan
 

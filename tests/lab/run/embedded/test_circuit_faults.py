@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulation.control.rewired import Rewired
+from emulation.control.rewiring_record import RewiringRecord
 from lab.report.circuits_view import between_pods, lacks_words
 from lab.report.results import conclude, to_json
 from lab.run.observation import Observation
@@ -43,14 +43,14 @@ def seen(write: Write, faults: str, head: str = HEAD) -> Observation:
     return found
 
 
-def after(change: Rewired) -> dict[tuple[int, int], int]:
+def after(change: RewiringRecord) -> dict[tuple[int, int], int]:
     """Circuits with light between Pods that somebody asked for."""
     check_wiring(change.after)
     found = between_pods(change.after, change.dark)
     return {pods: found[pods] for pods in ASKED}
 
 
-def about(found: Observation, words: str) -> Rewired:
+def about(found: Observation, words: str) -> RewiringRecord:
     (change,) = (one for one in found.rewired if one.why.startswith(words))
     return change
 

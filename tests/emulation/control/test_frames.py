@@ -4,7 +4,7 @@
 import pytest
 
 from controller.recovery.lacp import NOBODY, SYSTEM, Lacpdu, Member, State
-from emulation.control.lacp_frames import is_slow, lacpdu_frame, read_lacpdu
+from emulation.control.frames import is_slow, lacpdu_frame, read_lacpdu
 from tests.emulation.programs.standing import Standing, installed, router
 from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, Reason, packet_out
 

@@ -8,12 +8,12 @@ from typing import Any, Self, final
 from controller.circuits.transition import Lack
 from topologies import Fabric
 
-__all__ = ["Rewired"]
+__all__ = ["RewiringRecord"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rewired:
+class RewiringRecord:
     """A change of circuits from `at_ps` to `stands_ps`, when routes used the new ones; names of links.
 
     `why` it was made, in words; it may have found nothing to move. `before` and `after` are all circuits that

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from controller.circuits.transition import Lack, lacking, lit_between
 from emulation.circuits import CircuitSwitch
-from emulation.control.light import Light
+from emulation.control.light_monitor import LightMonitor
 from topologies.families.lumos import lumos
 
 
@@ -23,21 +23,21 @@ def test_a_port_has_no_light_when_no_circuit_of_it_could_carry_any() -> None:
     heard: list[tuple[int, bool]] = []
     switch = CircuitSwitch("ocs0", 4, Nothing(), reconfiguration_ps=1)
     switch.on_light = lambda port, lit: heard.append((port, lit))
-    switch.shine((0, 1), False)
-    switch.shine((0, 1), False)
-    switch.shine((0, 2), False)
+    switch.set_circuit_up((0, 1), False)
+    switch.set_circuit_up((0, 1), False)
+    switch.set_circuit_up((0, 2), False)
     assert heard == []
-    switch.shine((0, 3), False)
+    switch.set_circuit_up((0, 3), False)
     assert heard == [(0, False)]
-    switch.shine((1, 2), False)
-    switch.shine((1, 3), False)
+    switch.set_circuit_up((1, 2), False)
+    switch.set_circuit_up((1, 3), False)
     assert heard[1:] == [(1, False)]
-    switch.shine((0, 1), True)
+    switch.set_circuit_up((0, 1), True)
     assert heard[2:] == [(0, True), (1, True)]
 
 
 def test_dark_ports_are_named_and_so_are_both_of_a_circuit_that_carries_nothing() -> None:
-    fabric, light = lumos(accelerators=4, hb_size=4), Light()
+    fabric, light = lumos(accelerators=4, hb_size=4), LightMonitor()
     assert light.look(fabric, frozenset()) == ""
     for port in range(5):
         light.on_light("ocs0p0", port, False)

@@ -8,14 +8,14 @@ from controller.circuits.transition import OpticalPort
 from topologies import Fabric
 from topologies.transform.circuits import circuit_of
 
-__all__ = ["Light"]
+__all__ = ["LightMonitor"]
 
 # Ports that are named one by one.
 _NAMED = 3
 
 
 @final
-class Light:
+class LightMonitor:
     """What optical switches say of light at their ports, and ends of circuits of their carrier.
 
     A port without light has failed, or what it leads to: its fibre, its spine, the whole optical switch. A
