@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
+from emulation.testbed import LinkUsage
 from lab.report.metrics import Subject
 from lab.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
 from lab.scenario.loader import load
@@ -115,6 +116,18 @@ def subject(fabric: Fabric) -> Callable[..., Subject]:
     return partial(_subject, fabric)
 
 
+def _carried(size: int) -> LinkUsage:
+    """Counters of a direction that carried `size` bytes and lost nothing."""
+    return LinkUsage(
+        frames=size // 1000,
+        bytes=size,
+        busy_ps=20 * size,
+        lost_frames=0,
+        refused_frames=0,
+        max_queued_bytes=size // 10,
+    )
+
+
 def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16) -> Subject:
     seen = Observation(
         completion_ps=completion_ps,
@@ -133,7 +146,7 @@ def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16)
             dropped_by_switch=0,
         ),
         timeline=Timeline(100_000, (0, 25_000, 50_000, 12_500)),
-        link_bytes={link.name: (25_000, 50_000) for link in fabric.links},
+        link_usage={link.name: (_carried(25_000), _carried(50_000)) for link in fabric.links},
         faults=(FaultReport(300_000, cut, "down"),) if cut else (),
         recovery=Recovery(1_500_000, 4, 3, 12) if cut else Recovery(None, 0, 0, 0),
     )

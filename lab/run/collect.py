@@ -73,7 +73,7 @@ def collect(
         table_entries=up.entries,
         traffic=_traffic(ready, up, stats, usage),
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
-        link_bytes={link: (there.bytes, back.bytes) for link, (there, back) in usage.items()},
+        link_usage=usage,
         faults=tuple(map(FaultReport.of, ready.faults)),
         recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
         deadlock=deadlock,

@@ -11,6 +11,7 @@ from typing import final
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
+from emulation.testbed import LinkUsage
 
 __all__ = [
     "Deadlock",
@@ -140,13 +141,14 @@ class JobReport:
 @final
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """`link_bytes` counts, for every link, what it carried from its first to its second end, and back.
+    """Everything that one run of a variant left to be measured.
 
-    `first_wrong` tells the first thing wrong with the data, or why there is none; empty when all is right.
-    `stale_frames` came from a job that a takeover had ended, `transit_frames` are those that went on from a
-    spare in service; `cut_off` says what was out of reach at the end. `cross_rail_frames` left a
-    rail; None where there are no rails. `jobs` are those of a run of several,
-    `rewired` the changes of circuits that were made for them.
+    `link_usage` holds the counters of every link: from its first to its second end, and back. `first_wrong`
+    is the first error in the data, or the reason for missing data; empty when all data is right.
+    `stale_frames` belong to a job that a takeover ended. `transit_frames` passed through a spare in service.
+    `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
+    or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
+    of circuits for them.
     """
 
     completion_ps: int
@@ -157,7 +159,7 @@ class Observation:
     table_entries: int
     traffic: Traffic
     timeline: Timeline
-    link_bytes: Mapping[str, tuple[int, int]]
+    link_usage: Mapping[str, tuple[LinkUsage, LinkUsage]]
     faults: tuple[FaultReport, ...]
     recovery: Recovery
     deadlock: Deadlock | None = None
@@ -169,3 +171,8 @@ class Observation:
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()
     rewired: tuple[RewiringRecord, ...] = ()
+
+    @property
+    def link_bytes(self) -> Mapping[str, tuple[int, int]]:
+        """Bytes that every link carried from its first to its second end, and back."""
+        return {name: (there.bytes, back.bytes) for name, (there, back) in self.link_usage.items()}

@@ -88,7 +88,7 @@ def run(
     for ready in prepared:
         watch = _Stopwatch()
         seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
-        rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_bytes}
+        rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
         subjects[ready.variant.name] = Subject(seen, ready.bound_ps, rates, fidelity, sent)
         seconds[ready.variant.name] = watch.seconds

@@ -1,9 +1,10 @@
-"""A YAML document that remembers on which line each of its keys and values stands."""
+"""A scenario's document: YAML that remembers the line of each key and value, or values without lines."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -11,7 +12,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from lab.errors import ScenarioError
 
-__all__ = ["Document", "Location"]
+__all__ = ["Document", "Location", "dotted"]
 
 # Keys and indices from the root down.
 Location = tuple[str | int, ...]
@@ -19,36 +20,66 @@ Location = tuple[str | int, ...]
 
 @final
 class Document:
-    """`values` is the document as plain dicts, tuples and scalars."""
+    """A scenario as plain dicts, tuples and scalars in `values`, and the place of each of them.
+
+    The place of a value from a file is FILE:LINE; without a file it is the key, as `topology.dims`.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._root = _parse(path)
+        self._path: Path | None = path
+        self._root: Any = _parse(path)
         self.values: dict[str, Any] = _plain(self._root)
 
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Self:
+        """Return a document of values that come from no file; lists become tuples."""
+        document = cls.__new__(cls)
+        document._path = None
+        document._root = document.values = _plain(values)
+        return document
+
     def line(self, location: Location) -> int:
-        """The line of what stands at `location`, or of its nearest ancestor that is in the file."""
+        """Return the line of what stands at `location`, or of its nearest ancestor; 1 without a file."""
         return self._walk(location)[1]
 
     def depth(self, location: Location) -> int:
-        """How many steps of `location` the file has."""
+        """Return how many steps of `location` the document has."""
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:
-        return f"{self.path}:{self.line(location)}: {message}"
+        """Return `message` with the place that it is about in front."""
+        if self._path is not None:
+            return f"{self._path}:{self.line(location)}: {message}"
+        place = dotted(location[: self.depth(location)])
+        return message if place in message else f"{place}: {message}"
 
     def _walk(self, location: Location) -> tuple[int, int]:
         node: Any = self._root
         line = 1
         for depth, step in enumerate(location):
-            if isinstance(node, CommentedMap) and step in node:
-                line = node.lc.key(step)[0] + 1
-            elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
-                line = node.lc.item(step)[0] + 1
-            else:
+            if not _has(node, step):
                 return depth, line
+            if isinstance(node, CommentedMap):
+                line = node.lc.key(step)[0] + 1
+            elif isinstance(node, CommentedSeq):
+                line = node.lc.item(step)[0] + 1
             node = node[step]
         return len(location), line
+
+
+def dotted(location: Location) -> str:
+    """Return a location as it is written in messages, as `variants[0].faults`; empty for the root."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _has(node: Any, step: str | int) -> bool:
+    """Whether a mapping has a key, or a sequence an index."""
+    if isinstance(node, dict):
+        return step in node
+    return isinstance(node, list | tuple) and isinstance(step, int) and step < len(node)
 
 
 def _parse(path: Path) -> CommentedMap:
@@ -74,9 +105,9 @@ def _parse(path: Path) -> CommentedMap:
 
 
 def _plain(node: Any) -> Any:
-    if isinstance(node, CommentedMap):
+    if isinstance(node, Mapping):
         return {key: _plain(value) for key, value in node.items()}
-    if isinstance(node, CommentedSeq):
+    if isinstance(node, list | tuple):
         return tuple(_plain(value) for value in node)
     for kind in (bool, int, float, str):  # the parser's own scalar types remember their spelling; drop that
         if isinstance(node, kind):

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from lab.scenario.document import Document, Location
+from lab.scenario.document import Document, Location, dotted
 from lab.scenario.schema import BRANCHES, SETTINGS, Scenario
 
 __all__ = ["explain", "in_file"]
@@ -104,10 +104,7 @@ def _shown(value: Any) -> str:
 
 
 def _dotted(location: Location) -> str:
-    text = ""
-    for step in location:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text or "the scenario"
+    return dotted(location) or "the scenario"
 
 
 def _place(location: Location) -> str:

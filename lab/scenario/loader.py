@@ -16,12 +16,16 @@ from lab.scenario.explain import explain, in_file
 from lab.scenario.schema import SETTINGS, Relative, Scenario
 from topologies.errors import RailyardError
 
-__all__ = ["load", "relocated"]
+__all__ = ["load", "read", "relocated"]
 
 
 def load(path: Path) -> tuple[Scenario, Document]:
-    """Read and check; a ScenarioError has one line for each fault found, with FILE:LINE and what to do."""
-    document = Document(path)
+    """Read and check a file; a ScenarioError has a line for each fault found, with FILE:LINE and a remedy."""
+    return read(Document(path))
+
+
+def read(document: Document) -> tuple[Scenario, Document]:
+    """Check a document; a ScenarioError has a line for each fault found, with its place and a remedy."""
     try:
         scenario = Scenario.model_validate(_with_defaults(document.values))
     except ValidationError as ex:

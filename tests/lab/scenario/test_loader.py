@@ -5,7 +5,8 @@ import pytest
 
 from lab.errors import ScenarioError
 from lab.run.prepare import prepare
-from lab.scenario.loader import load
+from lab.scenario.document import Document
+from lab.scenario.loader import load, read
 
 Write = Callable[[str], Path]
 
@@ -156,3 +157,19 @@ def test_variants_that_differ_in_faults_only_share_a_plan(scenario_file: Path):
     healthy, cut = prepare(scenario, document, planned.append)
     assert healthy.plan is cut.plan
     assert planned == ["healthy"]
+
+
+def test_values_without_a_file_are_checked_alike_and_named_by_key():
+    values = {
+        "name": "small",
+        "topology": {"name": "full-mesh", "dims": [2, 2]},
+        "faults": [{"at_us": 0.1, "link": "npu0-npu1"}],
+    }
+    scenario, document = read(Document.of_values(values))
+    assert scenario.topology.dims == (2, 2)
+    assert prepare(scenario, document)[0].fabric.dims == (2, 2)
+    with pytest.raises(ScenarioError, match=r"^unknown key 'sede'; did you mean 'seed'\?$"):
+        read(Document.of_values({**values, "sede": 3}))
+    wrong = {**values, "faults": [{"at_us": 0.1, "link": "npu0-npu9"}]}
+    with pytest.raises(ScenarioError, match=r"^faults\[0\]\.link: no link named 'npu0-npu9'"):
+        prepare(*read(Document.of_values(wrong)))
