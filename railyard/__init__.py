@@ -1,7 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 6: the face. What a person imports, types or opens.
+"""Floor 6: the face. A person imports it in Python or types its command.
 
-Knows every floor below; nobody knows it.
+The names in `__all__` are the whole public API; docs/python.md shows them at work. Every other name of this
+package and of the packages below is internal and may change without notice.
 
+    import railyard
+    rack = railyard.fabric("full-mesh", dims=(2, 4))        a fabric is data
+    plan = railyard.plan(rack, strategy="all-path")         a plan is data
+    with railyard.testbed(rack, plan) as bed: ...           switches run their P4 programs in virtual time
+    result = railyard.run("scenario.yaml", seed=1)          a result is data
+    result.metrics(), result.links(), result.plot()         tables for pandas, pictures for notebooks
+
+Rooms:
+
+    api    the functions and classes behind these names
     cli    the command `railyard`, one file a verb
+
+A name is imported from its module when it is first used, so that `import railyard` takes no time.
 """
+
+import typing
+
+if typing.TYPE_CHECKING:
+    from controller.plan import Plan
+    from lab.scenario.schema import Scenario
+    from railyard.api.drawings import Drawing, draw
+    from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
+    from railyard.api.plans import entries, paths, plan, trace
+    from railyard.api.records import Record
+    from railyard.api.results import Result
+    from railyard.api.scenarios import run
+    from railyard.api.testbeds import Testbed, testbed
+    from topologies.errors import RailyardError
+    from topologies.model.fabric import Fabric
+
+__all__ = [
+    # fabrics
+    "Fabric",
+    "draw",
+    "fabric",
+    "fabrics",
+    "links",
+    "load_fabric",
+    "nodes",
+    "save_fabric",
+    # plans
+    "Plan",
+    "entries",
+    "paths",
+    "plan",
+    "trace",
+    # testbeds
+    "Testbed",
+    "testbed",
+    # scenarios and results
+    "Result",
+    "Scenario",
+    "run",
+    # what they return and raise
+    "Drawing",
+    "RailyardError",
+    "Record",
+]
+
+_MODULES = {
+    "Drawing": "railyard.api.drawings",
+    "Fabric": "topologies.model.fabric",
+    "Plan": "controller.plan",
+    "RailyardError": "topologies.errors",
+    "Record": "railyard.api.records",
+    "Result": "railyard.api.results",
+    "Scenario": "lab.scenario.schema",
+    "Testbed": "railyard.api.testbeds",
+    "draw": "railyard.api.drawings",
+    "entries": "railyard.api.plans",
+    "fabric": "railyard.api.fabrics",
+    "fabrics": "railyard.api.fabrics",
+    "links": "railyard.api.fabrics",
+    "load_fabric": "railyard.api.fabrics",
+    "nodes": "railyard.api.fabrics",
+    "paths": "railyard.api.plans",
+    "plan": "railyard.api.plans",
+    "run": "railyard.api.scenarios",
+    "save_fabric": "railyard.api.fabrics",
+    "testbed": "railyard.api.testbeds",
+    "trace": "railyard.api.plans",
+}
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'railyard' has no public name {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -30,9 +30,16 @@ def climbs(tree: ast.AST, room: str) -> list[str]:
 
 
 def bound(tree: ast.Module, *, modules: bool = False) -> set[str]:
-    """Names that a module binds at its top; without `modules`, not those of a plain import."""
+    """Names that a module binds at its top; without `modules`, not those of a plain import.
+
+    Names imported for type checkers alone count too: a module may import them when they are first used.
+    """
     names: set[str] = set()
-    for node in tree.body:
+    tops = list(tree.body)
+    for block in tree.body:
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test):
+            tops += block.body
+    for node in tops:
         if isinstance(node, ast.ImportFrom) or (modules and isinstance(node, ast.Import)):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,11 +44,8 @@ def run(
 ) -> None:
     """Run a scenario; write result.json, report.html, picture.svg and timing.json."""
     from lab.report.output import output_folder
-    from lab.report.page import picture_svg, report_html
-    from lab.report.results import conclude, to_json
-    from lab.run.prepare import prepare
-    from lab.run.runner import run as run_all
     from lab.scenario.loader import load
+    from railyard.api.scenarios import execute
     from railyard.cli.summary import print_summary
 
     choice = _choice(testbed, switch, dilation)
@@ -58,21 +54,15 @@ def run(
         scenario = _resized(scenario, dims)
     seed = scenario.seed if seed is None else seed
     given = ["--seed", str(seed), *choice.options, *(["--dims", dims] if dims else [])]
+    command = shlex.join(["railyard", "run", str(file), *given])
     with output_folder(folder or Path("results", scenario.name)) as target:
         with progress([variant.name for variant in scenario.variants]) as note:
-            prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
-            for name in pcap or ():
-                prepared[0].fabric.link(name)
             captures = dict.fromkeys(pcap or (), target.path)
-            done = run_all(prepared, seed, note, choice, captures)
-        result = conclude(scenario, seed, choice.name, done.subjects, switch=choice.switch)
-        fabric = prepared[0].fabric
-        target.write("result.json", to_json(result))
-        target.write("picture.svg", picture_svg(scenario, fabric, done.subjects))
-        command = shlex.join(["railyard", "run", str(file), *given])
-        report = target.write("report.html", report_html(scenario, result, fabric, done.subjects, command))
-        target.write("timing.json", json.dumps({"wall_clock_seconds": done.seconds}, indent=2) + "\n")
-    print_summary(scenario, result, done.subjects, report)
+            result = execute(
+                scenario, document, seed, progress=note, choice=choice, captures=captures, command=command
+            )
+        report = result.save(target.path)
+    print_summary(scenario, result.verdict, result.subjects, report)
     raise typer.Exit(0 if result.passed else 1)
 
 
@@ -90,11 +80,13 @@ def _choice(testbed: Bed, switch: Switch | None, dilation: int | None) -> Testbe
 
 
 def _resized(scenario: Scenario, dims: str) -> Scenario:
-    """The same on a full mesh of another shape; its links keep the lanes and rates that are given.
+    """Return the scenario on a full mesh of other dims, whose links keep the lanes and rates of the file.
 
-    What the file asserts was written for its own topology, and is left out.
+    Title, description and assertions of the file are about its own topology, and are left out.
     """
     from railyard.cli.topology import dims_of
 
     topology = scenario.topology.model_copy(update={"name": "full-mesh", "dims": dims_of(dims)})
-    return scenario.model_copy(update={"topology": topology, "assertions": ()})
+    return scenario.model_copy(
+        update={"topology": topology, "title": "", "description": "", "assertions": ()}
+    )

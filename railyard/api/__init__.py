@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python interface behind `import railyard`; import the names from there.
+
+Modules:
+
+    fabrics     build, load and save fabrics; their nodes and links as records
+    plans       plan routes and table entries; paths, entries and the way of one frame as records
+    testbeds    a fabric in virtual time: send frames, cut links, read tables and counters
+    scenarios   run a scenario
+    results     the result of a run: metrics, link counters, assertions, pictures, files
+    records     tables as lists of dicts
+    drawings    SVG drawings for notebooks and files
+"""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drawings: SVG that a notebook shows and a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from lab.errors import OutputError
+from lab.report.output import output_folder
+from lab.report.rack import RACK_STYLE, rack_svg, too_large
+from topologies import Fabric
+
+__all__ = ["Drawing", "draw", "draw_links"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """An SVG document. A notebook shows it when it is the last value of a cell."""
+
+    svg: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the drawing into a file. RailyardError when the file cannot be written."""
+        path = Path(path)
+        with output_folder(path.parent) as folder:
+            folder.write(path.name, self.svg)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Drawing, {len(self.svg):,} characters of SVG>"
+
+
+def draw(fabric: Fabric) -> Drawing:
+    """Draw a fabric: nodes by place, links as arcs.
+
+    Raises:
+        RailyardError: the fabric has too many links to draw.
+    """
+    return draw_links(fabric, None)
+
+
+def draw_links(
+    fabric: Fabric,
+    busy: Mapping[str, tuple[float, float]] | None,
+    cut: Collection[str] = (),
+    full: float = 1.0,
+) -> Drawing:
+    """Draw a fabric whose links are wider and stronger the busier they are.
+
+    Args:
+        fabric: the fabric.
+        busy: busy share of each link, 0 to 1, from its first to its second end, and back.
+        cut: names of links that failed.
+        full: the share that is drawn at full strength.
+    """
+    if words := too_large(fabric):
+        raise OutputError(f"{fabric.name}: {words}", remedy="take smaller dims or other parameters")
+    svg = rack_svg(fabric, busy, cut, full=full)
+    return Drawing(svg.replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1) + "\n")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics: built by name, loaded and saved as JSON, listed as records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lab.report.output import output_folder
+from railyard.api.records import Record
+from topologies import Fabric, TopologyError
+from topologies.catalog import build, describe, names
+from topologies.model.codec import from_json, to_json
+
+__all__ = ["fabric", "fabrics", "links", "load_fabric", "nodes", "save_fabric"]
+
+
+def fabric(name: str, **parameters: Any) -> Fabric:
+    """Build a fabric of the catalogue.
+
+    Args:
+        name: name of the topology, as `railyard list` and `fabrics()` print it.
+        parameters: parameters of the topology; a parameter that is left out has its default.
+
+    Raises:
+        RailyardError: no topology has that name, or a parameter is unknown, missing or out of range.
+    """
+    return build(name, **parameters)
+
+
+def fabrics() -> list[Record]:
+    """Return the topologies of the catalogue: name, description and names of the parameters."""
+    return [
+        {
+            "name": name,
+            "description": describe(name).text,
+            "parameters": tuple(parameter.name for parameter in describe(name).parameters),
+        }
+        for name in names()
+    ]
+
+
+def load_fabric(path: str | Path) -> Fabric:
+    """Load a fabric that `save_fabric` or `railyard show --json` wrote.
+
+    Raises:
+        RailyardError: the file cannot be read, or what it holds is not a valid fabric.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as ex:
+        reason = getattr(ex, "strerror", None) or "not UTF-8 text"
+        raise TopologyError(f"{path}: {reason}", remedy="give a file that save_fabric() wrote") from None
+    return from_json(text)
+
+
+def save_fabric(fabric: Fabric, path: str | Path) -> None:
+    """Save a fabric as JSON, which `load_fabric` turns back into an equal fabric.
+
+    Raises:
+        RailyardError: the file cannot be written.
+    """
+    path = Path(path)
+    with output_folder(path.parent) as folder:
+        folder.write(path.name, to_json(fabric))
+
+
+def nodes(fabric: Fabric) -> list[Record]:
+    """Return the nodes of a fabric: name, kind, tier, address, P4Runtime device id, P4 program, ports."""
+    return [
+        {
+            "node": node.name,
+            "kind": node.kind.value,
+            "tier": node.tier,
+            "address": node.address,
+            "device_id": node.device_id,
+            "program": node.program,
+            "ports": len(node.ports),
+        }
+        for node in fabric.nodes
+    ]
+
+
+def links(fabric: Fabric) -> list[Record]:
+    """Return the links of a fabric: name, both ends with their ports, lanes, rate and delay."""
+    return [
+        {
+            "link": link.name,
+            "a": link.a.node,
+            "a_port": link.a.port,
+            "b": link.b.node,
+            "b_port": link.b.port,
+            "lanes": link.lanes,
+            "rate_gbps": link.rate_bps / 10**9,
+            "delay_ns": link.delay_ps / 1000,
+        }
+        for link in fabric.links
+    ]

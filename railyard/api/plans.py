@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: routes and table entries of a fabric, and the way of one frame through them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from controller.errors import PlanError
+from controller.plan import BUCKETS, CPU_PORT, Plan, Strategy
+from controller.planner import make_plan
+from controller.routing.all_path import STRATEGIES
+from railyard.api.records import Record, entry_record
+from topologies import HOST_PORT, End, Fabric
+
+__all__ = ["entries", "paths", "plan", "trace"]
+
+
+def plan(
+    fabric: Fabric,
+    *,
+    strategy: Strategy = "all-path",
+    rules: str = "T2-G",
+    demand: Mapping[tuple[str, str], int] | None = None,
+    failed: Collection[str] = (),
+) -> Plan:
+    """Plan the routes of a fabric and the table entries of each of its switches.
+
+    Args:
+        fabric: the fabric.
+        strategy: which of the paths between two endpoints are used; docs/paths.md.
+        rules: name of the turn rules that keep the routes free of deadlocks; docs/deadlock.md.
+        demand: bytes by (source, destination), for which the busiest link is kept least busy; without it
+            every pair of endpoints counts alike.
+        failed: names of links that carry no route.
+
+    Raises:
+        RailyardError: a pair of endpoints has no path, the routes could deadlock, or a name is unknown.
+    """
+    if strategy not in STRATEGIES:
+        raise PlanError(f"no strategy named {strategy!r}", remedy=f"there are {', '.join(STRATEGIES)}")
+    for name in failed:
+        fabric.link(name)
+    return make_plan(fabric, strategy=strategy, rules=rules, demand=demand, failed=frozenset(failed))
+
+
+def paths(plan: Plan, source: str, destination: str) -> list[Record]:
+    """Return the paths from one endpoint to another: nodes, hops, and the share of frames on each."""
+    for name in (source, destination):
+        plan.fabric.node(name)
+    if (source, destination) not in plan.routes:
+        raise PlanError(
+            f"no route from {source} to {destination} is planned", remedy="name two different endpoints"
+        )
+    buckets = Counter(plan.routes[source, destination])
+    return [
+        {"path": path, "hops": len(path) - 1, "share": count / BUCKETS} for path, count in buckets.items()
+    ]
+
+
+def entries(plan: Plan, node: str) -> list[Record]:
+    """Return the table entries of a node: table, match, action, parameters, priority."""
+    plan.fabric.node(node)
+    return [entry_record(node, entry) for entry in plan.entries[node]]
+
+
+def trace(
+    plan: Plan, source: str, destination: str, *, bucket: int = 0, cut: Collection[str] = ()
+) -> list[Record]:
+    """Follow one data frame through the switches of a fabric; each runs its P4 program on the frame.
+
+    Args:
+        plan: the plan whose entries fill the tables.
+        source: endpoint that sends the frame.
+        destination: endpoint that the frame is for.
+        bucket: path bucket of the frame, 0 to 15, which selects one of the planned paths.
+        cut: names of links that are down and that no table avoids yet.
+
+    Returns:
+        A record for each hop: node, neighbour that sent the frame, the rule that decided, the next node
+        (None: the switch or the link lost the frame) and, for a lost frame, the reason.
+    """
+    from lab.frames.craft import Order, craft
+    from lab.frames.walk import walk
+
+    if not 0 <= bucket < BUCKETS:
+        raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")
+    fabric = plan.fabric
+    frame = craft(fabric, Order(source, destination, bucket=bucket, payload=bytes(16)))
+    journey = walk(plan, bytes(frame), End(source, HOST_PORT), frozenset(cut))
+    last = len(journey.hops) - 1
+    return [
+        {
+            "hop": number,
+            "node": hop.node,
+            "from": _neighbour(fabric, hop.node, hop.port_in),
+            "decided_by": hop.decided_by,
+            "to": None
+            if hop.out is None or (number == last and not journey.arrived)
+            else _neighbour(fabric, hop.node, hop.out),
+            "lost": "" if journey.arrived or number < last else journey.end,
+        }
+        for number, hop in enumerate(journey.hops)
+    ]
+
+
+def _neighbour(fabric: Fabric, node: str, port: int) -> str:
+    if port == HOST_PORT:
+        return "host"
+    if port == CPU_PORT:
+        return "controller"
+    end = fabric.peer(node, port)
+    return end.node if end else f"port {port}"

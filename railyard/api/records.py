@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables as lists of dicts: `pandas.DataFrame(records)` takes them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.plan import Entry, Exact, Lpm, Match, Optional, Range
+from emulation.testbed import LinkUsage
+from topologies import Link
+
+__all__ = ["Record", "entry_record", "link_records"]
+
+Record = dict[str, Any]
+"""A row of a table: values by column name. The unit of a column is the end of its name, as `delay_ns`."""
+
+
+def link_records(link: Link, usage: tuple[LinkUsage, LinkUsage], elapsed_ps: int) -> Iterator[Record]:
+    """Yield the counters of a link, a record for each direction.
+
+    Args:
+        link: the link.
+        usage: counters from the first to the second end of the link, and back.
+        elapsed_ps: time in picoseconds that busy shares refer to.
+    """
+    for (source, destination), way in zip(((link.a, link.b), (link.b, link.a)), usage, strict=True):
+        busy_ps = 8 * way.bytes * 10**12 / link.rate_bps
+        yield {
+            "link": link.name,
+            "source": source.node,
+            "destination": destination.node,
+            "frames": way.frames,
+            "bytes": way.bytes,
+            "busy_percent": round(100 * busy_ps / elapsed_ps, 3) if elapsed_ps else 0.0,
+            "lost_frames": way.lost_frames,
+            "refused_frames": way.refused_frames,
+            "max_queued_bytes": way.max_queued_bytes,
+            "rate_gbps": link.rate_bps / 10**9,
+        }
+
+
+def entry_record(node: str, entry: Entry) -> Record:
+    """Return a table entry with its match and its action parameters as text."""
+    return {
+        "node": node,
+        "table": entry.table,
+        "match": ", ".join(f"{key}={_match(match)}" for key, match in entry.match),
+        "action": entry.action,
+        "params": ", ".join(_params(dict(entry.params))),
+        "priority": entry.priority,
+    }
+
+
+def _match(match: Match) -> str:
+    if isinstance(match, Exact | Optional):
+        return f"{match.value:#x}"
+    if isinstance(match, Lpm):
+        return f"{match.value:#x}/{match.prefix}"
+    if isinstance(match, Range):
+        return f"{match.low}..{match.high}"
+    return f"{match.value:#x}&{match.mask:#x}"
+
+
+def _params(params: Mapping[str, int]) -> Iterator[str]:
+    yield from (f"{name}={value:#x}" for name, value in params.items())

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a run: tables, pictures and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from lab.errors import ScenarioError
+from lab.report import results
+from lab.report.metrics import Subject, busy_share
+from lab.report.output import output_folder
+from lab.report.page import picture_svg, report_html
+from lab.run.collect import link_of
+from lab.scenario.schema import Scenario
+from railyard.api.drawings import Drawing, draw_links
+from railyard.api.records import Record, link_records
+from topologies import Fabric
+
+__all__ = ["Result"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Result:
+    """The result of a run of a scenario.
+
+    Attributes:
+        scenario: the scenario that ran.
+        fabric: the fabric on which all variants ran.
+        verdict: figures and assertions; the content of result.json.
+        subjects: observations by variant.
+        seconds: wall-clock seconds by variant and stage; nothing else depends on a clock.
+        command: the command that repeats the run; empty when there is none.
+    """
+
+    scenario: Scenario
+    fabric: Fabric
+    verdict: results.Result
+    subjects: Mapping[str, Subject]
+    seconds: Mapping[str, Mapping[str, float]]
+    command: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all assertions hold, the data of every NPU being right among them."""
+        return self.verdict.passed
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants that ran, in the order of the scenario."""
+        return tuple(self.subjects)
+
+    def metric(self, variant: str, name: str) -> int | float:
+        """Return a figure of a variant; `railyard list --metrics` describes all of them.
+
+        Raises:
+            RailyardError: the run has no variant or no figure of that name.
+        """
+        self._subject(variant)
+        try:
+            return self.verdict.of(variant, name)
+        except KeyError:
+            known = [key.partition(".")[2] for key in self.verdict.metrics if key.startswith(f"{variant}.")]
+            raise ScenarioError(
+                f"no metric {name!r} of {variant}", remedy=f"there are {', '.join(known)}"
+            ) from None
+
+    def metrics(self) -> list[Record]:
+        """Return every figure: a record for each variant, a column for each metric."""
+        return [
+            {
+                "variant": variant,
+                **{
+                    key.removeprefix(f"{variant}."): value
+                    for key, value in self.verdict.metrics.items()
+                    if key.startswith(f"{variant}.")
+                },
+            }
+            for variant in self.subjects
+        ]
+
+    def links(self, variant: str | None = None) -> list[Record]:
+        """Return the counters of every link: a record for each variant and direction of a link.
+
+        Args:
+            variant: name of a variant; without it all variants.
+
+        Returns:
+            Records of variant, link, source, destination, frames, bytes, busy_percent (share of the time
+            until completion), lost_frames (with a failed or impaired link), refused_frames (link down or
+            queue full), max_queued_bytes, rate_gbps.
+        """
+        chosen = self.subjects if variant is None else {variant: self._subject(variant)}
+        return [
+            {"variant": name, **record}
+            for name, subject in chosen.items()
+            for link, usage in subject.seen.link_usage.items()
+            for record in link_records(link_of(self.fabric, link), usage, subject.seen.completion_ps)
+        ]
+
+    def timeline(self, variant: str | None = None) -> list[Record]:
+        """Return the data that reached NPUs over time: variant, time_us (start of a bin), bytes, gbps."""
+        chosen = self.subjects if variant is None else {variant: self._subject(variant)}
+        return [
+            {
+                "variant": name,
+                "time_us": number * subject.seen.timeline.bin_ps / 10**6,
+                "bytes": size,
+                "gbps": 8 * size * 1000 / subject.seen.timeline.bin_ps,
+            }
+            for name, subject in chosen.items()
+            for number, size in enumerate(subject.seen.timeline.delivered)
+        ]
+
+    def assertions(self) -> list[Record]:
+        """Return every assertion: name, verdict (`holds`, `fails`, `not judged`), value, limit."""
+        return [
+            {"assertion": item.name, "verdict": item.verdict, "value": item.value, "limit": item.limit}
+            for item in self.verdict.assertions
+        ]
+
+    def plot(self, variant: str | None = None) -> Drawing:
+        """Draw the result: busy links, arrivals over time and completion times on one sheet.
+
+        Args:
+            variant: name of a variant, to draw its fabric alone, with busy and failed links.
+        """
+        if variant is None:
+            return Drawing(picture_svg(self.scenario, self.fabric, self.subjects))
+        subject = self._subject(variant)
+        down = [fault for fault in subject.seen.faults if fault.event == "down"]
+        cut = {link for fault in down for link in fault.links or (fault.target,)}
+        return draw_links(self.fabric, busy_share(subject), cut)
+
+    def to_json(self) -> str:
+        """Return the text of result.json, which is the same for the same scenario and seed."""
+        return results.to_json(self.verdict)
+
+    def report(self) -> str:
+        """Return the text of report.html, one page that needs no other file."""
+        return report_html(self.scenario, self.verdict, self.fabric, self.subjects, self.command)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write result.json, report.html, picture.svg and timing.json; return the path of report.html.
+
+        Raises:
+            RailyardError: the folder cannot be written.
+        """
+        with output_folder(Path(folder)) as target:
+            target.write("result.json", self.to_json())
+            target.write("picture.svg", self.plot().svg)
+            target.write("timing.json", json.dumps({"wall_clock_seconds": self.seconds}, indent=2) + "\n")
+            return target.write("report.html", self.report())
+
+    def _subject(self, variant: str) -> Subject:
+        if variant not in self.subjects:
+            raise ScenarioError(
+                f"no variant named {variant!r} ran", remedy=f"there are {', '.join(self.subjects)}"
+            )
+        return self.subjects[variant]
+
+    def __repr__(self) -> str:
+        held = f"{self.verdict.held} of {len(self.verdict.assertions)} assertions hold"
+        return f"<Result of {self.scenario.name}, seed {self.verdict.seed}: {held}>"

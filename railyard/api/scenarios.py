@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios: checked, run and measured, from a file or from values."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.errors import ScenarioError
+from lab.report.results import conclude
+from lab.run.prepare import prepare
+from lab.run.runner import run as run_variants
+from lab.run.testbeds import Embedded, TestbedChoice
+from lab.scenario.document import Document
+from lab.scenario.loader import read
+from lab.scenario.schema import Assertion, Relative, Scenario
+from railyard.api.results import Result
+
+__all__ = ["execute", "run"]
+
+_EMBEDDED = Embedded()
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    variant: str | Sequence[str] | None = None,
+    seed: int | None = None,
+    progress: Callable[[str, str, float], None] | None = None,
+) -> Result:
+    """Run a scenario in virtual time, in this process.
+
+    Args:
+        scenario: path of a scenario file, or its content as a dict; docs/scenarios.md describes the keys.
+        variant: name or names of the variants to run; without it all of them. Assertions about other
+            variants are left out.
+        seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
+        progress: called with variant, stage and the share of the stage that is done, 0 to 1.
+
+    Raises:
+        RailyardError: the scenario is wrong or cannot run; nothing has been started then.
+    """
+    document = _document(scenario)
+    checked, _ = read(document)
+    if variant is not None:
+        checked = _only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
+    command = _command(scenario, variant, seed)
+    return execute(checked, document, seed, progress=progress, command=command)
+
+
+def execute(
+    scenario: Scenario,
+    document: Document,
+    seed: int | None,
+    *,
+    progress: Callable[[str, str, float], None] | None = None,
+    choice: TestbedChoice = _EMBEDDED,
+    captures: Mapping[str, Path] | None = None,
+    command: str = "",
+) -> Result:
+    """Run a checked scenario on any testbed.
+
+    Args:
+        scenario: the scenario.
+        document: the document that the scenario was read from; errors name its lines.
+        seed: seed in place of the scenario's own.
+        progress: called with variant, stage and the share of the stage that is done, 0 to 1.
+        choice: the testbed.
+        captures: folder for the capture file of each link, by name of the link.
+        command: the command that repeats the run, for the report.
+    """
+    note = progress or (lambda variant, stage, share: None)
+    seed = scenario.seed if seed is None else seed
+    prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+    fabric = prepared[0].fabric
+    for link in captures or {}:
+        fabric.link(link)
+    done = run_variants(prepared, seed, note, choice, captures or {})
+    verdict = conclude(scenario, seed, choice.name, done.subjects, switch=choice.switch)
+    return Result(scenario, fabric, verdict, done.subjects, done.seconds, command)
+
+
+def _document(scenario: str | Path | Mapping[str, Any] | Scenario) -> Document:
+    if isinstance(scenario, str | Path):
+        return Document(Path(scenario))
+    if isinstance(scenario, Scenario):
+        return Document.of_values(scenario.model_dump(by_alias=True, exclude_unset=True))
+    return Document.of_values(scenario)
+
+
+def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
+    """Return what repeats the run: a shell command where there is one, else a call in Python."""
+    path = str(scenario) if isinstance(scenario, str | Path) else None
+    if path is not None and variant is None:
+        return shlex.join(["railyard", "run", path, *([] if seed is None else ["--seed", str(seed)])])
+    given = {"variant": variant, "seed": seed}
+    options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+    return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
+
+
+def _only(scenario: Scenario, names: Sequence[str]) -> Scenario:
+    """Return the scenario with the named variants, and the assertions about none but these."""
+    known = [variant.name for variant in scenario.variants]
+    for name in names:
+        if name not in known:
+            raise ScenarioError(f"no variant named {name!r}", remedy=f"there are {', '.join(known)}")
+    return scenario.model_copy(
+        update={
+            "variants": tuple(variant for variant in scenario.variants if variant.name in names),
+            "assertions": tuple(one for one in scenario.assertions if _variants_of(one) <= {*names}),
+        }
+    )
+
+
+def _variants_of(assertion: Assertion) -> set[str]:
+    metrics = [assertion.metric]
+    if isinstance(assertion.limit, Relative):
+        metrics.append(assertion.limit.metric)
+    return {metric.partition(".")[0] for metric in metrics}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric in virtual time, in this process: frames sent by hand, links cut, tables and counters read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import final
+
+from controller.errors import PlanError
+from controller.plan import BUCKETS, Plan
+from controller.planner import make_plan
+from emulation.control.loop import ControlLoop
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.testbed import Output
+from emulation.traffic.frames.layers import NTH, TPH, VL_DATA, Ether
+from lab.frames.craft import Order, craft
+from lab.run.boot import Booted, booted
+from lab.run.collect import link_of
+from railyard.api.records import Record, entry_record, link_records
+from topologies import Fabric
+
+__all__ = ["Testbed", "testbed"]
+
+# Times of a scenario that says nothing else: docs/scenarios.md.
+_DETECT_PS = 10 * 10**6
+_PROCESSING_PS = 5 * 10**6
+
+
+@final
+@dataclass(slots=True)
+class _Station:
+    """The host of an endpoint: sends frames that are waiting, keeps frames that arrive with their times."""
+
+    waiting: list[tuple[bytes, int]] = field(default_factory=list)
+    arrived: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def start(self, now: int) -> Output:
+        frames, self.waiting = self.waiting, []
+        return frames, None
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        self.arrived.append((now, frame))
+        return [], None
+
+    def on_timer(self, now: int) -> Output:
+        return [], None
+
+
+@final
+class Testbed:
+    """A running fabric whose tables hold a plan; made by `testbed`. Time passes in `run` alone."""
+
+    __test__ = False
+
+    def __init__(self, plan: Plan, bed: EmbeddedTestbed, booted: Booted) -> None:
+        self.plan = plan
+        self._bed = bed
+        self._booted = booted
+        self._stations = {node.name: _Station() for node in plan.fabric.nodes if not node.tier}
+        self._psn = 0
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric of the plan."""
+        return self.plan.fabric
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT of the P4Runtime server, which serves every switch under its device id."""
+        return self._bed.address
+
+    @property
+    def device_ids(self) -> Mapping[str, int]:
+        """P4Runtime device id by node."""
+        return self._bed.device_ids
+
+    @property
+    def now_us(self) -> float:
+        """Virtual time in microseconds."""
+        return self._bed.now_ps / 10**6
+
+    def send(
+        self, source: str, destination: str, *, bucket: int = 0, payload: bytes = bytes(16), count: int = 1
+    ) -> None:
+        """Send data frames from one endpoint to another, now; they move when `run` lets time pass.
+
+        Args:
+            source: endpoint that sends.
+            destination: endpoint that the frames are for.
+            bucket: path bucket, 0 to 15, which selects one of the planned paths.
+            payload: content of each frame.
+            count: number of frames.
+
+        Raises:
+            RailyardError: a name is unknown or no endpoint, or the payload is too long for a frame.
+        """
+        for name in (source, destination):
+            self.fabric.node(name)
+            if name not in self._stations:
+                raise PlanError(f"{name} is a switch and has no host", remedy="name two endpoints")
+        if not 0 <= bucket < BUCKETS:
+            raise PlanError(f"no path bucket {bucket}", remedy=f"buckets are 0 to {BUCKETS - 1}")
+        station = self._stations[source]
+        for _ in range(count):
+            order = Order(source, destination, bucket=bucket, psn=self._psn, payload=payload)
+            station.waiting.append((bytes(craft(self.fabric, order)), VL_DATA))
+            self._psn = self._psn + 1 & 0xFFFFFF
+        self._bed.attach(source, station)
+
+    def run(self, until_us: float | None = None) -> None:
+        """Let virtual time pass.
+
+        Args:
+            until_us: time to stop at, in microseconds; without it, time passes until nothing moves.
+        """
+        self._bed.run(None if until_us is None else round(until_us * 10**6))
+
+    def received(self, node: str | None = None) -> list[Record]:
+        """Return the frames that reached endpoints: node, time_us, source, psn, bucket, bytes.
+
+        Args:
+            node: name of an endpoint; without it all endpoints.
+        """
+        if node is not None:
+            self.fabric.node(node)
+        return [
+            {"node": name, "time_us": time_ps / 10**6, **_contents(self.fabric, frame)}
+            for name, station in self._stations.items()
+            if node in (None, name)
+            for time_ps, frame in station.arrived
+        ]
+
+    def cut(self, link: str) -> None:
+        """Take a link down, now. The controllers of its ends notice 10 µs later and route around it."""
+        self._bed.set_link(link, False)
+
+    def restore(self, link: str) -> None:
+        """Bring a link up again, now."""
+        self._bed.set_link(link, True)
+
+    def links(self) -> list[Record]:
+        """Return the counters of every link, a record for each direction, with the columns of `Result.links`.
+
+        The busy share is that of the virtual time until now.
+        """
+        return [
+            record
+            for name, usage in self._bed.link_usage().items()
+            for record in link_records(link_of(self.fabric, name), usage, self._bed.now_ps)
+        ]
+
+    def entries(self, node: str) -> list[Record]:
+        """Return the table entries that a switch holds now, read back over P4Runtime."""
+        self.fabric.node(node)
+        return [entry_record(node, entry) for entry in self._booted.client.read(node)]
+
+    def _open(self) -> None:
+        for name, station in self._stations.items():
+            self._bed.attach(name, station)
+        ControlLoop(
+            self._bed,
+            self._booted.client,
+            self.plan,
+            mode="direct",
+            detect_ps=_DETECT_PS,
+            processing_ps=_PROCESSING_PS,
+        )
+
+
+@contextmanager
+def testbed(
+    fabric: Fabric,
+    plan: Plan | None = None,  # noqa: PT028  (it is no test, whatever its name)
+    *,
+    address: str = "127.0.0.1:0",  # noqa: PT028
+) -> Iterator[Testbed]:
+    """Start a fabric in virtual time with the tables of a plan; stop it when the block ends.
+
+    Args:
+        fabric: the fabric.
+        plan: a plan of that fabric; without it, the plan that `plan(fabric)` returns.
+        address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
+
+    Raises:
+        RailyardError: the plan belongs to another fabric, or the fabric cannot start.
+    """
+    if plan is not None and plan.fabric != fabric:
+        raise PlanError(
+            f"the plan is for another fabric, {plan.fabric.name}",
+            remedy="pass the plan's own fabric, or leave the plan out",
+        )
+    plan = plan or make_plan(fabric)
+    bed = EmbeddedTestbed(fabric, grpc_address=address)
+    with booted(bed, plan) as up:
+        running = Testbed(plan, bed, up)
+        running._open()
+        yield running
+
+
+testbed.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _contents(fabric: Fabric, frame: bytes) -> Record:
+    packet = Ether(frame)
+    source = fabric.node_of(packet[NTH].scna)
+    return {
+        "source": source.name if source else "",
+        "psn": packet[TPH].psn,
+        "bucket": packet[NTH].lb & BUCKETS - 1,
+        "bytes": len(frame),
+    }

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`import railyard`: its names, what they return, and how they refuse."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import railyard
+from railyard import Fabric, Plan, RailyardError, Result
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = {
+    "name": "small",
+    "topology": {"name": "full-mesh", "dims": [2, 2]},
+    "collective": {"elements": 1024},
+    "variants": [
+        {"name": "healthy"},
+        {"name": "cut", "faults": [{"at_us": 0.05, "link": "npu0-npu1"}]},
+    ],
+    "assertions": [
+        {"metric": "healthy.npus", "equals": 4},
+        {"metric": "cut.completion_us", "min": {"metric": "healthy.completion_us"}},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Fabric:
+    return railyard.fabric("full-mesh", dims=(2, 4))
+
+
+@pytest.fixture(scope="module")
+def plan(mesh: Fabric) -> Plan:
+    return railyard.plan(mesh)
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return railyard.run(SMALL)
+
+
+@pytest.fixture
+def command(request: pytest.FixtureRequest):
+    """Calls the command, whose fixture has the name of the module."""
+    return request.getfixturevalue("railyard")
+
+
+def frame(records: list[railyard.Record]) -> Any:
+    """A pandas data frame; its type stubs do not know the types of columns."""
+    return pandas.DataFrame(records)
+
+
+def test_every_public_name_is_there_and_in_the_guide():
+    assert len(railyard.__all__) == len(set(railyard.__all__))
+    for name in railyard.__all__:
+        assert getattr(railyard, name) is not None
+    assert set(railyard.__all__) == {name for name in dir(railyard) if not name.startswith("_")}
+    guide = (ROOT / "docs" / "python.md").read_text()
+    described = set(re.findall(r"^\| `(\w+)", guide, flags=re.MULTILINE))
+    assert described == set(railyard.__all__)
+    with pytest.raises(AttributeError, match="no public name 'fabrik'"):
+        _ = railyard.fabrik  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_importing_loads_nothing_else():
+    code = (
+        "import sys, railyard; print(*[name for name in sys.modules if name in ('numpy', 'pydantic', 'lab')])"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.split() == []
+
+
+def test_a_fabric_survives_its_file(mesh: Fabric, tmp_path: Path):
+    railyard.save_fabric(mesh, tmp_path / "mesh.json")
+    assert railyard.load_fabric(tmp_path / "mesh.json") == mesh
+    (tmp_path / "broken.json").write_text("{}")
+    with pytest.raises(RailyardError, match="not a fabric document"):
+        railyard.load_fabric(tmp_path / "broken.json")
+    with pytest.raises(RailyardError, match="No such file"):
+        railyard.load_fabric(tmp_path / "missing.json")
+
+
+def test_nodes_and_links_are_tables(mesh: Fabric):
+    nodes, links = frame(railyard.nodes(mesh)), frame(railyard.links(mesh))
+    assert nodes["node"].tolist() == [node.name for node in mesh.nodes]
+    assert links["rate_gbps"].tolist() == [link.rate_bps / 1e9 for link in mesh.links]
+    assert [entry["name"] for entry in railyard.fabrics()] == sorted(
+        entry["name"] for entry in railyard.fabrics()
+    )
+
+
+def test_paths_follow_links_and_share_all_frames(mesh: Fabric, plan: Plan):
+    paths = railyard.paths(plan, "npu0", "npu3")
+    assert sum(path["share"] for path in paths) == 1
+    for path in paths:
+        nodes = path["path"]
+        assert (nodes[0], nodes[-1]) == ("npu0", "npu3")
+        assert all(mesh.link_between(*hop) for hop in pairwise(nodes))
+    failed = railyard.plan(mesh, failed=["npu0-npu1"])
+    assert [path["path"] for path in railyard.paths(failed, "npu0", "npu3")] == [("npu0", "npu2", "npu3")]
+
+
+def test_a_frame_takes_the_planned_path_of_its_bucket(plan: Plan):
+    for bucket in range(16):
+        hops = railyard.trace(plan, "npu0", "npu3", bucket=bucket)
+        assert tuple(hop["node"] for hop in hops) == plan.routes["npu0", "npu3"][bucket]
+        assert hops[-1]["to"] == "host"
+    *_, last = railyard.trace(plan, "npu0", "npu3", bucket=0, cut=["npu0-npu1"])
+    assert last["to"] is None
+    assert "npu0-npu1 is down" in last["lost"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda mesh, plan: railyard.fabric("ful-mesh"), "no topology named 'ful-mesh'"),
+        (lambda mesh, plan: railyard.fabric("full-mesh", dim=(2, 2)), "no parameter named 'dim'"),
+        (lambda mesh, plan: railyard.plan(mesh, strategy="fastest"), "no strategy named 'fastest'"),  # pyright: ignore[reportArgumentType]
+        (lambda mesh, plan: railyard.plan(mesh, failed=["npu0-npu7"]), "no link named 'npu0-npu7'"),
+        (lambda mesh, plan: railyard.paths(plan, "npu0", "npu0"), "two different endpoints"),
+        (lambda mesh, plan: railyard.entries(plan, "npu9"), "npu9"),
+        (lambda mesh, plan: railyard.trace(plan, "npu0", "npu3", bucket=16), "buckets are 0 to 15"),
+        (lambda mesh, plan: railyard.draw(railyard.fabric("ub-pod")), "too many to draw"),
+        (lambda mesh, plan: railyard.run({**SMALL, "sede": 1}), "unknown key 'sede'; did you mean 'seed'"),
+        (lambda mesh, plan: railyard.run(SMALL, variant="cutt"), "there are healthy, cut"),
+        (lambda mesh, plan: railyard.run("missing.yaml"), "missing.yaml: no such file"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(mesh: Fabric, plan: Plan, wrong, said: str):
+    with pytest.raises(RailyardError, match=re.escape(said)):
+        wrong(mesh, plan)
+
+
+def test_a_testbed_carries_frames_and_routes_around_a_cut(mesh: Fabric, plan: Plan):
+    with railyard.testbed(mesh, plan) as bed:
+        before = bed.entries("npu0")
+        assert sorted(map(str, before)) == sorted(map(str, railyard.entries(plan, "npu0")))
+        bed.send("npu0", "npu3", bucket=0, count=3)
+        bed.run(until_us=0.02)
+        assert (bed.now_us, bed.received()) == (0.02, [])
+        bed.run()
+        assert [frame["source"] for frame in bed.received("npu3")] == ["npu0"] * 3
+        busy = {record["link"]: record["frames"] for record in bed.links() if record["source"] == "npu0"}
+        assert busy["npu0-npu1"] == 3
+        bed.cut("npu0-npu1")
+        bed.send("npu0", "npu3", bucket=0)
+        bed.run()
+        assert len(bed.received("npu3")) == 3  # lost: nobody has noticed yet
+        assert bed.entries("npu0") != before
+        bed.send("npu0", "npu3", bucket=0)
+        bed.run()
+        assert len(bed.received("npu3")) == 4
+        with pytest.raises(RailyardError, match="npu8"):
+            bed.send("npu0", "npu8")
+    with (
+        pytest.raises(RailyardError, match="another fabric"),
+        railyard.testbed(railyard.fabric("full-mesh", dims=(2, 2)), plan),
+    ):
+        pass
+
+
+def test_a_result_is_tables(result: Result):
+    assert result.passed
+    metrics = frame(result.metrics()).set_index("variant")
+    assert metrics.index.tolist() == ["healthy", "cut"]
+    assert metrics.loc["cut", "fault_us"] == 0.05 == result.metric("cut", "fault_us")
+    links = frame(result.links())
+    assert len(links) == 2 * 2 * len(result.fabric.links)
+    busiest = links.groupby("variant")["busy_percent"].max()
+    assert busiest.to_dict() == {
+        name: result.metric(name, "busiest_link_percent") for name in ("healthy", "cut")
+    }
+    lost = links.groupby("variant")[["lost_frames", "refused_frames"]].sum().sum(axis=1)
+    assert lost.to_dict() == {name: result.metric(name, "lost_frames") for name in ("healthy", "cut")}
+    arrived = frame(result.timeline("cut"))["bytes"].sum()
+    assert arrived == sum(result.subjects["cut"].seen.timeline.delivered) > 0
+    assert {item["verdict"] for item in result.assertions()} == {"holds"}
+    with pytest.raises(RailyardError, match="no metric 'speed'"):
+        result.metric("cut", "speed")
+    with pytest.raises(RailyardError, match="there are healthy, cut"):
+        result.links("ring")
+
+
+def test_one_variant_runs_without_assertions_about_the_others(result: Result):
+    alone = railyard.run(SMALL, variant="healthy")
+    assert alone.metrics() == result.metrics()[:1]
+    assert all(not str(item["assertion"]).startswith("cut") for item in alone.assertions())
+
+
+def test_the_same_seed_gives_the_bytes_of_the_command(command, result: Result, tmp_path: Path):
+    (tmp_path / "small.yaml").write_text(json.dumps(SMALL))  # JSON is YAML
+    assert command("run", tmp_path / "small.yaml", "--out", tmp_path / "command")[0] == 0
+    assert (tmp_path / "command" / "result.json").read_text() == result.to_json()
+    report = railyard.run(tmp_path / "small.yaml").save(tmp_path / "python")
+    assert (report.parent / "result.json").read_text() == result.to_json()
+    assert f"railyard run {tmp_path / 'small.yaml'}" in report.read_text()
+    assert result.to_json() != railyard.run(SMALL, seed=2).to_json()
+
+
+def test_drawings_are_svg(mesh: Fabric, result: Result, tmp_path: Path):
+    for drawing in (railyard.draw(mesh), result.plot(), result.plot("cut")):
+        assert ET.fromstring(drawing._repr_svg_()).tag == "{http://www.w3.org/2000/svg}svg"
+        drawing.save(tmp_path / "drawing.svg")
+        assert (tmp_path / "drawing.svg").read_text() == drawing.svg
+    assert 'class="cut"' in result.plot("cut").svg
+    assert 'class="cut"' not in result.plot("healthy").svg
