@@ -4,10 +4,10 @@
 RailyardError
 └── EmulationError      anything that goes wrong while a fabric is made real
     ├── ProgramError    a compiled P4 program, or a p4info that does not describe it
-    ├── FrameError      bytes that are not the frame they should be
-    ├── TestbedError    a testbed asked for what it cannot do
-    ├── CutOffError     an NPU that is gone, and no spare for it
-    └── DeadlockedError a lossless fabric in which every waiting frame waits for another
+    ├── FrameError      a malformed frame
+    ├── TestbedError    an operation that a testbed cannot carry out
+    ├── CutOffError     a lost NPU that no spare can replace
+    └── DeadlockedError frames of a lossless fabric that wait for each other in a cycle
 """
 
 from topologies.errors import RailyardError
@@ -24,34 +24,34 @@ class ProgramError(EmulationError):
 
 
 class FrameError(EmulationError):
-    """Bytes that are not the frame they should be."""
+    """A frame is malformed."""
 
 
 class TestbedError(EmulationError):
-    """A testbed was asked for something it cannot do."""
+    """A testbed cannot carry out an operation."""
 
     __test__ = False  # the name begins with Test, but pytest has nothing to collect here
 
 
 class DeadlockedError(EmulationError):
-    """Frames wait for credits that can never come back.
+    """Frames wait for credits that cannot return.
 
-    `cycle` holds (link, "from->to", VL), each waiting for the next and the last for the first;
-    `at_ps` is when the last frame moved.
+    `cycle` holds (link, "from->to", VL); each waits for the next, and the last for the first. `at_ps` is the
+    time at which the last frame moved.
     """
 
     def __init__(self, at_ps: int, cycle: tuple[tuple[str, str, int], ...]) -> None:
         self.at_ps = at_ps
         self.cycle = cycle
-        way = ", ".join(f"{ends} on VL {vl}" for _, ends, vl in cycle) or "no cycle of links found"
+        links = ", ".join(f"{ends} on VL {vl}" for _, ends, vl in cycle) or "no cycle of links found"
         super().__init__(
-            f"deadlock at {at_ps} ps: {way}",
+            f"deadlock at {at_ps} ps: {links}",
             remedy="route with rules whose channel dependency graph is acyclic, such as T2-G",
         )
 
 
 class CutOffError(EmulationError):
-    """Nodes are lost, at `at_ps`, for lack of `links`, and no spare can take the place of one; `why` not."""
+    """Nodes have lost all their `links` at `at_ps`, and no spare replaces them; `why` is the reason."""
 
     def __init__(
         self,

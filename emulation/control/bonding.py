@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LACP on a running testbed: bundles come up before the first job, and ToRs learn their hosts from it.
+"""LACP on a running testbed: bundles come up before the first job, and ToRs learn host routes from LACPDUs.
 
-A ToR has no host route before it has heard a host, and none of a host that it hears no more. HPN learns hosts
-from ARP, which this testbed's network header has not: what a host calls itself in its LACPDUs is an address,
-too, so that is what ToRs learn here. From then on a port that leaves its bundle is what a link that fails is
-(`controller.recovery.node_controller`): the ToR withdraws the host route, and whoever sends into its
-plane is told.
+A ToR has a host route only while it hears the host. HPN learns hosts from ARP, which this testbed's network
+header lacks; a host's LACPDUs carry its system address, so ToRs learn hosts from them. Once bundles are up, a
+port that leaves its bundle is handled like a failed link (`controller.recovery.node_controller`): the ToR
+withdraws the host route and notifies the nodes that send into its plane.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,65 +22,65 @@ from topologies import Fabric, Node
 
 __all__ = ["Bonding", "LacpTimes"]
 
-# Jobs wait so many periods for bundles; what has not come up by then is taken for failed.
+# LACP periods that jobs wait for bundles; ports outside their bundle by then count as failed.
 _PATIENCE = 10
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LacpTimes:
-    """A port sends an LACPDU every `period_ps` and leaves its bundle when `multiplier` did not come."""
+    """LACP timers: a port sends every `period_ps` and leaves its bundle after `multiplier` silent periods."""
 
     period_ps: int
     multiplier: int = 3
 
 
 class _Runtime(Protocol):
-    """What bonding asks of the loop that runs it."""
+    """Operations of the control loop that bonding uses."""
 
     @property
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write them: no reaction to anything that happened."""
+        """Write updates that are not a reaction to a failure."""
         ...
 
-    def out(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
-        """Send frames as they are, each by a port."""
+    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
+        """Send each frame out of its port."""
         ...
 
-    def found(self, node: str, port: int, up: bool) -> None:
-        """A port can be used from now on, or no more."""
+    def port_changed(self, node: str, port: int, up: bool) -> None:
+        """Note that a port is usable from now on, or no longer."""
         ...
 
 
 @final
 class _Hosts:
-    """The host routes of one ToR while it learns them."""
+    """Host routes of a ToR while it learns them."""
 
     def __init__(self, finders: Finders, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
         self._finders = finders
         self._fabric = fabric
         self._tor = tor
-        self.unlearnt = set(ports)
-        self._entries = self._made(frozenset())
+        self.unheard = set(ports)
+        self._entries = self._entries_without(frozenset())
         self.withheld = self._step()
 
-    def learnt(self, port: int) -> tuple[Update, ...]:
-        """What the host at a port adds."""
-        self.unlearnt.discard(port)
+    def heard(self, port: int) -> tuple[Update, ...]:
+        """Return the updates that add the host at a port."""
+        self.unheard.discard(port)
         return self._step()
 
     def all(self) -> tuple[Update, ...]:
-        """What leads to the tables as planned."""
-        before, self._entries = self._entries, self._made(frozenset())
+        """Return the updates that lead to the planned tables."""
+        before, self._entries = self._entries, self._entries_without(frozenset())
         return diff(before, self._entries)
 
     def _step(self) -> tuple[Update, ...]:
-        before, self._entries = self._entries, self._made(frozenset(self.unlearnt))
+        before, self._entries = self._entries, self._entries_without(frozenset(self.unheard))
         return diff(before, self._entries)
 
-    def _made(self, without: frozenset[int]) -> tuple[Entry, ...]:
+    def _entries_without(self, without: frozenset[int]) -> tuple[Entry, ...]:
         links = (self._fabric.link_at(self._tor, port) for port in without)
         failed = self._finders.plan.failed | {link.name for link in links if link is not None}
         return linear_entries(self._finders.without(failed).finder, self._tor)
@@ -89,10 +88,10 @@ class _Hosts:
 
 @final
 class Bonding:
-    """Drives a `Bond` for every NIC and every ToR with one.
+    """Drives a `Bond` for every NIC and ToR that has bonded ports.
 
-    With `withhold` ToRs have no host route before they have heard the host. In real time hosts begin to send
-    with time itself, bundles come up under them, and host routes are there.
+    With `withhold`, ToRs get a host route once they have heard the host. Without it, as in real time, where
+    hosts send from the start, host routes exist from the start.
     """
 
     def __init__(
@@ -113,23 +112,23 @@ class Bonding:
         self._waiting: list[Callable[[], None]] = []
         self._active: Callable[[], bool] = lambda: False
         self._give_up_ps = 0
-        self.strangers = 0  # hosts at a port where the plan has another
+        self.strangers = 0  # hosts heard at a port where the plan has another host
         self.sent = 0
-        self.up_ps: int | None = None  # when all bundles were up, or were waited for no more
+        self.up_ps: int | None = None  # when all bundles were up, or had used up their time
 
-    def holds(self, node: str, port: int) -> bool:
-        """Whether a port speaks LACP."""
+    def speaks(self, node: str, port: int) -> bool:
+        """Return whether a port speaks LACP."""
         return port in self._ports.get(node, ())
 
     def when_up(self, _: str, then: Callable[[], None]) -> None:
-        """Begin a job by `then` once bundles are up, at once when they are."""
+        """Call `then`, which begins a job, once all bundles are up."""
         if self.up_ps is None:
             self._waiting.append(then)
         else:
             then()
 
     def start(self, active: Callable[[], bool]) -> None:
-        """Withhold host routes and begin to speak, for as long as `active` says."""
+        """Withhold host routes and send LACPDUs while `active()` is true."""
         self._active = active
         finders = Finders(self._plan)
         now = self._runtime.now_ps
@@ -149,15 +148,15 @@ class Bonding:
         self._give_up_ps = now + _PATIENCE * self._times.period_ps
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """The carrier of a port that speaks LACP came or went."""
+        """Handle a change of carrier of a port that speaks LACP."""
         if node in self._bonds:
-            self._heed(node, self._bonds[node].on_carrier(port, up))
+            self._apply(node, self._bonds[node].on_carrier(port, up))
 
     def on_frame(self, node: str, port: int, frame: bytes) -> None:
-        """A frame of a slow protocol came in."""
+        """Handle a frame of a slow protocol."""
         pdu = read_lacpdu(frame)
-        if pdu is not None and node in self._bonds and self.holds(node, port):
-            self._heed(node, self._bonds[node].on_pdu(port, pdu, self._runtime.now_ps))
+        if pdu is not None and node in self._bonds and self.speaks(node, port):
+            self._apply(node, self._bonds[node].on_pdu(port, pdu, self._runtime.now_ps))
 
     def _wake_at(self, time_ps: int, node: str) -> None:
         self._runtime.at(time_ps, lambda: self._wake(node))
@@ -165,41 +164,41 @@ class Bonding:
     def _wake(self, node: str) -> None:
         if self._active() or self.up_ps is None:
             bond = self._bonds[node]
-            self._heed(node, bond.on_timer(self._runtime.now_ps))
+            self._apply(node, bond.on_timer(self._runtime.now_ps))
             if self.up_ps is None and self._runtime.now_ps >= self._give_up_ps:
                 self._finish()
             self._wake_at(bond.deadline_ps, node)
 
-    def _heed(self, node: str, answer: LacpAnswer) -> None:
+    def _apply(self, node: str, answer: LacpAnswer) -> None:
         for port, up in answer.changes:
             if self.up_ps is not None:
-                self._runtime.found(node, port, up)
+                self._runtime.port_changed(node, port, up)
             elif up and node in self._hosts and self._is_known(node, port):
                 self._runtime.at(
                     self._runtime.now_ps + self._processing_ps, lambda at=port: self._learn(node, at)
                 )
         source = self._system[node]
-        self._runtime.out(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
+        self._runtime.send_frames(node, [(port, lacpdu_frame(pdu, source)) for port, pdu in answer.pdus])
         self.sent += len(answer.pdus)
         if answer.changes and not self._hosts:
             self._finish_when_up()
 
     def _is_known(self, tor: str, port: int) -> bool:
-        """Whether the host that a ToR hears is the one that the plan has there."""
-        partner, far = self._bonds[tor].partner(port), self._fabric.peer(tor, port)
+        """Return whether the host that a ToR hears at a port is the planned one."""
+        partner, planned = self._bonds[tor].partner(port), self._fabric.peer(tor, port)
         assert partner is not None
-        assert far is not None
-        known = partner.system == self._system[far.node]
+        assert planned is not None
+        known = partner.system == self._system[planned.node]
         self.strangers += not known
         return known
 
     def _learn(self, tor: str, port: int) -> None:
         if self.up_ps is None and self._bonds[tor].carries(port):
-            self._runtime.learn(tor, self._hosts[tor].learnt(port))
+            self._runtime.learn(tor, self._hosts[tor].heard(port))
             self._finish_when_up()
 
     def _finish_when_up(self) -> None:
-        learnt = not any(one.unlearnt for one in self._hosts.values())
+        learnt = not any(hosts.unheard for hosts in self._hosts.values())
         if learnt and len(self._bonds) == len(self._ports) and all(b.is_up for b in self._bonds.values()):
             self._finish()
 
@@ -212,7 +211,7 @@ class Bonding:
         for node, bond in self._bonds.items():
             for port in self._ports[node]:
                 if not bond.carries(port):
-                    self._runtime.found(node, port, False)
+                    self._runtime.port_changed(node, port, False)
         for then in self._waiting:
             then()
 

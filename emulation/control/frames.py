@@ -34,14 +34,14 @@ _DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH = range(5)
 
 SLOW_ETHERTYPE = 0x8809
 
-# Where slow protocols are sent: to the other end of the link, and no farther.
+# Destination of slow protocols: bridges do not forward it, so it reaches the other end of the link only.
 _GROUP = "01:80:c2:00:00:02"
 _LACP = 1
 _VERSION = 1
 
 
 def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes:
-    """The management frame that carries a notice in band."""
+    """Return the management frame that carries a notice in band."""
     return _frame(
         source_cna,
         destination_cna,
@@ -58,8 +58,8 @@ def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes
 
 
 def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
-    """The management frame that asks to be told of a link, by a source route out of these ports."""
-    asks = LinkNotice(
+    """Return the management frame that subscribes to a link's state, source-routed out of `ports`."""
+    subscription = LinkNotice(
         state=_WATCH,
         cna_a=watch.cna_a,
         port_a=watch.port_a,
@@ -67,12 +67,12 @@ def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequ
         port_b=watch.port_b,
         origin=watch.origin,
     )
-    return _frame(source_cna, destination_cna, asks, ports)
+    return _frame(source_cna, destination_cna, subscription, ports)
 
 
 @lru_cache(maxsize=1 << 14)
 def hello_frame(hello: Hello) -> bytes:
-    """The management frame that carries a hello over its link. Those of one port are equal: made once."""
+    """Return the management frame that carries a hello over its link, cached."""
     return _frame(
         hello.cna,
         hello.far_cna,
@@ -89,7 +89,7 @@ def hello_frame(hello: Hello) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def read_management(frame: bytes) -> Notice | Watch | Hello | None:
-    """What a management frame carries; None when that is nothing known."""
+    """Return the message of a management frame; None for an unknown one."""
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
     if layer is None or layer.version != 1 or layer.state > _WATCH:
         return None
@@ -122,15 +122,15 @@ def _frame(source_cna: int, destination_cna: int, payload: Packet, ports: Sequen
 
 
 def is_slow(frame: bytes) -> bool:
-    """Whether a frame is of a slow protocol."""
+    """Return whether a frame belongs to a slow protocol."""
     return frame[12:14] == SLOW_ETHERTYPE.to_bytes(2)
 
 
 @lru_cache(maxsize=1 << 14)
 def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
-    """The frame that carries an LACPDU from the MAC address `source`."""
+    """Return the frame that carries an LACPDU from the MAC address `source`."""
     actor, partner = pdu.actor, pdu.partner
-    says: Packet = LACP(
+    lacp: Packet = LACP(
         version=_VERSION,
         actor_system=actor.system,
         actor_key=actor.key,
@@ -141,12 +141,12 @@ def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
         partner_port_number=partner.port,
         partner_state=int(partner.state),
     )
-    return bytes(Ether(src=source, dst=_GROUP, type=SLOW_ETHERTYPE) / SlowProtocol(subtype=_LACP) / says)
+    return bytes(Ether(src=source, dst=_GROUP, type=SLOW_ETHERTYPE) / SlowProtocol(subtype=_LACP) / lacp)
 
 
 @lru_cache(maxsize=1 << 14)
 def read_lacpdu(frame: bytes) -> Lacpdu | None:
-    """What an LACPDU says; None when the frame is none."""
+    """Return the LACPDU that a frame carries; None if it carries no LACPDU."""
     layer: Packet | None = Ether(frame).getlayer(LACP)
     if layer is None or layer.version != _VERSION:
         return None

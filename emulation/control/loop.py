@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the node controllers: port changes and management frames in, table writes, notices and hellos out.
+"""The control loop: port changes and management frames in; table writes, notices and hellos out.
 
-All of it goes over P4Runtime and in band, on any testbed: at the times, in the testbed's own clock, that
-detection and processing take.
+It runs on any testbed. Writes go over P4Runtime and messages travel in band, after the times of detection and
+processing in the testbed's own clock.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from emulation.testbed import Testbed
 
 __all__ = ["ControlLoop", "ControlReport", "HelloTimes"]
 
-# Hellos rest when no data have arrived for so many periods, and look so often whether some do again.
+# Hello periods without any data after which hellos pause, and checks for new data while they pause.
 _QUIET = 100
 _LOOKS = 12
 
@@ -32,9 +32,10 @@ _LOOKS = 12
 @final
 @dataclass(frozen=True, slots=True)
 class ControlReport:
-    """What the node controllers did; `nodes_told` acted on a notice. Times in ps, None: never.
+    """Activity of the node controllers.
 
-    `notices_sent` counts requests to be told, too.
+    `notices_sent` counts subscriptions too; `nodes_told` is the number of nodes that acted on a notice.
+    `converged_ps` is the time of the last table write, None without one.
     """
 
     notices_sent: int
@@ -48,7 +49,7 @@ class ControlReport:
 @final
 @dataclass(frozen=True, slots=True)
 class HelloTimes:
-    """A port says hello every `period_ps` and is dead when `multiplier` in a row did not come."""
+    """Hello timers: a port sends every `period_ps` and is down after `multiplier` silent periods."""
 
     period_ps: int
     multiplier: int = 3
@@ -56,12 +57,12 @@ class HelloTimes:
 
 @final
 class ControlLoop:
-    """Drives one `NodeController` a node of the plan on a testbed.
+    """Drives a `NodeController` for each node of the plan on a testbed.
 
-    A dead port is noticed `detect_ps` after the fact; a reaction takes effect `processing_ps` after it. With
-    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `lacp` one
-    between a NIC and a ToR does so while it is in its bundle. With `spares`, a spare NPU takes the place of
-    one that is gone.
+    A change of carrier is detected after `detect_ps`; a reaction takes effect `processing_ps` later. With
+    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `lacp`, a
+    port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare NPU replaces
+    a failed one. With `rewiring`, optical circuits follow the jobs.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ControlLoop:
         self._detect_ps = detect_ps
         self._processing_ps = processing_ps
         self._mode: Mode = mode
-        self._go_by(plan, {})
+        self._use_plan(plan, {})
         self._first_plan = plan
         self._updated: dict[str, list[Update]] = {}
         self._takeovers: TakeoverController | None = None
@@ -98,8 +99,8 @@ class ControlLoop:
             )
             for name, switch in testbed.circuits.items():
                 switch.on_light = partial(self._on_light, self._rewiring, name)
-        # Who turns optical switches.
-        self._movers = [one for one in (self._takeovers, self._rewiring) if one is not None]
+        # Controllers that reconfigure optical switches.
+        self._movers = [mover for mover in (self._takeovers, self._rewiring) if mover is not None]
         self.bonding: Bonding | None = None
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
@@ -112,13 +113,13 @@ class ControlLoop:
         self._sessions: dict[str, HelloSessions] = {}
         self._active: Callable[[], bool] = lambda: False
         self._delivered = 0
-        self._moved_ps = 0  # when that was last seen to grow
-        # By node, the ports whose carrier is gone.
+        self._moved_ps = 0  # when `_delivered` last grew
+        # By node, ports without carrier.
         self._dark: dict[str, set[int]] = {node.name: set() for node in plan.fabric.nodes}
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
 
-    def _go_by(self, plan: Plan, sequences: Mapping[str, int]) -> None:
+    def _use_plan(self, plan: Plan, sequences: Mapping[str, int]) -> None:
         self.plan = plan
         self._fabric = plan.fabric
         finders = Finders(plan)
@@ -130,7 +131,7 @@ class ControlLoop:
 
     @property
     def report(self) -> ControlReport:
-        """What was done up to now."""
+        """Activity up to now."""
         return ControlReport(
             self._notices,
             len(self._told),
@@ -142,98 +143,99 @@ class ControlLoop:
 
     @property
     def down(self) -> frozenset[str]:
-        """Links that one of their ends knows to be down."""
-        known = {name: one.down for name, one in self._controllers.items()}
+        """Links that at least one of their ends knows to be down."""
+        known = {name: controller.down for name, controller in self._controllers.items()}
         links = self._fabric.links
-        return frozenset(one.name for one in links if one.name in known[one.a.node] | known[one.b.node])
+        return frozenset(link.name for link in links if link.name in known[link.a.node] | known[link.b.node])
 
     @property
     def takeovers(self) -> tuple[TakeoverRecord, ...]:
-        """What spares did."""
+        """Replacements of failed nodes by spares, in order."""
         return tuple(self._takeovers.done) if self._takeovers else ()
 
     @property
     def rewirings(self) -> tuple[RewiringRecord, ...]:
-        """Changes of circuits for jobs."""
+        """Changes of circuits for jobs, in order."""
         return tuple(self._rewiring.done) if self._rewiring else ()
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Jobs that have come and for which there are no circuits."""
+        """Jobs that have arrived and have no circuits yet."""
         return self._rewiring.waiting if self._rewiring else ()
 
     @property
     def rewiring(self) -> RewiringController:
-        """Who changes circuits for jobs."""
-        assert self._rewiring is not None, "there is no policy for it"
+        """Controller that changes circuits for jobs."""
+        assert self._rewiring is not None, "the loop has no rewiring policy"
         return self._rewiring
 
     @property
     def now_ps(self) -> int:
+        """Time of the testbed in picoseconds."""
         return self._testbed.now_ps
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` at that time of the testbed."""
         self._testbed.at(time_ps, callback)
 
     def installed(self) -> Mapping[str, tuple[Entry, ...]]:
-        """What the tables of each node hold now: what has been written, not what is about to be."""
+        """Return the table entries written up to now, by node; scheduled writes are not among them."""
         planned = self._first_plan.entries
         return {node: applied(entries, self._updated.get(node, ())) for node, entries in planned.items()}
 
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
-        """Write the updates, and have the nodes' controllers go on from another plan.
+        """Write the updates, and let new node controllers continue from another plan.
 
-        It knows all failures that any of them knows; what they were about to write or to tell is void.
+        The plan includes all failures that any node knows; scheduled writes and notices are cancelled.
         """
         self.write(updates)
         same = plan.fabric.links == self._fabric.links
-        self._go_by(plan, latest(self._controllers.values()))
+        self._use_plan(plan, latest(self._controllers.values()))
         if same:
             for sessions in self._sessions.values():
                 sessions.readdress(plan.fabric)
         elif self._sessions and self._hello_times is not None:
-            self._greet(self._hello_times)  # some have other neighbours now
+            self._start_hellos(self._hello_times)  # neighbours have changed
 
     def write(self, updates: Mapping[str, Sequence[Update]]) -> None:
-        """Write them now, node by node."""
-        for node, some in updates.items():
-            self._write(node, some)
+        """Write updates now, node by node."""
+        for node, node_updates in updates.items():
+            self._write(node, node_updates)
 
     def learn(self, node: str, updates: Sequence[Update]) -> None:
-        """Write what is no reaction to anything that happened."""
+        """Write updates that are not a reaction to a failure."""
         if updates:
             self._client.write(node, updates)
             self._updated.setdefault(node, []).extend(updates)
 
-    def out(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
-        """Send frames as they are, each by a port."""
+    def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
+        """Send each frame out of its port."""
         for port, frame in frames:
             self._client.packet_out(node, frame, egress_port=port, routed=0)
-        self._handed_over(node, len(frames))
+        self._await_packet_outs(node, len(frames))
 
-    def turn(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
-        """Have the testbed's optical switches make these maps; the time at which all new circuits stand."""
-        turned = (self._testbed.circuits[name].apply(joined) for name, joined in circuits.items())
-        return max(one.dark_until_ps for one in turned)
+    def reconfigure(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
+        """Apply crossconnect maps to optical switches; return the time at which all new circuits are up."""
+        changes = (self._testbed.circuits[name].apply(joined) for name, joined in circuits.items())
+        return max(change.dark_until_ps for change in changes)
 
     def start(self, active: Callable[[], bool]) -> None:
-        """Say hello from now on, if hellos are wanted at all, for as long as `active` says.
+        """Send LACPDUs and hellos, where configured, while `active()` is true.
 
-        They are the one thing here that goes on by itself: without an end to them virtual time has none. They
-        rest while no data arrive anywhere.
+        Hellos pause while no data arrive anywhere: they schedule themselves, so virtual time would never end.
         """
         if self.bonding is not None:
             self.bonding.start(active)
         if self._hello_times is not None:
             self._active = active
-            self._greet(self._hello_times)
+            self._start_hellos(self._hello_times)
 
-    def _greet(self, times: HelloTimes) -> None:
+    def _start_hellos(self, times: HelloTimes) -> None:
         now = self._testbed.now_ps
         self._delivered, self._moved_ps = self._testbed.delivered_bytes, now
         nodes = self._fabric.nodes
         for node in nodes:
-            # Spread over the period, so that they do not all cross the fabric at one moment.
+            # Nodes start spread over the period, so that their hellos do not all cross the fabric at once.
             start = now + times.period_ps * node.index // len(nodes)
             sessions = HelloSessions(
                 self._fabric,
@@ -252,69 +254,69 @@ class ControlLoop:
         self._testbed.at(time_ps, lambda: self._wake(times, sessions))
 
     def _wake(self, times: HelloTimes, sessions: HelloSessions) -> None:
-        """A node's timer: hellos, and ports that are silent."""
+        """Handle a node's hello timer: send hellos and give up silent ports."""
         if self._sessions.get(sessions.node) is not sessions:
             return
         if not self._active():
             self._sessions.clear()
         elif self._quiet(times):
-            self._rest(times)
+            self._pause_hellos(times)
         else:
-            self._heed(sessions.node, sessions.on_timer(self._testbed.now_ps))
-            # What comes in until then only moves the time of the next silence away.
+            self._apply_hello(sessions.node, sessions.on_timer(self._testbed.now_ps))
+            # Hellos received until then only postpone the next silence.
             self._wake_at(sessions.deadline_ps, times, sessions)
 
-    def _moved(self) -> bool:
-        """Whether data have arrived since this was last asked."""
+    def _data_arrived(self) -> bool:
+        """Return whether data have arrived since the last call."""
         before, self._delivered = self._delivered, self._testbed.delivered_bytes
         return self._delivered != before
 
     def _quiet(self, times: HelloTimes) -> bool:
-        if self._moved():
+        if self._data_arrived():
             self._moved_ps = self._testbed.now_ps
-        # A testbed that does not count what arrives says 0.
+        # delivered_bytes is always 0 on a testbed that does not count arrivals.
         return self._delivered > 0 and self._testbed.now_ps - self._moved_ps > _QUIET * times.period_ps
 
-    def _rest(self, times: HelloTimes) -> None:
-        """No more hellos until data arrive again; ports that only hellos gave up are tried again."""
+    def _pause_hellos(self, times: HelloTimes) -> None:
+        """Stop hellos until data arrive again, and count ports that only hellos gave up as up."""
         for node, sessions in self._sessions.items():
             for port in sessions.given_up:
                 if self._routed(node, port):
-                    self.found(node, port, True)
+                    self.port_changed(node, port, True)
         self._sessions.clear()
-        self._look_after(times, _QUIET * times.period_ps, _LOOKS)
+        self._resume_hellos(times, _QUIET * times.period_ps, _LOOKS)
 
-    def _look_after(self, times: HelloTimes, wait_ps: int, looks: int) -> None:
-        """Each look comes after twice the time, so that a run in which nothing more arrives has an end."""
+    def _resume_hellos(self, times: HelloTimes, wait_ps: int, looks: int) -> None:
+        """Check for new data `looks` times, each after twice the wait, so that an idle run ends."""
 
         def look() -> None:
             if not self._active():
                 return
-            if self._moved():
-                self._greet(times)
+            if self._data_arrived():
+                self._start_hellos(times)
             elif looks > 1:
-                self._look_after(times, 2 * wait_ps, looks - 1)
+                self._resume_hellos(times, 2 * wait_ps, looks - 1)
 
         self._testbed.at(self._testbed.now_ps + wait_ps, look)
 
     def _on_port(self, node: str, port: int, up: bool) -> None:
-        if self._fabric.link_at(node, port) is None and not self._turns(node, port):
-            return  # the way to a node's own side, or a port that the plan does not use
+        if self._fabric.link_at(node, port) is None and not self._is_moving(node, port):
+            return  # a host port, or a port that the plan does not use
 
         def detected() -> None:
             dark = self._dark[node]
             (dark.discard if up else dark.add)(port)
-            if self.bonding is not None and self.bonding.holds(node, port):
+            if self.bonding is not None and self.bonding.speaks(node, port):
                 self.bonding.on_port(node, port, up)
             elif node in self._sessions and self._routed(node, port):
-                self._heed(node, self._sessions[node].on_carrier(port, up))
+                self._apply_hello(node, self._sessions[node].on_carrier(port, up))
             else:
-                self.found(node, port, up)
+                self.port_changed(node, port, up)
 
         self._testbed.at(self._testbed.now_ps + self._detect_ps, detected)
 
     def _on_light(self, rewiring: RewiringController, optical: str, port: int, lit: bool) -> None:
-        """An optical switch lost the light of a port, or has it again."""
+        """Handle the loss or return of light at a port of an optical switch."""
         self._testbed.at(
             self._testbed.now_ps + self._detect_ps, lambda: rewiring.on_light(optical, port, lit)
         )
@@ -326,36 +328,36 @@ class ControlLoop:
             if self.bonding is not None:
                 self.bonding.on_frame(node, port, packet.payload)
             return
-        heard = read_management(packet.payload)
-        if isinstance(heard, Hello):
+        message = read_management(packet.payload)
+        if isinstance(message, Hello):
             if node in self._sessions:
-                self._heed(node, self._sessions[node].on_hello(port, heard, self._testbed.now_ps))
+                self._apply_hello(node, self._sessions[node].on_hello(port, message, self._testbed.now_ps))
             return
-        if isinstance(heard, Watch):
-            self._later(node, self._controllers[node].on_watch(heard))
-        if not isinstance(heard, Notice):
+        if isinstance(message, Watch):
+            self._later(node, self._controllers[node].on_watch(message))
+        if not isinstance(message, Notice):
             return
-        reaction = self._controllers[node].on_notice(heard, port)
+        reaction = self._controllers[node].on_notice(message, port)
         if reaction:
             self._told.add(node)
         self._later(node, reaction)
 
-    def _heed(self, node: str, answer: HelloAnswer) -> None:
+    def _apply_hello(self, node: str, answer: HelloAnswer) -> None:
         for port, up in answer.changes:
             if self._routed(node, port):
-                self.found(node, port, up)
-        self.out(node, [(port, hello_frame(hello)) for port, hello in answer.hellos])
+                self.port_changed(node, port, up)
+        self.send_frames(node, [(port, hello_frame(hello)) for port, hello in answer.hellos])
         self._hellos += len(answer.hellos)
 
-    def _turns(self, node: str, port: int) -> bool:
-        return any(mover.turns(node, port) for mover in self._movers)
+    def _is_moving(self, node: str, port: int) -> bool:
+        return any(mover.is_moving(node, port) for mover in self._movers)
 
     def _routed(self, node: str, port: int) -> bool:
-        """Whether routes may use what is at a port: not while an optical switch is at it."""
-        return self._fabric.link_at(node, port) is not None and not self._turns(node, port)
+        """Return whether routes may use a port's link: not while an optical switch moves its circuit."""
+        return self._fabric.link_at(node, port) is not None and not self._is_moving(node, port)
 
-    def found(self, node: str, port: int, up: bool) -> None:
-        """A port was found to be up or down."""
+    def port_changed(self, node: str, port: int, up: bool) -> None:
+        """Note that a port is usable from now on, or no longer."""
         if self._routed(node, port):
             self._later(node, self._controllers[node].on_port(port, up))
         for mover in self._movers:
@@ -380,21 +382,21 @@ class ControlLoop:
 
     def _send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
         sent = 0
-        for one in outgoing:
-            steered = len(one.ports) > 1
-            ends = self._cna[node], one.destination_cna
-            if isinstance(one.notice, Watch):
-                frame = watch_frame(one.notice, *ends, one.ports if steered else ())
+        for message in outgoing:
+            source_routed = len(message.ports) > 1
+            ends = self._cna[node], message.destination_cna
+            if isinstance(message.notice, Watch):
+                frame = watch_frame(message.notice, *ends, message.ports if source_routed else ())
             else:
-                frame = notice_frame(one.notice, *ends)
-            straight = len(one.ports) == 1
-            port = one.ports[0] if straight else 0
-            self._client.packet_out(node, frame, egress_port=port, routed=int(not straight))
+                frame = notice_frame(message.notice, *ends)
+            direct = len(message.ports) == 1
+            port = message.ports[0] if direct else 0
+            self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
             sent += 1
         self._notices += sent
-        self._handed_over(node, sent)
+        self._await_packet_outs(node, sent)
 
-    def _handed_over(self, node: str, frames: int) -> None:
+    def _await_packet_outs(self, node: str, frames: int) -> None:
         if frames and self._testbed.virtual:
-            # The server has handed them to the switch before virtual time goes on.
+            # The server passes packet-outs to the switch before virtual time goes on.
             self._client.barrier(node)

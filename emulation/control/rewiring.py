@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that move under running jobs (LumosCore): routes leave them, they go dark, routes come back.
+"""Circuits that move under running jobs (LumosCore): routes leave them, they are moved, routes return.
 
-They follow one rule: whenever a job begins or ends, and whenever light goes or comes back, the demand of the
-jobs that are there is realised again on the ports that have light, and few circuits move. A job for which
-there is no circuit between two of its Pods waits for one that ends.
+Whenever a job begins or ends, or light is lost or returns, circuits are allocated again to the demand of the
+present jobs on the ports that have light, moving few circuits. A job that lacks a circuit between two of its
+Pods waits until another job ends.
 
-What is on its way over a circuit when its routes are taken away is given time to leave it. What stays joined
-is not touched, and its routes change only where they lead on to what moves.
+Frames on a circuit whose routes are withdrawn get time to leave it. Circuits that stay are not touched,
+and their routes change only if they continue over a circuit that moves.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -38,20 +38,21 @@ __all__ = ["RewiringPolicy", "RewiringController"]
 
 Port = tuple[str, int]
 
-# Tables that say by which ports frames may come and go, and not which way.
+# Tables that restrict ingress and egress ports, and do not choose routes.
 _TURNS = ("arrival", "departure", "vl_turn")
 
-# Ends of new circuits that do not see light within this many times of noticing it are not waited for.
+# Times of detection and processing after which a new circuit that is still dark is not waited for.
 _PATIENCE = 10
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RewiringPolicy:
-    """What is on its way to a spine, and then over a circuit, has half of `drain_ps` each to leave it.
+    """Settings of rewiring.
 
-    `jobs` is asked for at each change: what those that have come and not ended send, bytes by pairs, by name;
-    these pairs alone are planned for. `known`: shares of paths follow it.
+    Frames have half of `drain_ps` to reach their spine and half to cross their circuit before it moves.
+    `jobs()` returns the demand of each job that has arrived and not ended, bytes by pair; routes are planned
+    for these pairs only. `known`: shares of paths follow the demand.
     """
 
     drain_ps: int
@@ -60,7 +61,7 @@ class RewiringPolicy:
 
 
 class _Runtime(Protocol):
-    """What rewirings ask of the loop that runs them."""
+    """Operations of the control loop that rewiring uses."""
 
     plan: Plan
 
@@ -72,14 +73,16 @@ class _Runtime(Protocol):
     def installed(self) -> Mapping[str, tuple[Entry, ...]]: ...
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None: ...
     def write(self, updates: Mapping[str, tuple[Update, ...]]) -> None: ...
-    def turn(self, circuits: Crossconnects) -> int: ...
+    def reconfigure(self, circuits: Crossconnects) -> int: ...
 
 
 @final
 @dataclass(slots=True)
 class _Change:
-    """One that is under way; `unlit` are ends of new circuits that are still dark, `waits_for` those of them
-    that may be expected to see light. Nodes that are `held` get the tables of what stays at `held_ps`.
+    """A change under way.
+
+    `unlit` are the ends of new circuits that are still dark, and `waits_for` the ends among them that can
+    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`.
     """
 
     begun_ps: int
@@ -101,7 +104,7 @@ class _Change:
 
 @final
 class RewiringController:
-    """Changes circuits, one change after the other."""
+    """Changes circuits, one change at a time."""
 
     def __init__(
         self, runtime: _Runtime, policy: RewiringPolicy, *, detect_ps: int, processing_ps: int
@@ -111,53 +114,53 @@ class RewiringController:
         self._processing_ps = processing_ps
         self._settle_ps = max(1, detect_ps + processing_ps)
         self._now: _Change | None = None
-        self._waiting: dict[str, Callable[[], None]] = {}  # jobs, and what begins them
-        self._reasons: list[str] = []  # why circuits are to follow the jobs anew
+        self._waiting: dict[str, Callable[[], None]] = {}  # by job, the call that begins it
+        self._reasons: list[str] = []  # causes of the next change, in words
         optical = runtime.plan.fabric.optical
         self._fibres = {(end.node, end.port) for switch in optical for end in switch.ends}
         self._light = LightMonitor()
-        self._looks = False
+        self._look_scheduled = False
         self._lacks: tuple[Lack, ...] = ()
         self.done: list[RewiringRecord] = []
 
-    def turns(self, node: str, port: int) -> bool:
-        """Whether a circuit at that port comes or goes just now: not to be routed around."""
+    def is_moving(self, node: str, port: int) -> bool:
+        """Return whether a circuit at a port is being set up or torn down: routes do not avoid it."""
         return self._now is not None and (node, port) in self._now.ports
 
     def held_until(self, node: str) -> int:
-        """When a node's tables will be those that its controller takes them for; in the past, they are."""
+        """Return when a node's tables will be as its controller assumes; a past time if they are."""
         change = self._now
         return change.held_ps if change is not None and node in change.held else 0
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Jobs for which there have been no circuits yet."""
+        """Jobs that have no circuits yet."""
         return tuple(self._waiting)
 
     def begin(self, job: str, then: Callable[[], None]) -> None:
-        """Give a job that has come its circuits, and call `then` when they stand.
+        """Set up the circuits of a job that has arrived, and call `then` when they are up.
 
-        PlanError, from the testbed's run, when they could not be had if no other job were there.
+        PlanError, from the testbed's run, if its circuits could not be allocated even without other jobs.
         """
         self._waiting[job] = then
         self._go_on_soon()
 
-    def again(self, why: str) -> None:
-        """Have circuits follow the jobs that are there now."""
+    def reallocate(self, why: str) -> None:
+        """Allocate circuits to the present jobs again; `why` is the cause in words."""
         self._reasons.append(why)
         self._go_on_soon()
 
     def _go_on_soon(self) -> None:
-        """Who comes and what happens at one time makes one change."""
+        """Schedule the next change; arrivals and causes of the same time make one change."""
         self._runtime.at(self._runtime.now_ps, self._go_on)
 
     def on_light(self, optical: str, port: int, lit: bool) -> None:
-        """An optical switch was found to have light at a port, or none."""
+        """Note that an optical switch has light at a port, or none."""
         self._light.on_light(optical, port, lit)
         self._look_soon()
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """A port was found to be up or down."""
+        """Note that a port was detected as up or down."""
         change = self._now
         if change is not None and up and (node, port) in change.unlit:
             change.unlit.discard((node, port))
@@ -170,46 +173,46 @@ class RewiringController:
             self._look_soon()
 
     def _look_soon(self) -> None:
-        """What fails at one time is found at one time."""
-        if not self._looks:
-            self._looks = True
+        """Schedule a look at the light; failures of the same time are looked at together."""
+        if not self._look_scheduled:
+            self._look_scheduled = True
             self._runtime.at(self._runtime.now_ps + self._processing_ps, self._look)
 
     def _look(self) -> None:
-        """Whether other ports have light than when it was last looked."""
+        """Reallocate circuits if other ports have light than at the last look."""
         if self._now is not None:
-            return  # when that is done
-        self._looks = False
+            return  # the end of the present change looks again
+        self._look_scheduled = False
         if news := self._light.look(self._runtime.plan.fabric, self._runtime.down):
-            self.again(news)
+            self.reallocate(news)
 
     def _go_on(self) -> None:
         while self._now is None and (self._waiting or self._reasons):
-            come = self._policy.jobs()
-            jobs = {name: demand for name, demand in come.items() if name not in self._waiting}
-            new = self._who_can_begin(come, jobs)
+            present = self._policy.jobs()
+            jobs = {name: demand for name, demand in present.items() if name not in self._waiting}
+            new = self._can_begin(present, jobs)
             if not new and not self._reasons:
                 return
             why = "; ".join([*(f"{name} begins" for name in new), *dict.fromkeys(self._reasons)])
             self._reasons.clear()
-            jobs |= {name: come[name] for name in new}
+            jobs |= {name: present[name] for name in new}
             if not jobs:
                 return  # circuits stay until they are needed
             self._begin(why, jobs, [self._waiting.pop(name) for name in new])
 
-    def _who_can_begin(self, come: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
-        """Those that wait for whom there are circuits beside all that run; who came first, first."""
-        found: list[str] = []
+    def _can_begin(self, present: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
+        """Return the waiting jobs that get circuits beside all running jobs, in order of arrival."""
+        chosen: list[str] = []
         for name in self._waiting:
-            there = {**running, **{one: come[one] for one in found}}
-            if not there or self._fits({name: come[name]}, there):
-                found.append(name)
-        return found
+            others = {**running, **{job: present[job] for job in chosen}}
+            if not others or self._fits({name: present[name]}, others):
+                chosen.append(name)
+        return chosen
 
-    def _fits(self, new: Mapping[str, Demand], there: Mapping[str, Demand]) -> bool:
-        """Whether no Pods are without a circuit then that are not anyway."""
+    def _fits(self, new: Mapping[str, Demand], others: Mapping[str, Demand]) -> bool:
+        """Return whether the new jobs leave no further pair of Pods without a circuit."""
         try:
-            together, before = self._realised({**there, **new}), self._realised(there)
+            together, before = self._realised({**others, **new}), self._realised(others)
         except PlanError:
             return False
         return not (together.cut & ~before.cut).any()
@@ -222,35 +225,36 @@ class RewiringController:
         circuits = self._realised(jobs).circuits
         target = with_maps(fabric, circuits)
         stay = staying(fabric, circuits)
-        comes, goes = _ends(target, stay), _ends(fabric, stay)
-        hopeless = self._light.hopeless(target) & comes
-        # Before anything is touched: whether there will be a way for all.
-        demand = self._with_a_way(target, _all_of(jobs), hopeless)
-        final = self._replanned(target, demand, hopeless)
+        added, removed = _ends(target, stay), _ends(fabric, stay)
+        unlit = self._light.unlit_ends(target) & added
+        # Plan the final state first: PlanError before anything changes if a pair has no route.
+        demand = self._reachable(target, _all_of(jobs), unlit)
+        final = self._replanned(target, demand, unlit)
         now = self._runtime.now_ps
-        if not comes and not goes:
-            # Who has just come may have had no routes.
+        if not added and not removed:
+            # A job that has just arrived may have had no routes.
             count = self._adopt(final) if then or self._light.dark else 0
             self._note(now, why, fabric, target, jobs, updates=count)
             _each(then)
             return
         updates, hitless, higher = 0, True, {}
         try:
-            # Who has just come sends nothing before the new circuits carry.
+            # A job that has just arrived sends nothing before the new circuits are up.
             running = {pair: amount for pair, amount in demand.items() if pair in self._runtime.plan.routes}
             drained = self._replanned(stay, running)
         except PlanError:
-            hitless = False  # what has no other way waits for its circuits, and sends again what was lost
+            hitless = False  # pairs without another route wait for their circuits and retransmit
         else:
-            # What is under way still comes in by circuits that go: where from, tables know until the end.
+            # Frames under way still arrive over circuits that are torn down, so ingress tables stay.
             written = {
-                node: _ways(some) for node, some in to_write(drained, self._runtime.installed()).items()
+                node: _without_turns(some)
+                for node, some in to_write(drained, self._runtime.installed()).items()
             }
-            # First those below stop sending to spines that will have no way; then these, when none comes.
+            # Leaves first stop sending to spines that lose circuits; then the spines change.
             higher = {node: some for node, some in written.items() if fabric.node(node).level > 1}
             self._runtime.adopt(drained, {node: some for node, some in written.items() if node not in higher})
             updates = sum(map(len, written.values()))
-        waits_for = set(comes) - hopeless
+        waits_for = set(added) - unlit
         drain_ps = self._policy.drain_ps if hitless else 0
         change = self._now = _Change(
             now,
@@ -263,27 +267,27 @@ class RewiringController:
             then,
             hitless,
             updates,
-            comes | goes,
+            added | removed,
             higher.keys(),
             now + drain_ps // 2,
-            set(comes),
+            set(added),
             waits_for,
         )
         self._runtime.at(now + drain_ps // 2, lambda: self._runtime.write(higher))
         self._runtime.at(now + drain_ps, lambda: self._turn(change))
 
     def _turn(self, change: _Change) -> None:
-        stands_ps = self._runtime.turn(change.circuits)
+        stands_ps = self._runtime.reconfigure(change.circuits)
         patience = _PATIENCE if change.waits_for else 1
         self._runtime.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
 
     def _finish(self, change: _Change) -> None:
-        """All new circuits carry, or those that do not are not waited for any more."""
+        """Finish a change whose new circuits carry light or have used up their time."""
         if self._now is not change:
             return
-        demand = self._with_a_way(change.target, _all_of(change.jobs), change.unlit)
+        demand = self._reachable(change.target, _all_of(change.jobs), change.unlit)
         plan = change.plan
-        if plan.failed != self._down(change.target, change.unlit):  # not as it was foreseen
+        if plan.failed != self._down(change.target, change.unlit):  # other circuits failed than foreseen
             plan = self._replanned(change.target, demand, change.unlit)
         self._now = None
         updates = change.updates + self._adopt(plan)
@@ -312,7 +316,7 @@ class RewiringController:
         updates: int,
         hitless: bool = True,
     ) -> None:
-        """Write down what moved, and who lacks what; nothing of either is no news."""
+        """Record a change, unless it moved no circuit and left every job's lack as it was."""
         down = self._runtime.down
         lacks = lacking(new, jobs, lit_between(new, down))
         change = RewiringRecord.of(
@@ -330,8 +334,8 @@ class RewiringController:
             self._lacks = lacks
             self.done.append(change)
 
-    def _with_a_way(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
-        """Without pairs that failures have cut off, whose agents will say so; all, where nothing failed."""
+    def _reachable(self, fabric: Fabric, demand: Demand, dark: Iterable[Port]) -> Demand:
+        """Return the demand without pairs that failures have cut off; their agents report them."""
         down = self._down(fabric, dark)
         if not down:
             return demand
@@ -339,7 +343,7 @@ class RewiringController:
         return {pair: amount for pair, amount in demand.items() if pair not in cut}
 
     def _adopt(self, plan: Plan) -> int:
-        """How many entries that writes."""
+        """Adopt a plan, and return the number of entries written."""
         written = to_write(plan, self._runtime.installed())
         self._runtime.adopt(plan, written)
         return sum(map(len, written.values()))
@@ -360,7 +364,7 @@ class RewiringController:
 
 
 def _all_of(jobs: Mapping[str, Demand]) -> Demand:
-    """Of jobs that share no members."""
+    """Return the joint demand of jobs that share no members."""
     return {pair: amount for demand in jobs.values() for pair, amount in demand.items()}
 
 
@@ -369,12 +373,12 @@ def _each(then: Iterable[Callable[[], None]]) -> None:
         call()
 
 
-def _ways(updates: Iterable[Update]) -> tuple[Update, ...]:
+def _without_turns(updates: Iterable[Update]) -> tuple[Update, ...]:
     return tuple(update for update in updates if update.entry.table not in _TURNS)
 
 
 def _ends(fabric: Fabric, other: Fabric) -> frozenset[Port]:
-    """Ends of links that the other fabric does not have."""
+    """Return the ends of the links of `fabric` that `other` lacks."""
     have = {link.name for link in other.links}
     new = (link for link in fabric.links if link.name not in have)
     return frozenset((end.node, end.port) for link in new for end in (link.a, link.b))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change of circuits was, as a value."""
+"""A change of circuits as a value."""
 
 from collections.abc import Set
 from dataclasses import asdict, dataclass
@@ -14,11 +14,11 @@ __all__ = ["RewiringRecord"]
 @final
 @dataclass(frozen=True, slots=True)
 class RewiringRecord:
-    """A change of circuits from `at_ps` to `stands_ps`, when routes used the new ones; names of links.
+    """A change of circuits from `at_ps` to `stands_ps`, when routes used the new circuits; in link names.
 
-    `why` it was made, in words; it may have found nothing to move. `before` and `after` are all circuits that
-    were joined, of which those in `dark` carried no light afterwards. `hitless`: there was a way around what
-    moved. `lacks`: who had fewer circuits then than ports that all work would have given it.
+    `why` is its cause in words; the change may have moved no circuit. `before` and `after` hold all circuits
+    joined before and after it, and `dark` circuits that carried no light afterwards. `hitless`: routes led
+    around every circuit that moved. `lacks`: jobs with fewer circuits than fault-free ports would give them.
     """
 
     at_ps: int
@@ -36,7 +36,7 @@ class RewiringRecord:
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric, down: Set[str], **what: Any) -> Self:
-        """From one fabric's circuits to another's, of which those that are `down` carry none."""
+        """Return the change from one fabric's circuits to another's; links in `down` carry no light."""
         old, new = _circuits(before), _circuits(after)
         stood, stands = set(old), set(new)
         return cls(
@@ -50,7 +50,7 @@ class RewiringRecord:
         )
 
     def document(self) -> dict[str, Any]:
-        """For a file."""
+        """Return plain values for a result file."""
         return {
             "at_us": self.at_ps / 10**6,
             "stands_us": self.stands_ps / 10**6,
@@ -59,7 +59,7 @@ class RewiringRecord:
             "torn": list(self.torn),
             "made": list(self.made),
             "dark": list(self.dark),
-            "lacks": [asdict(one) for one in self.lacks],
+            "lacks": [asdict(lack) for lack in self.lacks],
             "hitless": self.hitless,
             "updates": self.updates,
         }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spares on a running testbed: a node is found to be lost, a spare takes its place, its job goes on.
+"""Spares on a running testbed: a node is detected as lost, a spare replaces it, its job continues.
 
-Node controllers know links; that a node is lost is seen by whoever hears of all of its links, here one
-place for a fabric. UB-Mesh gives the times of people for it: ten minutes to find a fault, three to migrate. A
-run lasts microseconds, so both times are the scenario's own. Where a spare has its place by circuits alone
-(Rail-only, faults), optical switches are turned first, and tables are written once both ends see light.
+Node controllers know links only. `TakeoverController`, one for the fabric, sees all links of a node and so
+detects that it is lost. UB-Mesh's times for people, ten minutes to locate a fault and three to migrate, are
+longer than a run, so both times come from the scenario. A spare that is connected by circuits alone
+(Rail-only) gets its circuits first; tables are written once both ends of the new circuits see light.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ from topologies.transform.spares import SIDES, Replacement
 
 __all__ = ["SparePolicy", "TakeoverRecord", "TakeoverController"]
 
-# Of detection and processing: both ends of a new circuit that do not see light by then are not waited for.
+# Times of detection and processing after which a new circuit that is still dark is not waited for.
 _PATIENCE = 10
 
 Port = tuple[str, int]
@@ -31,11 +31,12 @@ Port = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class TakeoverRecord:
-    """`spare` holds the address of `npu` since `at_ps`; that its holder, `lost`, was lost was seen before.
+    """A replacement: `spare` holds the address of `npu` since `at_ps`.
 
-    `along` are others that moved with it, by place and spare, and `circuits` how many were made for it.
-    `without` are members that were there and had lost the network between domains, or their own domain:
-    `lost`, or those below it, or of its domain.
+    `lost` is the node that held the address before; its loss was detected at `detected_ps`. `along` has the
+    replacements made with it, as (place, spare), and `circuits` the number of circuits set up for it.
+    `without` are members that had lost the network between domains, or their own domain, but were still
+    running: `lost` itself, members below it, or members of its domain.
     """
 
     npu: str
@@ -50,39 +51,40 @@ class TakeoverRecord:
 
     @property
     def spares(self) -> tuple[str, ...]:
-        """All that took a place."""
+        """All spares that came into service."""
         return (self.spare, *(spare for _, spare in self.along))
 
     def document(self) -> dict[str, Any]:
-        """For a file: what only some takeovers have is left out of the others."""
+        """Return plain values for a result file; optional fields are left out when empty."""
         always = ("npu", "spare", "lost", "detected_ps", "at_ps", "updates")
         return {key: value for key, value in asdict(self).items() if key in always or value}
 
     def __str__(self) -> str:
-        who = self.lost if self.lost == self.npu else f"{self.lost}, in the place of {self.npu},"
+        subject = self.lost if self.lost == self.npu else f"{self.lost}, in the place of {self.npu},"
         others = ", ".join(name for name in self.without if name != self.lost)
         if self.lost in self.without:
-            how = f"be cut off{', and with it ' + others if others else ''}"
+            state = f"be cut off{', and with it ' + others if others else ''}"
         else:
-            how = f"have lost {others}" if others else "be gone"
-        had = f"{self.spare} had its place"
+            state = f"have lost {others}" if others else "be gone"
+        result = f"{self.spare} had its place"
         if self.along:
             moved = ", ".join(f"{spare} that of {place}" for place, spare in self.along)
-            had = f"{had}, {moved},"
-        made = f"{self.circuits} circuit{'s' * (self.circuits > 1)} made, " if self.circuits else ""
+            result = f"{result}, {moved},"
+        circuits = f"{self.circuits} circuit{'s' * (self.circuits > 1)} made, " if self.circuits else ""
         return (
-            f"{who} was found to {how} at {self.detected_ps / 10**6:g} us; "
-            f"{had} at {self.at_ps / 10**6:g} us, {made}{self.updates} table entries written"
+            f"{subject} was found to {state} at {self.detected_ps / 10**6:g} us; "
+            f"{result} at {self.at_ps / 10**6:g} us, {circuits}{self.updates} table entries written"
         )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SparePolicy:
-    """A spare has the place of a node `migrate_ps` after it has been decided, or when its circuits stand.
+    """Settings of takeovers.
 
-    `members` are those whose loss is one. `demand` is that of the plan. `active` says whether there is still
-    a job; `resume` is called when the tables are in place, with the spare by every endpoint's place.
+    A spare replaces a node `migrate_ps` after the decision, or when its circuits are up. `members` are the
+    nodes whose loss calls for a spare. `demand` is the plan's. `active()` is true while a job runs; `resume`
+    is called once the tables are written, with the spare of every replaced endpoint.
     """
 
     migrate_ps: int
@@ -93,30 +95,30 @@ class SparePolicy:
 
 
 class _Runtime(Protocol):
-    """What takeovers ask of the loop that runs them."""
+    """Operations of the control loop that takeovers use."""
 
     @property
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def installed(self) -> Mapping[str, tuple[Entry, ...]]:
-        """What the tables of each node hold now."""
+        """Return the table entries of each node."""
         ...
 
-    def turn(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
-        """Have optical switches make these maps; when the new circuits stand."""
+    def reconfigure(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
+        """Apply crossconnect maps to optical switches; return when the new circuits are up."""
         ...
 
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
-        """Write the updates and go on from another plan; whatever was about to be written is void."""
+        """Write the updates and continue from another plan; scheduled writes are cancelled."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _Takeover:
     """A replacement that has been decided; `places` has the spares by place."""
 
-    found: Replacement
+    replacement: Replacement
     lost: str
     detected_ps: int
     places: Mapping[str, str]
@@ -126,22 +128,25 @@ class _Begun:
 
 @final
 @dataclass(slots=True)
-class _Turning:
-    """A takeover whose circuits are on their way.
+class _Reconfiguring:
+    """A takeover whose circuits are being set up.
 
-    `ports` are the ends of all circuits that come or go; of those that come, `waits_for` are still dark.
+    `ports` are the ends of all circuits that are set up or torn down; `waits_for` are the ends of new
+    circuits that are still dark. `later` has the nodes detected as lost meanwhile, with the time.
     """
 
-    begun: _Begun
+    decided: _Takeover
     ports: frozenset[Port]
     waits_for: set[Port]
-    # Who was found to be lost meanwhile, and when.
     later: list[tuple[str, int]] = field(default_factory=list)
 
 
 @final
 class TakeoverController:
-    """Told of ports, lets spares take over. CutOffError, from a callback of its floor, when none can."""
+    """Replaces lost nodes by spares, from the states of their ports.
+
+    CutOffError, raised by a callback of the runtime, if no spare can replace a lost node.
+    """
 
     def __init__(
         self, runtime: _Runtime, plan: Plan, policy: SparePolicy, *, detect_ps: int, processing_ps: int
@@ -153,22 +158,24 @@ class TakeoverController:
         self._patience_ps = max(1, _PATIENCE * (detect_ps + processing_ps))
         self._pairs = tuple(plan.routes)
         self._pending: set[str] = set()
-        self._turning: _Turning | None = None
+        self._reconfiguring: _Reconfiguring | None = None
         self.standby = Standby(plan.fabric, policy.members)
         self.done: list[TakeoverRecord] = []
 
-    def turns(self, node: str, port: int) -> bool:
-        """Whether a circuit at that port comes or goes just now, for a takeover: not to be routed around."""
-        return self._turning is not None and (node, port) in self._turning.ports
+    def is_moving(self, node: str, port: int) -> bool:
+        """Return whether a circuit at a port is being set up or torn down: routes do not avoid it."""
+        return self._reconfiguring is not None and (node, port) in self._reconfiguring.ports
 
     def on_port(self, node: str, port: int, up: bool) -> None:
-        """A port of a node was found to be up or down."""
+        """Note that a port of a node was detected as up or down."""
         lost = self.standby.on_port(node, port, up)
-        turning = self._turning
-        if turning is not None and up and (node, port) in turning.waits_for:
-            turning.waits_for.discard((node, port))
-            if not turning.waits_for:
-                self._runtime.at(self._runtime.now_ps + self._processing_ps, lambda: self._turned(turning))
+        change = self._reconfiguring
+        if change is not None and up and (node, port) in change.waits_for:
+            change.waits_for.discard((node, port))
+            if not change.waits_for:
+                self._runtime.at(
+                    self._runtime.now_ps + self._processing_ps, lambda: self._end_reconfiguring(change)
+                )
         if lost is not None and lost not in self._pending and self._policy.active():
             self._expect(lost)
 
@@ -180,69 +187,72 @@ class TakeoverController:
         )
 
     def _take_over(self, lost: str, detected_ps: int) -> None:
-        if self._turning is not None:
-            self._turning.later.append((lost, detected_ps))
+        if self._reconfiguring is not None:
+            self._reconfiguring.later.append((lost, detected_ps))
             return
         self._pending.discard(lost)
         standby = self.standby
         if not standby.is_lost(lost):
             return
-        # What another takes over may be what this one lacks.
-        remedies = ((one, standby.remedy(one)) for one in dict.fromkeys((lost, *standby.lost())))
-        one, found = next((pair for pair in remedies if pair[1] is not None), (lost, None))
-        if found is None:
+        # Replacing another lost node may restore what this one lacks.
+        remedies = ((node, standby.remedy(node)) for node in dict.fromkeys((lost, *standby.lost())))
+        node, replacement = next((pair for pair in remedies if pair[1] is not None), (lost, None))
+        if replacement is None:
             raise self._cut_off(lost, standby.lost(), standby.why_none(lost))
-        self._begin(found, one, detected_ps)
-        if one != lost:
+        self._begin(replacement, node, detected_ps)
+        if node != lost:
             self._take_over(lost, detected_ps)
 
-    def _begin(self, found: Replacement, lost: str, detected_ps: int) -> None:
+    def _begin(self, replacement: Replacement, lost: str, detected_ps: int) -> None:
         standby = self.standby
         before = standby.fabric
-        cause = lost if lost in found.places else next(iter(found.places))
+        cause = lost if lost in replacement.places else next(iter(replacement.places))
         without: tuple[str, ...] = ()
         if not standby.is_gone(cause) or before.node(cause).tier:
             cut = (name for name in standby.lost() if not standby.is_gone(name))
-            without = tuple(name for name in cut if name in found.places or _below(before, name, cause))
+            without = tuple(name for name in cut if name in replacement.places or _below(before, name, cause))
         ends = (node.name for node in before.nodes if not node.tier)
-        gone = {name for name in ends if standby.is_gone(name)} if found.circuits else set[str]()
-        places = standby.replace(found)
-        comes, goes = _links_beside(standby.fabric, before), _links_beside(before, standby.fabric)
-        begun = _Begun(found, cause, detected_ps, places, without, len(comes))
-        if not found.circuits:
-            self._finish(begun)
+        failed = {name for name in ends if standby.is_gone(name)} if replacement.circuits else set[str]()
+        places = standby.replace(replacement)
+        added, removed = _links_beside(standby.fabric, before), _links_beside(before, standby.fabric)
+        decided = _Takeover(replacement, cause, detected_ps, places, without, len(added))
+        if not replacement.circuits:
+            self._finish(decided)
             return
-        for end in _ends(comes):
+        for end in _ends(added):
             standby.on_port(*end, False)
-        # Who is gone does not light up.
-        lit = [link for link in comes if gone.isdisjoint((link.a.node, link.b.node))]
-        turning = self._turning = _Turning(begun, _ends(comes) | _ends(goes), set(_ends(lit)))
-        stands_ps = self._runtime.turn(found.circuits)
-        self._runtime.at(stands_ps + self._patience_ps, lambda: self._turned(turning))
+        # A failed node sends no light.
+        lit = [link for link in added if failed.isdisjoint((link.a.node, link.b.node))]
+        change = self._reconfiguring = _Reconfiguring(decided, _ends(added) | _ends(removed), set(_ends(lit)))
+        stands_ps = self._runtime.reconfigure(replacement.circuits)
+        self._runtime.at(stands_ps + self._patience_ps, lambda: self._end_reconfiguring(change))
 
-    def _turned(self, turning: _Turning) -> None:
-        """All new circuits carry, or those that do not are not waited for any more."""
-        if self._turning is not turning:
+    def _end_reconfiguring(self, change: _Reconfiguring) -> None:
+        """Finish a takeover whose new circuits carry light or have used up their time."""
+        if self._reconfiguring is not change:
             return
-        self._turning = None
-        self._finish(turning.begun)
-        for lost, detected_ps in turning.later:
+        self._reconfiguring = None
+        self._finish(change.decided)
+        for lost, detected_ps in change.later:
             self._take_over(lost, detected_ps)
         for lost in self.standby.lost():
             if lost not in self._pending and self._policy.active():
                 self._expect(lost)
 
-    def _finish(self, begun: _Begun) -> None:
+    def _finish(self, decided: _Takeover) -> None:
         standby, now = self.standby, self._runtime.now_ps
-        found, places = begun.found, dict(begun.places)
-        pairs = {(standby.holder(source), standby.holder(far)) for source, far in self._pairs}
+        replacement, places = decided.replacement, dict(decided.places)
+        holder = standby.holder
+        pairs = {(holder(source), holder(destination)) for source, destination in self._pairs}
         demand = self._policy.demand
         if demand is not None:
-            demand = {(standby.holder(one), standby.holder(far)): size for (one, far), size in demand.items()}
+            demand = {
+                (holder(source), holder(destination)): size for (source, destination), size in demand.items()
+            }
         try:
             self._plan, updates = takeover(
                 self._plan,
-                found,
+                replacement,
                 down=standby.down,
                 peers=[pair for pair in pairs if pair[0] != pair[1]],
                 demand=demand,
@@ -251,25 +261,25 @@ class TakeoverController:
             )
         except PlanError as ex:
             spares = ", ".join(places.values())
-            raise self._cut_off(begun.lost, (begun.lost,), f"{spares} cannot take over: {ex}") from ex
+            raise self._cut_off(decided.lost, (decided.lost,), f"{spares} cannot take over: {ex}") from ex
         self._runtime.adopt(self._plan, updates)
-        spare = found.places[begun.lost]
-        npu = next(place for place, one in places.items() if one == spare)
+        spare = replacement.places[decided.lost]
+        npu = next(place for place, holder_name in places.items() if holder_name == spare)
         self.done.append(
             TakeoverRecord(
                 npu,
                 spare,
-                begun.lost,
-                begun.detected_ps,
+                decided.lost,
+                decided.detected_ps,
                 now,
                 sum(map(len, updates.values())),
-                along=tuple((place, one) for place, one in places.items() if place != npu),
-                circuits=begun.circuits,
-                without=begun.without,
+                along=tuple((place, other) for place, other in places.items() if place != npu),
+                circuits=decided.circuits,
+                without=decided.without,
             )
         )
         fabric = self._plan.fabric
-        self._policy.resume({place: one for place, one in places.items() if not fabric.node(one).tier})
+        self._policy.resume({place: node for place, node in places.items() if not fabric.node(node).tier})
 
     def _cut_off(self, lost: str, nodes: tuple[str, ...], why: str) -> CutOffError:
         standby = self.standby
@@ -283,7 +293,7 @@ def _below(fabric: Fabric, name: str, switch: str) -> bool:
 
 
 def _links_beside(fabric: Fabric, other: Fabric) -> list[Link]:
-    """Links of one fabric that the other has not."""
+    """Return the links of `fabric` that `other` lacks."""
     names = {link.name for link in other.links}
     return [link for link in fabric.links if link.name not in names]
 

@@ -126,7 +126,7 @@ def _observe(
             jobs.before = control.bonding.when_up
         if variant.control.circuits == "per-job":
             jobs.before = control.rewiring.begin
-            jobs.after = lambda job: control.rewiring.again(f"{job} ends")
+            jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
         if variant.control.scheduler != "none":
             scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
             jobs.before = _after(jobs.before, scheduling.come)
