@@ -42,7 +42,7 @@ def test_dark_ports_are_named_and_so_are_both_of_a_circuit_that_carries_nothing(
     for port in range(5):
         light.on_light("ocs0p0", port, False)
     assert light.look(fabric, {"ocs0p0:0-5"}) == "no light at ocs0p0:0, ocs0p0:1, ocs0p0:2 and 2 more ports"
-    assert light.hopeless(fabric) >= {
+    assert light.unlit_ends(fabric) >= {
         (end.node, end.port) for end in fabric.optical_switch("ocs0p0").ends[:5]
     }
     for port in range(5):
