@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Mininet testbed without hosts or programs, and raw sockets wherever a frame can be."""
+"""Mininet testbed without hosts or programs, with a raw socket wherever a frame can be."""
 
 import socket
 import time
@@ -13,21 +13,23 @@ from emulation.mininet.linux import netns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.targets import TargetKind, find_target
+from tests.emulation.mininet.benches import Flush
 from topologies import End, Fabric, Link, Port
 from topologies.families.full_mesh import full_mesh
 
 __all__ = ["DILATION", "Bed", "doubled", "send", "taken"]
 
 DILATION = 100_000
-SECONDS = 15.0
+SECONDS = 60.0
+"""Bound on waiting for what must happen: only a test that fails waits for so long."""
 
-# Not what UB frames say: hosts' sockets do not see them, and no program runs here that would pass them on.
+# Another EtherType than that of UB frames: hosts' sockets do not see these frames, no program forwards them.
 _TYPE = 0x88B6
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
 
 
 def doubled() -> Fabric:
-    """Four NPUs in a square, and a second link between two of them."""
+    """Build a square of four NPUs, two of which are joined by a second link."""
     fabric = full_mesh([2, 2])
     first = fabric.link("npu0-npu1")
     nodes = tuple(
@@ -42,7 +44,7 @@ def doubled() -> Fabric:
 
 @final
 class Bed:
-    """A testbed, its faults, and a raw socket at every switch's interface and every host's."""
+    """Testbed, its faults, and a raw socket at every interface of a switch or a host."""
 
     def __init__(self, fabric: Fabric, kind: SwitchKind = "builtin") -> None:
         self.testbed = MininetTestbed(fabric, switch=kind, dilation=DILATION)
@@ -59,10 +61,13 @@ class Bed:
             node: netns.inside(namespace, lambda: _raw("eth0"))
             for node, namespace in self.testbed.namespaces.items()
         }
+        assert self.testbed._record is not None
+        self._flush = Flush(self.testbed._record)
 
     def close(self) -> None:
         for raw in (*self.sockets.values(), *self.hosts.values()):
             raw.close()
+        self._flush.close()
         self.testbed.stop()
 
     def apply(self, kind: TargetKind, name: str | int, event: Event = "down", **more: float) -> None:
@@ -70,48 +75,52 @@ class Bed:
         self.faults.apply(fault)
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Let time pass until it does."""
+        """Let time pass until a condition holds; fail if it never does."""
         deadline = time.monotonic() + SECONDS
         while not holds():
-            assert time.monotonic() < deadline, f"{what} does not come about"
+            assert time.monotonic() < deadline, f"{what} does not hold after {SECONDS:g} s"
             self.pass_time(0.005)
 
     def pass_time(self, seconds: float) -> None:
+        """Run the testbed for `seconds` of real time."""
         until = self.testbed.now_ps + round(seconds * 1e12 / DILATION)
         self.testbed.at(until, lambda: None)  # else there is nothing to wait for
         self.testbed.run(until)
 
     def told(self, *ports: tuple[str, int, bool]) -> None:
-        """Wait for these changes of carriers, and see that there are no others."""
+        """Wait for these changes of carriers, and check that there are no other changes."""
         self.until(lambda: len(self.ports) >= len(ports), f"{ports} against {self.ports}")
         self.pass_time(0.05)
         assert sorted(self.ports) == sorted(ports)
         self.ports.clear()
 
     def ends(self, link: str) -> tuple[tuple[str, int], tuple[str, int]]:
-        found = self.testbed.fabric.link(link)
-        return (found.a.node, found.a.port), (found.b.node, found.b.port)
+        """Return node and port of both ends of a link."""
+        ends = self.testbed.fabric.link(link)
+        return (ends.a.node, ends.a.port), (ends.b.node, ends.b.port)
 
     def passed(self, link: str, count: int = 20) -> tuple[int, int]:
-        """How many of so many frames cross a link from its first end to its second, and back."""
-        near, far = self.ends(link)
-        return self.crossed(self.sockets[near], self.sockets[far], count), self.crossed(
-            self.sockets[far], self.sockets[near], count
-        )
+        """Return how many of `count` frames cross a link from its first end to its second, and back."""
+        first, second = (self.sockets[end] for end in self.ends(link))
+        return self.crossed(first, second, count), self.crossed(second, first, count)
 
-    def crossed(self, near: socket.socket, far: socket.socket, count: int = 20) -> int:
-        taken(far)
+    def crossed(self, sender: socket.socket, receiver: socket.socket, count: int = 20) -> int:
+        """Return how many of `count` frames come from one socket to another; none is in flight afterwards."""
+        self.flush()
+        taken(receiver)
         for number in range(count):
-            send(near, number)
-        deadline = time.monotonic() + SECONDS
-        found: list[bytes] = []
-        quiet = 0
-        while len(found) < count and quiet < 4 and time.monotonic() < deadline:
-            time.sleep(0.02)
-            more = taken(far)
-            quiet = 0 if more else quiet + 1
-            found += more
-        return len(found)
+            send(sender, number)
+        self.flush()
+        return len(taken(receiver))
+
+    def flush(self) -> None:
+        """Wait until no frame is in a backlog of the kernel, nor waits for a link's rate."""
+        self._flush.wait()
+        self.until(
+            lambda: not any(jack.waiting_frames for jack in self.testbed._links.counters().values()),
+            "an empty queue at every link",
+        )
+        self._flush.wait()
 
     def counters(self, node: str, port: int) -> JackCounters:
         return self.testbed._links.counters()[f"{node}:{port}"]
@@ -127,7 +136,7 @@ def _raw(interface: str) -> socket.socket:
 
 
 def send(raw: socket.socket, number: int, sender: int = 0, length: int = 70) -> bool:
-    """Whether the kernel took it."""
+    """Send a numbered frame; return whether the kernel took it."""
     frame = b"\xff" * 6 + b"\2" + bytes(5) + _TYPE.to_bytes(2) + sender.to_bytes(8) + number.to_bytes(8)
     try:
         raw.send(frame + bytes(length - len(frame)))
@@ -137,12 +146,12 @@ def send(raw: socket.socket, number: int, sender: int = 0, length: int = 70) -> 
 
 
 def taken(raw: socket.socket) -> list[bytes]:
-    """All frames that have come."""
-    found: list[bytes] = []
+    """Return all frames that have arrived at a socket."""
+    frames: list[bytes] = []
     while True:
         try:
             content, _, _, address = raw.recvmsg(2048)
         except BlockingIOError:
-            return found
+            return frames
         if address[2] != 4:  # PACKET_OUTGOING
-            found.append(content)
+            frames.append(content)

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The patch panel: frames cross where they are patched, and nowhere else."""
 
+import json
 import math
 import shutil
 import socket
 import struct
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from emulation.errors import TestbedError
 from emulation.mininet.linux import kernel, netns
-from emulation.mininet.linux.requests import threshold
+from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
+from emulation.mininet.linux.requests import TIMER_SLACK, threshold
 from emulation.mininet.patch import Jack, PatchPanel
 from tests.emulation.mininet.benches import MTU, Bench, frame, no_rights, number, until
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+
+
+STALLED = 4e3
+"""Rate in bit/s at which a queue hardly empties during a test: a frame of 1,000 bytes takes 2 s."""
 
 
 @pytest.fixture
@@ -47,12 +55,13 @@ def test_patches_do_not_hear_of_each_other(bench: Bench) -> None:
     bench.send(3, *map(frame, range(100, 200)))
     assert [number(one) for one in bench.receive(1, 100)] == list(range(100))
     assert [number(one) for one in bench.receive(2, 100)] == list(range(100, 200))
-    assert [bench.rest(device, 0.05) for device in (0, 1, 2, 3)] == [[]] * 4
+    assert [bench.rest(device) for device in (0, 1, 2, 3)] == [[]] * 4
 
 
 def test_links_say_nothing_of_themselves(bench: Bench) -> None:
     bench.patch(0, 1)
-    assert [bench.rest(device, 0.6) for device in (0, 1)] == [[], []]
+    time.sleep(0.6)  # the kernel's own chatter, if there is any, comes within this time
+    assert [bench.rest(device) for device in (0, 1)] == [[], []]
 
 
 def test_a_jack_has_a_carrier_while_it_is_patched(bench: Bench) -> None:
@@ -70,11 +79,12 @@ def test_a_jack_has_a_carrier_while_it_is_patched(bench: Bench) -> None:
 
 
 def test_what_waits_for_a_link_is_gone_with_it(bench: Bench) -> None:
-    bench.patch(0, 1, rate_bps=1e6)
+    bench.patch(0, 1, rate_bps=STALLED)
     bench.send(0, *(frame(i, 1000) for i in range(200)))
+    bench.rest(1)
     assert bench.panel.counters()["j1"].waiting_frames > 150
     bench.panel.unpatch("j0", "j1")
-    bench.rest(1, 0.05)
+    bench.rest(1)
     bench.patch(1, 2)
     bench.patch(0, 3)
     assert bench.panel.counters()["j1"].waiting_frames == 0
@@ -92,7 +102,7 @@ def test_loss_takes_its_share_in_one_direction(bench: Bench) -> None:
         bench.send(0, *map(frame, range(first, first + 500)))
         bench.send(1, *map(frame, range(first, first + 500)))
     assert len(bench.receive(0, count)) == count
-    arrived = bench.rest(1, 0.2)
+    arrived = bench.rest(1)
     lost = count - len(arrived)
     assert abs(lost - share * count) < 5 * math.sqrt(count * share * (1 - share))
     counted = bench.panel.counters()
@@ -116,12 +126,12 @@ def test_a_blocked_way_keeps_its_carrier(bench: Bench, how: dict[str, float]) ->
 
 
 def test_a_new_patch_is_sound(bench: Bench) -> None:
-    bench.patch(0, 1, rate_bps=1e5)
-    bench.panel.impair("j0", "j1", blocked=True, rate_bps=1e4)
+    bench.patch(0, 1, rate_bps=2 * STALLED)
+    bench.panel.impair("j0", "j1", blocked=True, rate_bps=STALLED)
     bench.panel.unpatch("j0", "j1")
     bench.patch(0, 1)
     bench.send(0, *(frame(i, 1000) for i in range(100)))
-    assert len(bench.receive(1, 100, 1.0)) == 100
+    assert len(bench.rest(1)) == 100  # nothing waits for a rate
 
 
 @pytest.mark.parametrize("rate", [2e6, 20e6])
@@ -129,31 +139,40 @@ def test_a_link_keeps_to_its_rate(bench: Bench, rate: float) -> None:
     bench.patch(0, 1, rate_bps=rate, queue_bytes=4 << 20)
     size = 1000
     count = int(rate * 0.5 / 8 / size)
-    bench.send(0, *(frame(i, size) for i in range(count)))
     began = time.monotonic()
+    bench.send(0, *(frame(i, size) for i in range(count)))
     assert len(bench.receive(1, count)) == count
-    # The bucket is full at the beginning: one large frame goes at once.
-    assert (time.monotonic() - began) * rate / 8 / size == pytest.approx(count - MTU / size, rel=0.1)
+    # Never faster: the bucket, full at the beginning, holds one large frame and what the timer's slack lets
+    # out. A busy machine may be slower, so the other bound is the rate that the kernel says it keeps.
+    burst = MTU + 14 + rate / 8 * TIMER_SLACK
+    assert (time.monotonic() - began) * rate / 8 >= count * size - burst
+    shown = [queue for queue in _queues(bench) if queue["kind"] == "tbf"]
+    assert {(queue["dev"], queue["options"]["rate"]) for queue in shown} == {
+        ("p0", rate / 8),
+        ("p1", rate / 8),
+    }
 
 
 def test_a_change_of_rate_keeps_what_waits(bench: Bench) -> None:
-    bench.patch(0, 1, rate_bps=1e6)
+    bench.patch(0, 1, rate_bps=STALLED)
     bench.send(0, *(frame(i, 1000) for i in range(300)))
-    bench.panel.impair("j0", "j1", rate_bps=2e6)
+    bench.panel.impair("j0", "j1", rate_bps=2 * STALLED)
     bench.panel.impair("j0", "j1", loss=0.5, rate_bps=50e6)
     bench.panel.impair("j0", "j1")
     bench.panel.impair("j0", "j1", rate_bps=100e6)
-    assert [number(one) for one in bench.receive(1, 300, 2.0)] == list(range(300))
+    assert [number(one) for one in bench.receive(1, 300)] == list(range(300))
 
 
 def test_a_full_queue_drops_and_counts(bench: Bench) -> None:
-    bench.patch(0, 1, rate_bps=1e6, queue_bytes=20_000)
+    bench.patch(0, 1, rate_bps=STALLED, queue_bytes=20_000)
     bench.send(0, *(frame(i, 1000) for i in range(100)))
-    arrived = len(bench.rest(1, 0.6))
+    assert 0 < len(bench.rest(1)) < 20  # the bucket's
+    bench.panel.impair("j0", "j1", rate_bps=100e6)
+    bench.drained()
+    arrived = bench.panel.counters()["j1"].to_frames
     counted = bench.panel.counters()
     assert counted["j0"].from_frames == 100
     assert counted["j0"].from_bytes == 100_000
-    assert counted["j1"].to_frames == arrived
     assert counted["j1"].to_dropped_queue == 100 - arrived > 50
     bench.panel.unpatch("j0", "j1")
     bench.patch(0, 1)  # without a rate: the queue is gone, what it dropped is not forgotten
@@ -173,7 +192,10 @@ def test_delay_or_the_name_of_what_is_missing(bench: Bench) -> None:
         began = time.monotonic()
         bench.send(0, frame(1))
         assert bench.receive(1, 1) == [frame(1)]
-        assert 0.05 <= time.monotonic() - began < 0.1
+        assert time.monotonic() - began >= 0.05
+    # A busy machine may hold it for longer; the kernel shows how long it means to.
+    (shown,) = (queue for queue in _queues(bench) if queue["kind"] == "netem")
+    assert shown["options"]["delay"]["delay"] == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(
@@ -231,25 +253,30 @@ def test_jacks_that_cannot_be(bench: Bench, jack: tuple[str, str, str, str, int]
     bench.panel.patch("x", "j1")
 
 
-def test_a_thousand_jacks(bench: Bench) -> None:
-    began = time.monotonic()
+def test_a_thousand_jacks_take_few_calls_of_the_kernel(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests sent one by one would take seconds: creation and removal go in batches."""
+    calls: list[int] = []
+    send = RouteSocket._send
+
+    def counted(route: RouteSocket, batch: Sequence[Request]) -> list[Refusal]:
+        calls.append(len(batch))
+        return send(route, batch)
+
+    monkeypatch.setattr(RouteSocket, "_send", counted)
     bench.panel.add([Jack(f"k{i}", f"k{i}", bench.devices, f"k{i}", MTU) for i in range(1000)])
-    added = time.monotonic()
+    assert sum(calls) == 2000  # a pair of interfaces and a place for filters each
+    assert len(calls) <= 20
+    calls.clear()
     for i in range(0, 1000, 2):
         bench.panel.patch(f"k{i}", f"k{i + 1}", rate_bps=20e6)
-    patched = time.monotonic()
+    assert len(calls) == 2 * 500  # two batches a patch: queues and filters, carriers
     assert len(bench.panel.counters()) == 1006
-    counted = time.monotonic()
-    until(lambda: len(bench.carriers()) == 1000)
-    closing = time.monotonic()
+    until(lambda: len(bench.carriers()) == 1000, "the carriers of 500 patches")
+    calls.clear()
     bench.panel.close()
-    closed = time.monotonic()
-    print(
-        f"1000 jacks {added - began:.3f} s, 500 patches {patched - added:.3f} s, "
-        f"counters {counted - patched:.3f} s, removal {closed - closing:.3f} s"
-    )
-    # Ten times what an idle machine takes: requests one by one take longer.
-    assert closed - began < 15
+    assert calls == [1]
     names = netns.inside(bench.devices, socket.if_nameindex)
     assert [name for _, name in names] == ["lo"]
 
@@ -276,9 +303,9 @@ def test_a_capture_has_both_directions(bench: Bench, tmp_path: Path) -> None:
     bench.send(0, frame(1), frame(2))
     bench.send(1, frame(3))
     bench.receive(0, 1)
-    until(lambda: len(_frames(path)) == 3)
-    assert sorted(number(one) for one in _frames(path)) == [1, 2, 3]
-    assert bench.rest(1, 0.05) == []
+    until(lambda: len(_frames(path)) == 3, "a capture of three frames")
+    assert sorted(number(content) for content in _frames(path)) == [1, 2, 3]
+    assert bench.rest(1) == []
     tcpdump.terminate()
     tcpdump.wait()
 
@@ -292,7 +319,16 @@ def test_a_capture_that_cannot_be(bench: Bench, tmp_path: Path, monkeypatch: pyt
         bench.panel.capture("j0", tmp_path / "x.pcap", bench.record)
 
 
+def _queues(bench: Bench) -> list[dict[str, Any]]:
+    """Return the queues of the panel's interfaces as iproute2 shows them: rates in bytes/s, delays in s."""
+    shown = subprocess.run(
+        ["tc", "-n", bench.patches, "-json", "qdisc", "show"], check=True, capture_output=True, text=True
+    )
+    return json.loads(shown.stdout)
+
+
 def _frames(path: Path) -> list[bytes]:
+    """Return the frames of a pcap file that may still be written."""
     data = path.read_bytes()
     assert struct.unpack_from("<I", data)[0] == 0xA1B23C4D  # times in nanoseconds
     found, at = [], 24

@@ -33,6 +33,8 @@ pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 STARTS = int(os.environ.get("RAILYARD_STARTS", "6"))
 RECONFIGURATIONS = int(os.environ.get("RAILYARD_OCS_RECONFIGURATIONS", "40"))
+MOST_TURNS = 60_000
+"""Bound on the milliseconds to wait for a frame that must arrive."""
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +84,33 @@ def test_a_port_takes_its_link_down(bed: Bed) -> None:
     bed.told(("npu0", 9, True), ("npu1", 9, True))
 
 
-def test_a_flap_goes_down_and_up_again_and_again(bed: Bed) -> None:
-    period = round(0.4 * 1e12 / DILATION)
-    bed.apply("link", "npu0-npu1", "flap", period_ps=period, count=3)
-    for _ in range(3):
-        for up in (False, True):
-            bed.until(lambda: len(bed.ports) >= 2, "a turn of the flap")
-            now = [bed.ports.pop(0) for _ in range(2)]
-            assert sorted(now) == [(*end, up) for end in bed.ends("npu0-npu1")]
+def test_a_flap_goes_down_and_up_again_and_again(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link changes six times; a busy machine may tell of several turns as of one."""
+    changes: list[bool] = []
+    set_link = bed.testbed.set_link
+
+    def noted(name: str, up: bool) -> None:
+        changes.append(up)
+        set_link(name, up)
+
+    with monkeypatch.context() as context:
+        context.setattr(bed.testbed, "set_link", noted)
+        period = round(0.1 * 1e12 / DILATION)
+        bed.apply("link", "npu0-npu1", "flap", period_ps=period, count=3)
+        bed.until(lambda: len(changes) == 6, "the last turn of the flap")
+    assert changes == [False, True] * 3
+
+    def told(node: str, port: int) -> list[bool]:
+        return [up for *end, up in bed.ports if end == [node, port]]
+
+    ends = bed.ends("npu0-npu1")
+    for event in ("down", "up"):  # nothing is told late of the flap once this is told
+        bed.apply("link", "npu0-npu1", event)
+        last = event == "up"
+        bed.until(lambda last=last: all(told(*end)[-1:] == [last] for end in ends), f"the link {event}")
+    for end in ends:
+        assert told(*end) == [False, True] * (len(told(*end)) // 2)
+    bed.ports.clear()
 
 
 def test_one_direction_fails_and_nobody_loses_a_carrier(bed: Bed) -> None:
@@ -111,24 +132,28 @@ def test_a_share_of_the_frames_is_lost(bed: Bed) -> None:
 
 
 def test_a_rate_is_cut_and_nothing_is_lost(bed: Bed) -> None:
-    """At 40 kbit/s the frames wait, and all come once the rate is the link's own again."""
-    near, far = bed.ends("npu0-npu2")
-    share = 40_000 * DILATION / bed.testbed.fabric.link("npu0-npu2").rate_bps
+    """At 4 kbit/s the frames wait, and all arrive once the rate is the link's own again."""
+    source, destination = bed.ends("npu0-npu2")
+    share = 4_000 * DILATION / bed.testbed.fabric.link("npu0-npu2").rate_bps
     bed.apply("link", "npu0-npu2", "rate", rate=share)
-    taken(bed.sockets[far])
+    sent = bed.counters(*source).from_frames
+    taken(bed.sockets[destination])
     for number in range(50):
-        assert send(bed.sockets[near], number, length=1000)
-    assert bed.counters(*far).waiting_frames > 20  # the others were let through at once
-    found = taken(bed.sockets[far])
-    assert len(found) < 30
+        assert send(bed.sockets[source], number, length=1000)
+    bed.until(
+        lambda: bed.counters(*source).from_frames - sent == 50, "the arrival of all frames at the queue"
+    )
+    assert bed.counters(*destination).waiting_frames > 20  # the rest was let through at once
+    arrived = taken(bed.sockets[destination])
+    assert len(arrived) < 30
     bed.apply("link", "npu0-npu2", "clear")
 
-    def all_came() -> bool:
-        found.extend(taken(bed.sockets[far]))
-        return len(found) >= 50
+    def all_arrived() -> bool:
+        arrived.extend(taken(bed.sockets[destination]))
+        return len(arrived) >= 50
 
-    bed.until(all_came, "the end of the queue")
-    assert [int.from_bytes(frame[22:30]) for frame in found] == list(range(50))
+    bed.until(all_arrived, "the end of the queue")
+    assert [int.from_bytes(frame[22:30]) for frame in arrived] == list(range(50))
 
 
 @pytest.mark.skipif(not reason and kernel.NETEM not in kernel.missing(), reason="the kernel has netem")
@@ -200,7 +225,7 @@ def test_switches_outlive_the_failure_of_all_their_links(kind: SwitchKind) -> No
 
 @final
 class Traffic:
-    """Frames out of every port all the time; when each began to be sent and was, by port and number."""
+    """Frames sent out of every port, and by port and number when sending each of them began and ended."""
 
     def __init__(self, sockets: Sequence[socket.socket]) -> None:
         self._sockets = sockets
@@ -214,8 +239,12 @@ class Traffic:
                 if send(raw, len(self.sent[port]), port):
                     self.sent[port].append((before, time.time_ns()))
 
+    def received(self, ports: Sequence[int]) -> int:
+        """Return the number of frames that have arrived at some ports."""
+        return sum(len(self.came[port]) for port in ports)
+
     def take(self) -> None:
-        """Sender, number and time of arrival of what has come."""
+        """Note sender, number and time of arrival of every frame that has arrived."""
         for port, raw in enumerate(self._sockets):
             while True:
                 try:
@@ -242,6 +271,7 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
         first = dict(circuits.crossconnect)
         untouched = (0, first[0])
         free = [port for port in first if port not in untouched]
+        carried = 0
         stood: dict[tuple[int, int], list[list[int]]] = {}
         standing: set[tuple[int, int]] = set()
 
@@ -265,7 +295,12 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
             done = circuits.apply(wanted)
             look()
             assert (min(untouched), max(untouched)) in done.kept
-            for _ in range(chance.randrange(1, 25)):  # some maps end before their circuits stand
+            turns = chance.randrange(1, 25)  # some maps end before their circuits stand,
+            used = traffic.received(free) if len(wanted) > 1 and chance.random() < 0.5 else None
+            carried += used is not None  # and some only when they have carried a frame
+            while turns > 0 or (used is not None and traffic.received(free) == used):
+                assert turns > -MOST_TURNS, f"no frame over {sorted(wanted.items())}"
+                turns -= 1
                 traffic.burst()
                 began[0] = time.time_ns()
                 bed.pass_time(0.001)
@@ -273,15 +308,13 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
                 traffic.take()
         bed.pass_time(0.05)
         look()
-        for _ in range(20):
-            traffic.burst()
-            bed.pass_time(0.002)
-        bed.pass_time(0.1)
+        traffic.burst()
+        bed.flush()
         traffic.take()
     finally:
         bed.close()
     now = time.time_ns()
-    changing = 0
+    assert carried > RECONFIGURATIONS / 4
     for port, frames in enumerate(traffic.came):
         for sender, number, arrived in frames:
             before, after = traffic.sent[sender][number]
@@ -289,8 +322,6 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
             assert any(start <= after and before <= arrived <= (end or now) for start, end in times), (
                 f"frame {number} of port {sender} came out of port {port} while there was no such circuit"
             )
-            changing += port not in untouched
-    assert changing > 5 * RECONFIGURATIONS
     for sender, port in (untouched, untouched[::-1]):
         assert [number for _, number, _ in traffic.came[port]] == list(range(len(traffic.sent[sender])))
 
