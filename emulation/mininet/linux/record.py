@@ -81,9 +81,17 @@ class RunRecord:
         line = {"id": run, "token": token, "pid": pid, "boot": _boot()}
         line |= {"started": processes.started(pid), "memory": processes.memory(pid)}
         # The folder gets its name when the record is in it. Until then its name tells whose it is.
-        record = cls(run, token, _unfinished(root, run))
-        record._note(what="run", **line)
-        record.folder = record.folder.rename(root / run)
+        unfinished = root / f"{_UNFINISHED}{run}-{_myself()}"
+        record = cls(run, token, unfinished)
+        try:
+            _make_folder(unfinished)
+            record._note(what="run", **line)
+            record.folder = root / run
+            unfinished.rename(record.folder)
+        except BaseException:  # an interrupt too: the caller has no record yet to close
+            shutil.rmtree(unfinished if unfinished.exists() else record.folder, ignore_errors=True)
+            _remove_if_empty(root)
+            raise
         return record
 
     def namespace(self, name: str) -> str:
@@ -308,13 +316,13 @@ def _free_id(root: Path) -> str:
             return run
 
 
-def _unfinished(root: Path, run: str) -> Path:
+def _make_folder(folder: Path) -> None:
+    """Make a folder and its parents, also while cleaners remove empty parents."""
     while True:
-        root.mkdir(mode=0o755, parents=True, exist_ok=True)
-        folder = root / f"{_UNFINISHED}{run}-{_myself()}"
-        with suppress(FileNotFoundError):  # a cleaner has just taken the empty root away
+        folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
             folder.mkdir(mode=0o700)
-            return folder
+            return
 
 
 def _abandoned(folder: Path) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railyard` as a process, and what it and all that it starts leave on the machine."""
+"""`railyard` as a process, and checks of what it and its descendants leave on the machine."""
 
 import json
 import os
@@ -23,21 +23,21 @@ KINDS = [
     "builtin",
     pytest.param("bmv2", marks=pytest.mark.bmv2),
 ]
-"""Kinds of switches, for tests that are the same with either."""
+"""Kinds of switches, as parameters of tests."""
 
 ROOT = Path(__file__).resolve().parents[3]
 _SECONDS = 20.0
 _LIFETIME = 900.0
 _TAG = "RAILYARD_TEST"
-"""In the environment of every command and of all that descends from it: the folder it was run in."""
+"""Variable in the environment of every command and its descendants: the folder that it was run in."""
 _IDS, _TEMPORARY = "ids", "temporary"
-"""In that folder: the runs that were begun, and what stands for /tmp."""
+"""Names in that folder: a list of the runs that were begun, and a folder that stands for /tmp."""
 
-# The command, which writes down the id of each of its runs before anything is made that has it in its name.
+# The command; it writes down the id of each of its runs before anything with that id in its name exists.
 _MAIN = f"""
 import os
 from pathlib import Path
-from emulation.mininet import record
+from emulation.mininet.linux import record
 choose = record._free_id
 
 def told(root):
@@ -54,10 +54,10 @@ main()
 
 @final
 class Machine:
-    """What may be left of the commands that were run in a folder.
+    """Things on the machine that commands run in a folder may leave.
 
-    Others are at work here, too: things count by the id of a run where they have one, and else when they were
-    not there before and do not go by themselves.
+    Other programs and tests work on the same machine. A thing with the id of a run in its name counts as left
+    by that run; any other thing counts if it is new, does not go by itself, and no living process maps it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,18 +65,18 @@ class Machine:
         self._before = _nameless()
 
     def left(self, runs: Iterable[str] = ()) -> list[str]:
-        """What there is of these commands, of their runs, and of `runs`; after a while in which it may go."""
+        """Return what is left of these commands, of their runs and of `runs`, once it has had time to go."""
         ids = self._folder / _IDS
         known = {*runs, *(ids.read_text().split() if ids.exists() else ())}
         deadline = time.monotonic() + _SECONDS
         while True:
-            found = sorted(_nameless() - self._before)
-            found += [f"namespace {path.name}" for run in known for path in netns.DIRECTORY.glob(f"*{run}*")]
-            found += [f"folder {path}" for run in known for path in record.RUNS.glob(f"*{run}*")]
-            found += [f"file {path}" for path in (self._folder / _TEMPORARY).glob("*")]
-            found += self._processes()
-            if not found or time.monotonic() > deadline:
-                return found
+            left = sorted(_nameless() - self._before)
+            left += [f"namespace {path.name}" for run in known for path in netns.DIRECTORY.glob(f"*{run}*")]
+            left += [f"folder {path}" for run in known for path in record.RUNS.glob(f"*{run}*")]
+            left += [f"file {path}" for path in (self._folder / _TEMPORARY).glob("*")]
+            left += self._processes()
+            if not left or time.monotonic() > deadline:
+                return left
             time.sleep(0.1)
 
     def _processes(self) -> Iterator[str]:
@@ -89,18 +89,29 @@ class Machine:
 
 
 def _nameless() -> set[str]:
-    """Interfaces of no namespace named as a fabric's, and files such as switches and Mininet make."""
-    found = {
+    """Return interfaces outside namespaces named as a fabric's, and files as switches and Mininet make them."""
+    things = {
         f"interface {name}" for _, name in socket.if_nameindex() if name.startswith(("npu", "eth0@", "sw-"))
     }
     for pattern in ("bmv2*", "railyard*", "mn*", "vconn*"):
-        found |= {f"file {path}" for path in Path("/tmp").glob(pattern)}
-    return found | {f"file {path}" for path in Path("/dev/shm").iterdir()}
+        things |= {f"file {path}" for path in Path("/tmp").glob(pattern)}
+    return things | {f"file {path}" for path in _unmapped(Path("/dev/shm").iterdir())}
+
+
+def _unmapped(files: Iterable[Path]) -> set[Path]:
+    """Return the files that no living process maps: another program's semaphores are none of ours."""
+    left = set(files)
+    for entry in Path("/proc").iterdir() if left else ():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                maps = (entry / "maps").read_text()
+                left = {path for path in left if str(path) not in maps}
+    return left
 
 
 @final
 class Command:
-    """Runs as the leader of a session of its own, as a shell's command does of its job."""
+    """`railyard` as a process that leads a session of its own, as a job of a shell does."""
 
     def __init__(
         self,
@@ -111,7 +122,7 @@ class Command:
         main: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`before` comes before the command, and `main` is Python that runs before its own."""
+        """Start the command: `before` precedes it, and the Python text `main` runs before its own."""
         temporary = folder / _TEMPORARY
         temporary.mkdir(exist_ok=True)
         temporary.chmod(0o777)
@@ -146,28 +157,28 @@ class Command:
         self.process.communicate()
 
     def until(self, word: str) -> None:
-        """Read what it says of its progress until a line has `word`."""
+        """Read the command's messages until a line contains `word`."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self._said.append(line)
             if word in line:
                 return
-        raise AssertionError(f"it ended without a word of {word!r}: {''.join(self._said)}")
+        raise AssertionError(f"the command ended without a word of {word!r}: {''.join(self._said)}")
 
     def end(self) -> tuple[int, str, str]:
-        """Wait for the end: exit code, output, messages."""
+        """Wait for the end; return exit code, output and messages."""
         out, err = self.process.communicate()
         return self.process.returncode, out, "".join(self._said) + err
 
     def members(self, *words: str) -> list[int]:
-        """Processes that it has started, in whose command line all of these occur."""
-        found = []
+        """Return the processes of the command's run whose command line contains all of these words."""
+        members = []
         for pid in processes.carrying(self._token()):
             with suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
                 if pid != self.process.pid and all(word in line for word in words):
-                    found.append(pid)
-        return found
+                    members.append(pid)
+        return members
 
     def _token(self) -> str:
         for path in record.RUNS.glob("*/record"):
@@ -175,7 +186,7 @@ class Command:
                 first = json.loads(path.read_text().splitlines()[0])
                 if first["pid"] == self.process.pid:
                     return first["token"]
-        raise AssertionError("it has no run going on")
+        raise AssertionError("the command has no run going on")
 
 
 def railyard(
@@ -185,6 +196,6 @@ def railyard(
     main: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, str, str]:
-    """Run the command to its end: exit code, output, messages."""
+    """Run the command to its end; return exit code, output and messages."""
     with Command(arguments, folder, before=before, main=main, environment=environment) as command:
         return command.end()

@@ -253,9 +253,7 @@ def test_jacks_that_cannot_be(bench: Bench, jack: tuple[str, str, str, str, int]
     bench.panel.patch("x", "j1")
 
 
-def test_a_thousand_jacks_take_few_calls_of_the_kernel(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thousand_jacks_take_few_calls_of_the_kernel(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests sent one by one would take seconds: creation and removal go in batches."""
     calls: list[int] = []
     send = RouteSocket._send

@@ -18,7 +18,7 @@ from emulation.errors import TestbedError
 from emulation.mininet.linux import netns, processes, record
 from emulation.mininet.linux.record import RunRecord, clean, living
 from emulation.mininet.patch import Jack, PatchPanel
-from tests.emulation.mininet.benches import no_rights, until
+from tests.emulation.mininet.benches import SECONDS, no_rights, until
 from tests.emulation.mininet.foreign import Foreign
 from tests.emulation.switchd.switchd_process import ROOT
 
@@ -79,7 +79,7 @@ def test_all_of_a_run_goes_with_it(root: Path, tmp_path: Path, foreign: Foreign)
     (run.folder / "sub" / "log").write_text("x")
     process = sleeper(run)
     run.close()
-    assert process.wait(1) == -signal.SIGTERM
+    assert process.wait(SECONDS) == -signal.SIGTERM
     assert not run.folder.exists()
     assert not file.exists()
     assert namespaces_of(run.id) == []
@@ -103,7 +103,7 @@ def test_descendants_are_found_and_stubborn_ones_killed(root: Path, monkeypatch:
     process = sleeper(run, "sh", "-c", script)
     until(lambda: len(processes.carrying(run.token)) == 4)
     run.close()
-    assert process.wait(1) == -signal.SIGKILL
+    assert process.wait(SECONDS) == -signal.SIGKILL
     assert not processes.carrying(run.token)
 
 
@@ -122,6 +122,18 @@ def test_what_is_there_already_is_not_taken_for_ours(root: Path, tmp_path: Path)
             assert (tmp_path / "file").exists()
         finally:
             netns.remove(other)
+
+
+def test_an_interrupted_beginning_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for owner, name in ((os, "fsync"), (RunRecord, "_note"), (Path, "rename")):
+        with monkeypatch.context() as context:
+            context.setattr(owner, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                RunRecord.create(root)
+        assert not root.exists()
 
 
 def test_a_fork_of_the_owner_leaves_the_run_alone(root: Path) -> None:
@@ -162,7 +174,7 @@ def test_a_run_whose_owner_is_gone(root: Path, foreign: Foreign, gone: dict[str,
     assert cleaned.removed == (
         f"process {process.pid} (sleep)", f"namespace {name}", f"folder {run.folder}",
     )  # fmt: skip
-    process.wait(1)
+    process.wait(SECONDS)
     assert namespaces_of(run.id) == []
     assert clean(root=root) == []
 
@@ -175,7 +187,7 @@ def test_a_living_run_ends_when_asked(root: Path, tmp_path: Path) -> None:
     (cleaned,) = clean(True, root=root)
     assert cleaned.left == ()
     assert f"process {pid}" in cleaned.removed[0]
-    builder.wait(1)
+    builder.wait(SECONDS)
     assert namespaces_of(run) == []
 
 
@@ -276,29 +288,44 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 # -- killed at any moment
 
 _DIES_STARTING = """
-import os, sys, time
+import os, sys
 from pathlib import Path
 from emulation.mininet.linux.record import RunRecord
 record = RunRecord.create(Path(sys.argv[1]))
 if not os.fork():
-    time.sleep(0.3)
+    sys.stdin.read(1)
     os.execve("/bin/sleep", ["sleep", "1000"], record.environment())
 print(record.token, flush=True)
 os.kill(os.getpid(), 9)
 """
 
 
-def test_killed_between_a_processs_birth_and_its_program(root: Path) -> None:
-    """Nothing of the process tells then whose it is, but it will live."""
+def test_killed_between_a_processs_birth_and_its_program(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child carries nothing of the run before its program starts, which happens while `clean` waits."""
     command = [sys.executable, "-c", _DIES_STARTING, str(root)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdin is not None
         assert owner.stdout is not None
+        released = owner.stdin
         token = owner.stdout.readline().strip()
         owner.wait()
         assert not processes.carrying(token)
+
+        class Released:
+            """The module time, whose sleep lets the child go on."""
+
+            monotonic = staticmethod(time.monotonic)
+
+            @staticmethod
+            def sleep(seconds: float) -> None:
+                released.close()
+                time.sleep(seconds)
+
+        monkeypatch.setattr(processes, "time", Released)
         (cleaned,) = clean(root=root)
         assert [text for text in cleaned.removed if "(sleep)" in text]
-        time.sleep(0.5)
         assert not processes.carrying(token)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How runs in real time end before their time: killed, asked to, failed, or never begun. Nothing is left."""
+"""Runs in real time that are killed, interrupted, fail or cannot begin: none leaves anything behind."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
 KILLS = int(os.environ.get("RAILYARD_KILLS", "5"))
-"""How many runs of each kind of switch are killed."""
-SECONDS = 4.5
-"""From the command to somewhat after the end of what it does."""
+"""Number of runs that are killed, for each kind of switch."""
+STAGES = ("", "starting", "filling tables", "running")
+"""Words of a run's progress after which it is killed, in turn; the empty word stands for its beginning."""
+SPREAD = 1.0
+"""Most seconds between such a word and the kill."""
 
 SWITCHES = {"builtin": "emulation.switchd.command", "bmv2": "simple_switch_grpc"}
 
@@ -64,13 +66,13 @@ def test_a_run_killed_at_any_moment_is_cleaned_up_after(
     tmp_path: Path, file: Path, foreign: Foreign, kind: str
 ) -> None:
     chance = random.Random(f"kills {kind}")
-    file.write_text(SHORT)
     machine = Machine(tmp_path)
     cleaned = ""
     for turn in range(KILLS):
-        # One of each part of the time, in which a capture runs, too.
-        moment = SECONDS * (turn + chance.random()) / KILLS
+        stage, moment = STAGES[turn % len(STAGES)], SPREAD * chance.random()
         with Command(["run", file, *options(kind), "--pcap", "npu0-npu2"], tmp_path) as command:
+            if stage:
+                command.until(stage)
             time.sleep(moment)
             command.process.kill()
             command.end()
@@ -78,7 +80,7 @@ def test_a_run_killed_at_any_moment_is_cleaned_up_after(
             assert code == 0, said + err
             cleaned += said
             foreign.check()
-            assert machine.left() == [], f"after {moment:.3f} s; clean said {said}"
+            assert machine.left() == [], f"{moment:.3f} s after {stage!r}; clean said {said}"
     for thing in ("namespace", "folder"):
         assert f"removed {thing} " in cleaned
 
@@ -98,7 +100,6 @@ def test_a_run_that_is_asked_to_end_takes_all_away(
     machine = Machine(tmp_path)
     with Command(["run", file, *options(kind), "--pcap", "npu0-npu1"], tmp_path) as command:
         command.until(stage)
-        time.sleep(0.2)
         if number is signal.SIGINT:  # as the terminal does: everyone gets it
             os.killpg(command.process.pid, number)
         else:
@@ -121,8 +122,6 @@ def test_a_switch_that_dies_is_named_with_its_last_words(
     machine = Machine(tmp_path)
     with Command(["run", file, *options(kind)], tmp_path) as command:
         command.until(stage)
-        if stage == "running":
-            time.sleep(0.7)
         switches = command.members(SWITCHES[kind], "--grpc-server-addr")
         assert len(switches) == (4 if kind == "bmv2" else max(1, min(4, (os.cpu_count() or 1) // 2)))
         os.kill(switches[-1], number)
@@ -171,7 +170,9 @@ def test_without_what_it_takes(tmp_path: Path, file: Path) -> None:
     machine = Machine(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()
-    debian = "from pathlib import Path; from emulation.mininet import debian; debian._PLACE = Path('/none')"
+    debian = (
+        "from pathlib import Path; from emulation.mininet.linux import debian; debian._PLACE = Path('/none')"
+    )
     for kind, told, environment, main in (
         ("bmv2", r"simple_switch_grpc is not installed; install p4lang-bmv2", {"PATH": str(empty)}, ""),
         ("builtin", "is not installed; `make setup` installs it", {"PATH": str(empty)}, ""),
