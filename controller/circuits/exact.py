@@ -18,8 +18,19 @@ from controller.errors import PlanError
 __all__ = ["assign_exact", "realise_exact", "realise_most"]
 
 
-def assign_exact(matrix: Ints, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0) -> Ints:
-    """As `assign_pairs`, but no maps keep more of `standing`. PlanError when that takes too many seconds."""
+def assign_exact(
+    matrix: Ints,
+    pairs: int,
+    standing: Ints | None = None,
+    *,
+    seconds: float = 60.0,
+    nodes: int | None = None,
+) -> Ints:
+    """As `assign_pairs`, but no maps keep more of `standing`.
+
+    PlanError when that takes too many seconds or, where `nodes` limits them instead, too many nodes of the
+    solver's tree, whose number is the same on every machine.
+    """
     matrix = fitting(matrix, pairs)
     n = len(matrix)
     if standing is not None:
@@ -27,6 +38,8 @@ def assign_exact(matrix: Ints, pairs: int, standing: Ints | None = None, *, seco
     program = _Program(matrix > 0, pairs, standing)
     ordered = program.row * n + program.col
     program.between(ordered, n * n, matrix.ravel(), matrix.ravel())
+    if nodes is not None:
+        return program.solved(f"{nodes} nodes", node_limit=nodes)
     return program.solved(f"{seconds:g} s", time_limit=seconds)
 
 

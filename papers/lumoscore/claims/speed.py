@@ -85,8 +85,7 @@ def _growth(found: Sequence[Cluster]) -> Finding:
 
 
 def _exact(found: Sequence[Cluster]) -> Iterable[Finding]:
-    from papers.lumoscore.ratios import EXACT_LIMIT_S
-    from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change
+    from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, EXACT_LIMIT_S, Change
 
     done = [(one, one.exact) for one in found if one.exact is not None]
     if not done:

@@ -89,7 +89,7 @@ class Machine:
 
 
 def _nameless() -> set[str]:
-    """Return interfaces outside namespaces named as a fabric's, and files as switches and Mininet make them."""
+    """Return interfaces outside namespaces named as a fabric's, and files as switches and Mininet make."""
     things = {
         f"interface {name}" for _, name in socket.if_nameindex() if name.startswith(("npu", "eth0@", "sw-"))
     }

@@ -63,7 +63,7 @@ class Traffic:
             time.sleep(_PAUSE)
 
     def grows(self, ports: Sequence[int]) -> Callable[[], bool]:
-        """Return a function that receives, and says whether more frames have arrived at some ports than now."""
+        """Return a function that receives and tells whether more frames have arrived at the ports by then."""
 
         def received() -> int:
             self.receive()
