@@ -56,7 +56,7 @@ from controller.plan import (
     Ternary,
 )
 from controller.planner import make_plan
-from controller.recovery.node_controller import Mode, NodeController, Notice, Outgoing, Reaction, Watch
+from controller.recovery.node_controller import Mode, NodeController, Notice, Outgoing, Reaction, Subscription
 
 __all__ = [
     "BUCKETS",
@@ -80,7 +80,7 @@ __all__ = [
     "Strategy",
     "Ternary",
     "Update",
-    "Watch",
+    "Subscription",
     "diff",
     "make_plan",
 ]

@@ -8,7 +8,7 @@ from typing import Literal, final
 from controller.errors import PlanError
 from controller.plan import Entry
 
-__all__ = ["Update", "applied", "diff"]
+__all__ = ["Update", "apply_updates", "diff"]
 
 
 @final
@@ -38,7 +38,7 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
     return tuple(updates)
 
 
-def applied(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
+def apply_updates(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
     """What tables hold that held `entries`, after `updates` one by one."""
     found = _by_key(entries)
     for update in updates:

@@ -118,16 +118,16 @@ class Plan:
     failed: frozenset[str]
     routes: Mapping[tuple[str, str], tuple[Path, ...]]
     entries: Mapping[str, tuple[Entry, ...]]
-    watchers: Mapping[str, tuple[str, ...]]
+    subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
-    _from: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
+    _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         by_source: dict[str, dict[str, tuple[Path, ...]]] = {}
         for (source, destination), paths in self.routes.items():
             by_source.setdefault(source, {})[destination] = paths
-        object.__setattr__(self, "_from", by_source)
+        object.__setattr__(self, "_by_source", by_source)
 
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """The routes of one source by destination."""
-        return self._from.get(source, {})
+        return self._by_source.get(source, {})

@@ -11,11 +11,11 @@ from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
-from controller.routing.all_path import Router, all_path_entries, deal
-from controller.routing.circuit_paths import crossed
-from controller.routing.ecmp_source import port_routes
+from controller.routing.all_path import Router, all_path_entries, apportion
+from controller.routing.circuit_paths import ocs_dimensions
+from controller.routing.ecmp_source import ecmp_routes
 from controller.routing.paths import PathFinder, hops_of
-from controller.routing.weights import Demand, Pair, by_rate, checked, least_utilisation
+from controller.routing.weights import Demand, Pair, check_demand, minimise_utilisation, rate_weights
 from controller.tables.linear import linear_entries, table_path
 from topologies import Fabric
 from topologies.transform.spares import dark
@@ -27,7 +27,7 @@ _MAX_SHARED_PATHS = 50_000
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _garbage_collection_paused() -> Iterator[None]:
     """Plans are many values in no circle: to look for one among them takes longer than to make them."""
     enabled = gc.isenabled()
     gc.disable()
@@ -38,7 +38,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@_no_collection()
+@_garbage_collection_paused()
 def make_plan(
     fabric: Fabric,
     *,
@@ -66,7 +66,7 @@ def make_plan(
     finder = PathFinder(fabric, failed, hashing)
     turns = rule_set(rules, fabric)
     router = Router(finder, turns, strategy)
-    pairs = _both_ways(fabric, peers)
+    pairs = _ordered_pairs(fabric, peers)
     candidates = {pair: router.candidates(*pair) for pair in pairs}
     for (source, destination), paths in candidates.items():
         if not paths:
@@ -75,7 +75,7 @@ def make_plan(
                 remedy="plan with fewer failed links",
             )
     if strategy == "hashed":
-        routes = {pair: port_routes(finder, paths) for pair, paths in candidates.items()}
+        routes = {pair: ecmp_routes(finder, paths) for pair, paths in candidates.items()}
     else:
         routes = _routes(finder, candidates, demand)
     if check:
@@ -87,12 +87,12 @@ def make_plan(
         failed=frozenset(failed),
         routes=routes,
         entries=_entries(finder, turns, routes, strategy),
-        watchers=_Watchers(fabric, candidates),
+        subscribers=_Subscribers(fabric, candidates),
         hashing=hashing,
     )
 
 
-def _both_ways(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
+def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
     """Pairs to plan for, in the order of the fabric's nodes."""
     if peers is None:
         unlit = dark(fabric)
@@ -115,22 +115,22 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
     """
     fabric = finder.fabric
     if fabric.once(
-        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted(fabric, rules))
+        ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
     ):
         return
     ends = [node.name for node in fabric.nodes if not node.tier]
     tables = (
-        _forwarded(rules, fabric, table_path(finder, source, destination))
+        _until_refused_turn(rules, fabric, table_path(finder, source, destination))
         for source, destination in permutations(ends, 2)
     )
     paths = dict.fromkeys([*routes, *tables])
-    deadlock.check(
-        deadlock.dependencies(fabric, paths, rules),
+    deadlock.check_acyclic(
+        deadlock.path_graph(fabric, paths, rules),
         what=f"routes of {fabric.name} under rules {rules.name}",
     )
 
 
-def _forwarded(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
+def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
     """A path up to its first turn that is not allowed, where the switch drops the frame."""
     while rules.vls_of(fabric, path) is None:
         path = path[:-1]
@@ -141,23 +141,23 @@ def _routes(
     finder: PathFinder, candidates: Mapping[Pair, list[Path]], demand: Demand | None
 ) -> dict[Pair, tuple[Path, ...]]:
     fabric = finder.fabric
-    wanted = {} if demand is None else checked(fabric, demand)
-    if crossed(fabric):
+    wanted = {} if demand is None else check_demand(fabric, demand)
+    if ocs_dimensions(fabric):
         demand, wanted = None, {}
     solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
-    shares = least_utilisation(fabric, wanted, candidates) if solvable else {}
+    shares = minimise_utilisation(fabric, wanted, candidates) if solvable else {}
     routes: dict[Pair, tuple[Path, ...]] = {}
     for pair, paths in candidates.items():
         turn = fabric.node(pair[0]).index + fabric.node(pair[1]).index
         if len(paths) == 1:
             routes[pair] = (paths[0],) * BUCKETS
         elif pair in shares:
-            routes[pair] = deal(paths, shares[pair], turn)
+            routes[pair] = apportion(paths, shares[pair], turn)
         elif demand is None:
-            routes[pair] = deal(paths, by_rate(fabric, paths, finder.failed), turn)
+            routes[pair] = apportion(paths, rate_weights(fabric, paths, finder.failed), turn)
         else:
             fewest = [path for path in paths if len(path) == len(paths[0])]
-            routes[pair] = deal(fewest, [1.0] * len(fewest), turn)
+            routes[pair] = apportion(fewest, [1.0] * len(fewest), turn)
     return routes
 
 
@@ -179,7 +179,7 @@ def _entries(
 
 
 @final
-class _Watchers(Mapping[str, tuple[str, ...]]):
+class _Subscribers(Mapping[str, tuple[str, ...]]):
     """For every link the sources that have a candidate path over it, in the order of the fabric's nodes.
 
     Candidates, not routes: a source that has moved to another of its candidates must learn when that fails
@@ -189,19 +189,19 @@ class _Watchers(Mapping[str, tuple[str, ...]]):
     def __init__(self, fabric: Fabric, candidates: Mapping[Pair, list[Path]]) -> None:
         self._fabric = fabric
         self._candidates = candidates
-        self._found: dict[str, tuple[str, ...]] | None = None
+        self._by_link: dict[str, tuple[str, ...]] | None = None
 
     def __getitem__(self, link: str) -> tuple[str, ...]:
-        return self._all()[link]
+        return self._sources()[link]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self._sources())
 
     def __len__(self) -> int:
         return len(self._fabric.links)
 
-    def _all(self) -> dict[str, tuple[str, ...]]:
-        if self._found is None:
+    def _sources(self) -> dict[str, tuple[str, ...]]:
+        if self._by_link is None:
             links = self._fabric.links
             watching: dict[str, dict[str, None]] = {link.name: {} for link in links}
             watched: dict[tuple[str, str], list[dict[str, None]]] = {}
@@ -212,5 +212,5 @@ class _Watchers(Mapping[str, tuple[str, ...]]):
                 for hop in dict.fromkeys(hop for path in paths for hop in hops_of(path)):
                     for sources in watched[hop]:
                         sources[source] = None
-            self._found = {link: tuple(sources) for link, sources in watching.items()}
-        return self._found
+            self._by_link = {link: tuple(sources) for link, sources in watching.items()}
+        return self._by_link

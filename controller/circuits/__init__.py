@@ -21,54 +21,54 @@ optical switches in pairs: a circuit of pair k joins the even port of one Pod wi
     physical    what the switches are set to; does every port hear whom it talks to?
 """
 
-from controller.circuits.allocation import Method, realise, realise_counts
-from controller.circuits.demand import check_demand, fill_spare, pod_demand
-from controller.circuits.even_split import balanced_parts
+from controller.circuits.allocation import Method, allocate, allocate_by_spine
+from controller.circuits.demand import check_demand, pod_demand, saturate_demand
+from controller.circuits.even_split import even_split
 from controller.circuits.exact import assign_exact
 from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
 from controller.circuits.pairs import (
     DARK,
-    Moved,
+    Moves,
     assign_from_scratch,
     assign_greedy,
     assign_pairs,
     check_maps,
-    moved,
+    count_moves,
 )
 from controller.circuits.physical import check_crossconnects, check_l2, crossconnects
 from controller.circuits.plan import CircuitPlan
-from controller.circuits.port_availability import realise_left
+from controller.circuits.port_availability import allocate_available
 from controller.circuits.split import symmetric_split
-from controller.circuits.uniform import dual_link, realise_uniform
-from controller.circuits.unused_ports import light_spare
+from controller.circuits.uniform import allocate_uniform, dual_link_maps
+from controller.circuits.unused_ports import fill_unused_ports
 
 __all__ = [
     "DARK",
     "CircuitPlan",
     "Method",
-    "Moved",
+    "Moves",
     "assign_exact",
     "assign_from_scratch",
     "assign_greedy",
     "assign_pairs",
-    "balanced_parts",
+    "even_split",
     "check_crossconnects",
     "check_demand",
     "check_l2",
     "check_maps",
     "crossconnects",
-    "dual_link",
-    "fill_spare",
+    "dual_link_maps",
+    "saturate_demand",
     "leaf_plan",
     "leaf_spine_load",
     "leaf_split",
-    "light_spare",
-    "moved",
+    "fill_unused_ports",
+    "count_moves",
     "pod_centric_split",
     "pod_demand",
-    "realise",
-    "realise_counts",
-    "realise_left",
-    "realise_uniform",
+    "allocate",
+    "allocate_by_spine",
+    "allocate_available",
+    "allocate_uniform",
     "symmetric_split",
 ]

@@ -5,24 +5,24 @@ from typing import Literal
 
 import numpy as np
 
-from controller.circuits.bisection import divide
+from controller.circuits.bisection import bisect
 from controller.circuits.demand import check_demand
 from controller.circuits.entries import Entries
-from controller.circuits.even_split import balanced_parts
-from controller.circuits.exact import realise_exact
+from controller.circuits.even_split import even_split
+from controller.circuits.exact import allocate_exact
 from controller.circuits.flow import Ints
-from controller.circuits.pairs import DARK, assign_greedy, check_maps, moved
-from controller.circuits.places import with_places
+from controller.circuits.pairs import DARK, assign_greedy, check_maps, count_moves
+from controller.circuits.places import place_circuits
 from controller.circuits.plan import CircuitPlan
 from controller.circuits.split import orient, symmetric_split
 from controller.errors import PlanError
 
-__all__ = ["Method", "realise", "realise_counts"]
+__all__ = ["Method", "allocate", "allocate_by_spine"]
 
 Method = Literal["flow", "scratch", "greedy", "exact"]
 
 
-def realise(
+def allocate(
     demand: Ints,
     spines: int,
     ports: int,
@@ -49,27 +49,27 @@ def realise(
     PlanError names the Pod that asks for too much.
     """
     demand = np.asarray(demand)
-    slots = _working(spines, ports, demand.shape[-1], standing, working)
+    slots = _usable_slots(spines, ports, demand.shape[-1], standing, working)
     check_demand(demand, 2 * len(slots))
     demand, pairs, n = demand.astype(np.int64), ports // 2, len(demand)
     old = None if standing is None or method == "scratch" else standing.maps.reshape(-1, n)[slots]
     if method in ("greedy", "exact") and len(slots) < spines * pairs:
         raise PlanError(f"the method {method} needs all pairs to work", remedy="use the method flow")
     if method == "exact":
-        maps = realise_exact(demand, spines, pairs, old, seconds=seconds)
+        maps = allocate_exact(demand, spines, pairs, old, seconds=seconds)
     elif method == "greedy":
-        parts = balanced_parts(symmetric_split(demand), spines)
+        parts = even_split(symmetric_split(demand), spines)
         groups = [None] * spines if old is None else old.reshape(spines, pairs, n)
         maps = np.concatenate(
             [assign_greedy(part, pairs, was) for part, was in zip(parts, groups, strict=True)]
         )
     else:
         each = np.bincount(slots // pairs, minlength=spines)
-        maps = _whole(demand, each[each > 0], old)
-    return _plan(maps, slots, (spines, pairs), standing)
+        maps = _allocate_slots(demand, each[each > 0], old)
+    return _circuit_plan(maps, slots, (spines, pairs), standing)
 
 
-def realise_counts(
+def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
     """Circuits of a demand that says which spine is to have them, (H, P, P); few move, as with `realise`.
@@ -79,7 +79,7 @@ def realise_counts(
     """
     counts = np.asarray(counts)
     spines, n = counts.shape[0], counts.shape[-1]
-    slots = _working(spines, ports, n, standing, working)
+    slots = _usable_slots(spines, ports, n, standing, working)
     spine = slots // (ports // 2)
     each = np.bincount(spine, minlength=spines)
     for h in range(spines):
@@ -91,7 +91,7 @@ def realise_counts(
     maps = np.full((len(slots), n), DARK) if standing is None else standing.maps.reshape(-1, n)[slots]
     left = [h for h in range(spines) if each[h]]
     if standing is not None:
-        left = [h for h in left if not _placed(counts[h], maps, spine == h)]
+        left = [h for h in left if not _place_in_group(counts[h], maps, spine == h)]
     if left:
         some = np.flatnonzero(np.isin(spine, left))
         old = None if standing is None else Entries.standing(maps[some])
@@ -100,39 +100,39 @@ def realise_counts(
             matrices = np.array([symmetric_split(one) for one in counts[left]])
         else:
             matrices = orient(counts[left], np.cumsum(slots_of) - slots_of, slots_of, old)
-        found = divide(Entries.of(matrices), n, slots_of, first=np.arange(len(left)), standing=old)
+        found = bisect(Entries.of(matrices), n, slots_of, first=np.arange(len(left)), standing=old)
         maps[some] = found.maps(len(some), n)
-    return _plan(maps, slots, (spines, ports // 2), standing)
+    return _circuit_plan(maps, slots, (spines, ports // 2), standing)
 
 
-def _whole(demand: Ints, each: Ints, old: Ints | None) -> Ints:
+def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
     """Maps, (slots, N), where spine s has `each[s]` slots."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     if old is None:
-        return divide(Entries.of(symmetric_split(demand)[None]), n, each, first=first).maps(slots, n)
-    maps, done = with_places(demand, old, each, either_way=True)
+        return bisect(Entries.of(symmetric_split(demand)[None]), n, each, first=first).maps(slots, n)
+    maps, done = place_circuits(demand, old, each, either_way=True)
     if done:
         return maps
     # Some found no place. Halvings find one, from what has been placed or from what stood, whichever moves
     # less.
-    found = [_halved(demand, each, start) for start in (maps, old)]
-    return min(found, key=lambda one: moved(old, one).made)
+    found = [_bisect(demand, each, start) for start in (maps, old)]
+    return min(found, key=lambda one: count_moves(old, one).added)
 
 
-def _halved(demand: Ints, each: Ints, standing: Ints) -> Ints:
+def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
     """By halvings that heed the spread only if they must."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     circuits = Entries.standing(standing)
     entries = Entries.of(orient(demand[None], first, first + slots, circuits))
-    maps = divide(entries, n, each, first=first, standing=circuits, even=False).maps(slots, n)
-    if not _is_even(demand, maps, each):
-        maps = divide(entries, n, each, first=first, standing=circuits).maps(slots, n)
+    maps = bisect(entries, n, each, first=first, standing=circuits, even=False).maps(slots, n)
+    if not _is_even_over_spines(demand, maps, each):
+        maps = bisect(entries, n, each, first=first, standing=circuits).maps(slots, n)
     return maps
 
 
-def _is_even(demand: Ints, maps: Ints, each: Ints) -> bool:
+def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
     """Whether each spine has its share of the circuits between any two Pods, give or take less than two."""
     n, spines = len(demand), len(each)
     slot, row = np.nonzero(maps >= 0)
@@ -144,13 +144,13 @@ def _is_even(demand: Ints, maps: Ints, each: Ints) -> bool:
     return bool((np.abs(has.reshape(-1, spines) * each.sum() - share) < 2 * each.sum()).all())
 
 
-def _placed(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
+def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
     """Places what is new in the slots that are a group's; whether all of it found a place."""
-    maps[mine], done = with_places(demand, maps[mine], np.array([mine.sum()]), either_way=True)
+    maps[mine], done = place_circuits(demand, maps[mine], np.array([mine.sum()]), either_way=True)
     return done
 
 
-def _working(
+def _usable_slots(
     spines: int, ports: int, pods: int, standing: CircuitPlan | None, working: np.ndarray | None
 ) -> Ints:
     """The slots h * pairs + k that can be used, checked."""
@@ -169,7 +169,9 @@ def _working(
     return np.flatnonzero(working)
 
 
-def _plan(found: Ints, slots: Ints, shape: tuple[int, int], standing: CircuitPlan | None) -> CircuitPlan:
+def _circuit_plan(
+    found: Ints, slots: Ints, shape: tuple[int, int], standing: CircuitPlan | None
+) -> CircuitPlan:
     maps = np.full((shape[0] * shape[1], found.shape[-1]), DARK)
     maps[slots] = found
     return CircuitPlan.of(maps.reshape(*shape, -1), standing)

@@ -18,13 +18,13 @@ from typing import final
 import numpy as np
 
 from controller.circuits.entries import Entries
-from controller.circuits.flow import Ints, Items, Nodes, settle
-from controller.circuits.reconfiguration_cost import shared_price
+from controller.circuits.flow import Ints, Items, Nodes, minimise_cost
+from controller.circuits.reconfiguration_cost import sharing_cost
 
-__all__ = ["divide"]
+__all__ = ["bisect"]
 
 
-def divide(
+def bisect(
     wanted: Entries,
     n: int,
     spines: Sequence[int] | Ints,
@@ -60,7 +60,7 @@ def divide(
         else:
             low, high = a * n0 // size, -(-a * n0 // size)
         within = cuts.shared[block] & even
-        x = _first_half(
+        x = _choose_first_half(
             wanted, n, cuts, standing, np.where(within, low, 0), np.where(within, high, a), limited
         )
         start, stop = np.stack((start, cuts.cut), 1).ravel(), np.stack((cuts.cut, stop), 1).ravel()
@@ -72,7 +72,7 @@ def divide(
         )
         some = np.flatnonzero(halves.count)
         some = some[np.argsort(halves.key(n)[some], kind="stable")]
-        wanted, share, more = halves.where(some), np.tile(share, 2)[some], np.tile(more, 2)[some]
+        wanted, share, more = halves.select(some), np.tile(share, 2)[some], np.tile(more, 2)[some]
     return Entries(start[wanted.block], wanted.row, wanted.col, wanted.count)
 
 
@@ -94,7 +94,7 @@ class _Cuts:
         return cls(start, cut, stop, shared)
 
 
-def _first_half(
+def _choose_first_half(
     wanted: Entries, n: int, cuts: _Cuts, standing: Entries | None, low: Ints, high: Ints, limited: bool
 ) -> Ints:
     """What the first half of its block gets of each entry, from `low` to `high`."""
@@ -104,7 +104,7 @@ def _first_half(
     if standing is None:
         points, slopes = np.stack((low, high)), np.zeros((1, len(a)), np.int64)
     else:
-        points, slopes = shared_price(a, low, high, *_standing_halves(standing, wanted, n, cuts))
+        points, slopes = sharing_cost(a, low, high, *_count_standing(standing, wanted, n, cuts))
     row, col = block * 2 * n + wanted.row, block * 2 * n + n + wanted.col
     sums = np.bincount(np.concatenate((row, col)), np.tile(a, 2), 2 * n * len(n0)).astype(np.int64)
     low_sum, high_sum = _sum_bounds(sums.reshape(-1, 2 * n), n0[:, None], size[:, None], limited)
@@ -112,10 +112,10 @@ def _first_half(
     nodes = Nodes(low_sum.ravel(), high_sum.ravel(), np.repeat(np.arange(len(n0)), 2 * n))
     # Odd ones are rounded up and down in turn, which leaves the flow less to mend.
     wish = (a * n0[block] + (np.arange(len(a)) & 1) * (whole - 1)) // whole
-    return settle(Items(points, slopes, row, col), nodes, wish)
+    return minimise_cost(Items(points, slopes, row, col), nodes, wish)
 
 
-def _standing_halves(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> tuple[Ints, Ints]:
+def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> tuple[Ints, Ints]:
     """For each entry how many circuits stand in the first and in the second half of its block."""
     block = np.searchsorted(cuts.start, standing.block, "right") - 1
     key, theirs = wanted.key(n), standing.key(n, block)

@@ -8,7 +8,7 @@ import numpy as np
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["check_demand", "check_leaves", "checked_matrix", "fill_spare", "fitted", "pod_demand"]
+__all__ = ["check_demand", "check_leaves", "check_matrix", "saturate_demand", "trim_demand", "pod_demand"]
 
 
 def check_demand(demand: Ints, ports: int) -> None:
@@ -16,7 +16,7 @@ def check_demand(demand: Ints, ports: int) -> None:
 
     That is all it takes: cross wiring realises every demand that passes.
     """
-    demand = checked_matrix(demand)
+    demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
         raise PlanError(
@@ -32,7 +32,7 @@ def check_demand(demand: Ints, ports: int) -> None:
     _check_rows(demand, ports, lambda pod: f"Pod {pod}", "ports to optical switches")
 
 
-def checked_matrix(demand: Ints) -> Ints:
+def check_matrix(demand: Ints) -> Ints:
     """As whole numbers; PlanError unless square and not negative."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
@@ -47,7 +47,7 @@ def checked_matrix(demand: Ints) -> Ints:
 
 def check_leaves(demand: Ints, links: int) -> Ints:
     """A demand between leaves as whole numbers; PlanError unless leaves with so many links up can have it."""
-    demand = checked_matrix(demand)
+    demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
         raise PlanError(
@@ -74,7 +74,7 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
         )
 
 
-def fitted(demand: Ints, ports: Ints, worth: Ints) -> Ints:
+def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
     """What is left of a demand, (N, N), where Pods have no more than `ports`, (N,), each.
 
     One circuit after the other is given up by the Pod that lacks most ports, to the Pod to which it has most
@@ -94,7 +94,7 @@ def fitted(demand: Ints, ports: Ints, worth: Ints) -> Ints:
     return found
 
 
-def fill_spare(demand: Ints, ports: int) -> Ints:
+def saturate_demand(demand: Ints, ports: int) -> Ints:
     """The demand, (N, N), and circuits on ports that it leaves over, evenly.
 
     Again and again the Pod with most ports left is joined to the Pod to which it has fewest circuits, and of

@@ -33,7 +33,7 @@ class Entries:
         slot, row = np.nonzero(maps >= 0)
         return cls(slot, row, maps[slot, row].astype(np.int64), np.ones(len(slot), np.int64))
 
-    def where(self, which: np.ndarray) -> Self:
+    def select(self, which: np.ndarray) -> Self:
         return type(self)(self.block[which], self.row[which], self.col[which], self.count[which])
 
     def key(self, n: int, block: Ints | None = None) -> Ints:

@@ -3,16 +3,16 @@
 
 import numpy as np
 
-from controller.circuits.bisection import divide
-from controller.circuits.demand import checked_matrix
+from controller.circuits.bisection import bisect
+from controller.circuits.demand import check_matrix
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["balanced_parts"]
+__all__ = ["even_split"]
 
 
-def balanced_parts(matrix: Ints, parts: int) -> Ints:
+def even_split(matrix: Ints, parts: int) -> Ints:
     """(parts, N, N) that sum up to a matrix (N, N) of whole numbers, as even as whole numbers are.
 
     Every entry, row sum and column sum of each part is the share of one in `parts`, rounded up or down.
@@ -21,7 +21,7 @@ def balanced_parts(matrix: Ints, parts: int) -> Ints:
     """
     if parts < 1:
         raise PlanError(f"a matrix in {parts} parts", remedy="ask for one part or more")
-    matrix = checked_matrix(matrix)
+    matrix = check_matrix(matrix)
     entries = Entries.of(matrix[None])
     first = np.zeros(1, np.int64)
-    return divide(entries, len(matrix), [1] * parts, first=first, limited=False).dense(parts, len(matrix))
+    return bisect(entries, len(matrix), [1] * parts, first=first, limited=False).dense(parts, len(matrix))

@@ -11,11 +11,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from controller.circuits.flow import Ints
-from controller.circuits.pairs import check_maps, fitting
-from controller.circuits.places import Working
+from controller.circuits.pairs import check_maps, check_sums
+from controller.circuits.places import WorkingPorts
 from controller.errors import PlanError
 
-__all__ = ["assign_exact", "realise_exact", "realise_most"]
+__all__ = ["assign_exact", "allocate_exact", "allocate_most"]
 
 
 def assign_exact(
@@ -31,19 +31,19 @@ def assign_exact(
     PlanError when that takes too many seconds or, where `nodes` limits them instead, too many nodes of the
     solver's tree, whose number is the same on every machine.
     """
-    matrix = fitting(matrix, pairs)
+    matrix = check_sums(matrix, pairs)
     n = len(matrix)
     if standing is not None:
         check_maps(standing, (pairs, n))
     program = _Program(matrix > 0, pairs, standing)
     ordered = program.row * n + program.col
-    program.between(ordered, n * n, matrix.ravel(), matrix.ravel())
+    program.bound_sums(ordered, n * n, matrix.ravel(), matrix.ravel())
     if nodes is not None:
-        return program.solved(f"{nodes} nodes", node_limit=nodes)
-    return program.solved(f"{seconds:g} s", time_limit=seconds)
+        return program.solve(f"{nodes} nodes", node_limit=nodes)
+    return program.solve(f"{seconds:g} s", time_limit=seconds)
 
 
-def realise_exact(
+def allocate_exact(
     demand: Ints, spines: int, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0
 ) -> Ints:
     """Maps (spines * pairs, N) of a checked demand (N, N), which end gets the even port and all.
@@ -55,20 +55,20 @@ def realise_exact(
     program = _Program(demand > 0, spines * pairs, standing)
     low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
     both = np.triu(demand).ravel()
-    program.between(low * n + high, n * n, both, both)
+    program.bound_sums(low * n + high, n * n, both, both)
     # A spine's share, rounded down less one to rounded up and one.
     spine = program.slot // pairs
     least, most = np.maximum(both // spines - 1, 0), -(-both // spines) + 1
-    program.between(
+    program.bound_sums(
         (spine * n + low) * n + high,
         spines * n * n,
         np.tile(least, spines),
         np.tile(np.minimum(most, both), spines),
     )
-    return program.solved(f"{seconds:g} s", time_limit=seconds)
+    return program.solve(f"{seconds:g} s", time_limit=seconds)
 
 
-def realise_most(demand: Ints, standing: Ints, working: Working, *, nodes: int) -> Ints:
+def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
     """Maps (slots, N) with as many circuits of a demand (N, N) as `working` ports allow, most of them old.
 
     Of Pods that want few circuits of each other none is given up for one that has many. PlanError when it
@@ -77,9 +77,9 @@ def realise_most(demand: Ints, standing: Ints, working: Working, *, nodes: int) 
     n = len(demand)
     program = _Program(demand > 0, len(standing), standing, working)
     low, high = np.minimum(program.row, program.col), np.maximum(program.row, program.col)
-    program.between(low * n + high, n * n, 0, np.triu(demand).ravel())
+    program.bound_sums(low * n + high, n * n, 0, np.triu(demand).ravel())
     program.worth = 1 + 0.5 / demand[low, high] + program.worth / (4 * standing.size)
-    return program.solved(f"{nodes} nodes", node_limit=nodes, mip_rel_gap=0.2 / demand.sum())
+    return program.solve(f"{nodes} nodes", node_limit=nodes, mip_rel_gap=0.2 / demand.sum())
 
 
 @final
@@ -87,7 +87,7 @@ class _Program:
     """Unknowns x[slot, row, col], each slot a partial permutation; `worth` of each, first what stands."""
 
     def __init__(
-        self, wanted: np.ndarray, slots: int, standing: Ints | None, working: Working | None = None
+        self, wanted: np.ndarray, slots: int, standing: Ints | None, working: WorkingPorts | None = None
     ) -> None:
         self._slots, self._n = slots, len(wanted)
         row, col = np.nonzero(wanted)
@@ -104,9 +104,9 @@ class _Program:
         self._low: list[np.ndarray] = []
         self._high: list[np.ndarray] = []
         for end in (self.row, self.col):
-            self.between(self.slot * self._n + end, slots * self._n, 0, 1)
+            self.bound_sums(self.slot * self._n + end, slots * self._n, 0, 1)
 
-    def between(self, sums: np.ndarray, count: int, low: np.ndarray | int, high: np.ndarray | int) -> None:
+    def bound_sums(self, sums: np.ndarray, count: int, low: np.ndarray | int, high: np.ndarray | int) -> None:
         """Bounds `count` sums; unknown u belongs to sum `sums[u]`."""
         self._add(sums, np.arange(len(sums)), np.ones(len(sums)))
         self._low.append(np.broadcast_to(low, count))
@@ -116,7 +116,7 @@ class _Program:
     def _add(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> None:
         self._parts.append((self._rows + rows, cols, values))
 
-    def solved(self, room: str, **limits: float) -> Ints:
+    def solve(self, room: str, **limits: float) -> Ints:
         maps = np.full((self._slots, self._n), -1)
         if not len(self.slot):
             return maps

@@ -16,7 +16,7 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from controller.errors import PlanError
 
-__all__ = ["Ints", "Items", "Nodes", "settle"]
+__all__ = ["Ints", "Items", "Nodes", "minimise_cost"]
 
 Ints = NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class Items:
     gain: Ints
     lose: Ints
 
-    def cheapest(self, wish: Ints) -> Ints:
+    def at_lowest_cost(self, wish: Ints) -> Ints:
         """Each on its own at its lowest price; where several are, the one closest to the wish."""
         low = self.points[0] + (np.diff(self.points, axis=0) * (self.slopes < 0)).sum(axis=0)
         high = low + (np.diff(self.points, axis=0) * (self.slopes == 0)).sum(axis=0)
@@ -52,7 +52,7 @@ class Nodes:
     block: Ints
 
 
-def settle(items: Items, nodes: Nodes, wish: Ints) -> Ints:
+def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     """The cheapest numbers whose sums keep within the bounds; of those that cost the same some near the wish.
 
     Blocks whose sums do so from the start are left out, so that what did not change costs next to nothing.
@@ -60,7 +60,7 @@ def settle(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     as the constraints are those of a network.
     """
     count = len(nodes.low)
-    cheapest = items.cheapest(wish)
+    cheapest = items.at_lowest_cost(wish)
     # Sums stay far below 2**53, so that counting in floating point is exact.
     value = np.bincount(items.gain, cheapest, count) - np.bincount(items.lose, cheapest, count)
     value = value.astype(np.int64)

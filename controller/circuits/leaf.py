@@ -10,9 +10,9 @@ proof; for odd tau, the bound is tau + 1.
 
 import numpy as np
 
-from controller.circuits.allocation import realise
+from controller.circuits.allocation import allocate
 from controller.circuits.demand import check_leaves
-from controller.circuits.even_split import balanced_parts
+from controller.circuits.even_split import even_split
 from controller.circuits.flow import Ints
 from controller.circuits.plan import CircuitPlan
 from controller.circuits.split import symmetric_split
@@ -27,7 +27,7 @@ def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
     Loads of links are at most tau a leaf and spine for even tau. PlanError names a leaf that wants more than
     spines * tau.
     """
-    parts = balanced_parts(symmetric_split(check_leaves(leaves, spines * tau)), spines)
+    parts = even_split(symmetric_split(check_leaves(leaves, spines * tau)), spines)
     return parts + parts.transpose(0, 2, 1)
 
 
@@ -39,7 +39,7 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
     """
     if tau < 2 or tau % 2:
         raise PlanError(f"{tau} links from a leaf to a spine", remedy="use leaf_split where they are odd")
-    return realise(check_leaves(leaves, spines * tau), spines, tau, standing)
+    return allocate(check_leaves(leaves, spines * tau), spines, tau, standing)
 
 
 def pod_centric_split(

@@ -11,21 +11,21 @@ from typing import final
 
 import numpy as np
 
-from controller.circuits.bisection import divide
+from controller.circuits.bisection import bisect
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
-from controller.circuits.places import with_places
+from controller.circuits.places import place_circuits
 from controller.errors import PlanError
 
 __all__ = [
     "DARK",
-    "Moved",
+    "Moves",
     "assign_from_scratch",
     "assign_greedy",
     "assign_pairs",
     "check_maps",
-    "fitting",
-    "moved",
+    "check_sums",
+    "count_moves",
 ]
 
 DARK = -1
@@ -33,19 +33,19 @@ DARK = -1
 
 @final
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Moves:
     """How many standing circuits went, how many were made, and how many stayed as they were."""
 
-    gone: int
-    made: int
+    removed: int
+    added: int
     kept: int
 
 
-def moved(standing: Ints, maps: Ints) -> Moved:
+def count_moves(standing: Ints, maps: Ints) -> Moves:
     """What changed between two sets of maps of one shape."""
     standing, maps = np.asarray(standing), np.asarray(maps)
     kept = int(((standing == maps) & (maps >= 0)).sum())
-    return Moved(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
+    return Moves(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
 
 
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
@@ -56,29 +56,29 @@ def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints
     chain of moves; and the pairs are halved again and again, each halving the best by how many circuits stand
     in each half. PlanError names a row or column that is too large.
     """
-    matrix = fitting(matrix, pairs)
+    matrix = check_sums(matrix, pairs)
     if standing is None:
-        return _halved(matrix, pairs, None)
+        return _bisect(matrix, pairs, None)
     standing = np.asarray(standing)
     check_maps(standing, (pairs, len(matrix)))
-    best, done = with_places(matrix, standing, np.array([pairs]), either_way=False)
+    best, done = place_circuits(matrix, standing, np.array([pairs]), either_way=False)
     if not done:
-        best = _halved(matrix, pairs, best)
-    if moved(standing, best).made > _least(matrix, standing):
-        other = _halved(matrix, pairs, standing)
-        best = min(best, other, key=lambda maps: moved(standing, maps).made)
+        best = _bisect(matrix, pairs, best)
+    if count_moves(standing, best).added > _fewest_additions(matrix, standing):
+        other = _bisect(matrix, pairs, standing)
+        best = min(best, other, key=lambda maps: count_moves(standing, maps).added)
     return best
 
 
-def _halved(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
+def _bisect(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
     n = len(matrix)
     old = None if standing is None else Entries.standing(standing)
-    return divide(Entries.of(matrix[None]), n, [pairs], first=np.zeros(1, np.int64), standing=old).maps(
+    return bisect(Entries.of(matrix[None]), n, [pairs], first=np.zeros(1, np.int64), standing=old).maps(
         pairs, n
     )
 
 
-def _least(matrix: Ints, standing: Ints) -> int:
+def _fewest_additions(matrix: Ints, standing: Ints) -> int:
     """Circuits that must be made, wherever they go."""
     slot, row = np.nonzero(standing >= 0)
     has = np.zeros_like(matrix)
@@ -98,7 +98,7 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
     ports are free, else one in which its even port is and swaps circuits along a path of two pairs
     until its odd port is free there, too (Koenig's edge colouring).
     """
-    left = fitting(matrix, pairs).copy()
+    left = check_sums(matrix, pairs).copy()
     n = len(left)
     maps = np.full((pairs, n), DARK)
     back = np.full((pairs, n), DARK)
@@ -116,12 +116,12 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
                 k = both[0]
             else:
                 k, other = int(free.argmax()), int(far.argmax())
-                _swap(maps, back, k, other, int(j))
+                _swap_along_path(maps, back, k, other, int(j))
             maps[k, i], back[k, j] = j, i
     return maps
 
 
-def _swap(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
+def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
     """Exchanges pairs k and other along a path from a column that is free in other, to free it in k."""
     path = []
     j, here, there = column, k, other
@@ -161,7 +161,7 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
         raise PlanError(f"pair {k} joins Pod {i} to itself", remedy=f"leave it dark, {DARK}")
 
 
-def fitting(matrix: Ints, pairs: int) -> Ints:
+def check_sums(matrix: Ints, pairs: int) -> Ints:
     matrix = np.asarray(matrix, np.int64)
     for axis, what in ((1, "row"), (0, "column")):
         sums = matrix.sum(axis=axis)

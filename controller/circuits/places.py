@@ -15,26 +15,26 @@ import numpy as np
 
 from controller.circuits.flow import Ints
 
-__all__ = ["Working", "with_places"]
+__all__ = ["WorkingPorts", "place_circuits"]
 
-_Way = tuple[Ints, Ints, np.ndarray, np.ndarray]
+_Candidate = tuple[Ints, Ints, np.ndarray, np.ndarray]
 _Link = tuple[int, int, int]
 
-Working = tuple[np.ndarray, np.ndarray]
+WorkingPorts = tuple[np.ndarray, np.ndarray]
 """Which even and which odd ports can be used, (N, slots) each."""
 
-_LONGEST = 8  # circuits that a chain moves; longer ones are not looked for
-_MUCH = 0.25  # of the demand that is new is too much to place one by one,
-_FEW = 600  # unless it is no more than that
-_TRIES = 400  # circuits that are put where there is no place for them
+_MAX_CHAIN = 8  # circuits that a chain moves; longer ones are not looked for
+_MAX_NEW_SHARE = 0.25  # of the demand that is new is too much to place one by one,
+_MAX_NEW = 600  # unless it is no more than that
+_MAX_DISPLACEMENTS = 400  # circuits that are put where there is no place for them
 _ROUNDS = 4  # of placing and evening out
-_WIDEST = 512  # circuits that are looked at together
-_UNEVEN = 1.999  # a spine's circuits between two Pods, more or less than its share
-_NEVER = 64  # worse than all that counts against a place
+_MAX_LEVEL = 512  # circuits that are looked at together
+_MAX_UNEVENNESS = 1.999  # a spine's circuits between two Pods, more or less than its share
+_UNUSABLE = 64  # worse than all that counts against a place
 
 
-def with_places(
-    demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: Working | None = None
+def place_circuits(
+    demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: WorkingPorts | None = None
 ) -> tuple[Ints, bool]:
     """Maps, (slots, N), with what the demand, (N, N), has more of, and whether that is all that it wants.
 
@@ -43,27 +43,27 @@ def with_places(
     circuits between two Pods could not be brought to its share by slots, give or take less than two. Where
     some ports are not `working`, none of which maps use, spines have no shares.
     """
-    room = _Room(demand, maps, spines, either_way, working)
-    wanted = np.argwhere((np.triu(room.more) if either_way else room.more) > 0).tolist()
-    new = int(np.maximum(room.more, 0).sum())
-    if new > max(demand.sum() * _MUCH, _FEW) and working is None:
+    room = _Placement(demand, maps, spines, either_way, working)
+    wanted = np.argwhere((np.triu(room.missing) if either_way else room.missing) > 0).tolist()
+    new = int(np.maximum(room.missing, 0).sum())
+    if new > max(demand.sum() * _MAX_NEW_SHARE, _MAX_NEW) and working is None:
         return room.maps, False
     left = deque((i, j) for i, j in wanted if room.place(i, j))
-    tries = min(_TRIES, 4 * new)
+    tries = min(_MAX_DISPLACEMENTS, 4 * new)
     for _ in range(_ROUNDS):
         while left and tries:
             i, j = left.popleft()
             if room.place(i, j):
                 tries -= 1
-                if not (room.squeeze(i, j) or room.swap(i, j)):
-                    room.force(i, j)
-                left += [pair for pair in room.driven_out() if pair not in left]
-        room.clear()
+                if not (room.place_by_chain(i, j) or room.place_by_swap(i, j)):
+                    room.place_by_force(i, j)
+                left += [pair for pair in room.take_displaced() if pair not in left]
+        room.drop_surplus()
         if left:
             break
         if len(spines) > 1 and working is None:
             room.even_out()
-            left += room.driven_out()
+            left += room.take_displaced()
         if not left:
             return room.maps, True
         tries += 4 * len(left)
@@ -101,97 +101,97 @@ class _Level:
 
 
 @final
-class _Room:
+class _Placement:
     """Slots and what is in them. `more[i, j]` circuits are wanted beyond that; below zero, are loose."""
 
     def __init__(
-        self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: Working | None
+        self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: WorkingPorts | None
     ) -> None:
         slots, n = maps.shape
         slot, row = np.nonzero(maps >= 0)
         wanted = demand[row, maps[slot, row]] > 0
         slot, row = slot[wanted], row[wanted]
         col = maps[slot, row]
-        self.maps, self._back = np.full((slots, n), -1), np.full((slots, n), -1)
-        self.maps[slot, row], self._back[slot, col] = col, row
+        self.maps, self._row_of = np.full((slots, n), -1), np.full((slots, n), -1)
+        self.maps[slot, row], self._row_of[slot, col] = col, row
         has = np.bincount(row * n + col, minlength=n * n).reshape(n, n)
-        self.more = demand - has - has.T if either_way else demand - has
+        self.missing = demand - has - has.T if either_way else demand - has
         self._either_way = either_way
         self._first, self._spine_of = np.cumsum(spines) - spines, np.repeat(np.arange(len(spines)), spines)
         # By Pod, then slot: whether its even and its odd port are free. What does not work never is.
         self._working = working
         all_of = np.ones((n, slots), bool)
-        self._even, self._odd = (one.copy() for one in working or (all_of, all_of))
-        held = self.more[row, col] >= 0
-        self._even[row[held], slot[held]] = False
-        self._odd[col[held], slot[held]] = False
-        self._hit: set[tuple[int, int]] = set()
+        self._even_free, self._odd_free = (one.copy() for one in working or (all_of, all_of))
+        held = self.missing[row, col] >= 0
+        self._even_free[row[held], slot[held]] = False
+        self._odd_free[col[held], slot[held]] = False
+        self._displaced: set[tuple[int, int]] = set()
         self._rng = np.random.default_rng(0)
-        self._demand, self._share, self._spare = demand, spines / slots, False
+        self._demand, self._share, self._allow_extra = demand, spines / slots, False
 
     def place(self, i: int, j: int) -> int:
         """Puts what is wanted from i to j where both ports are free; how many find no such place."""
         row, col = np.array([i]), np.array([j])
-        for missing in range(int(self.more[i, j]), 0, -1):
+        for missing in range(int(self.missing[i, j]), 0, -1):
             has, allowed = self._spread(row, col)
-            there, back = self._even[i] & self._odd[j], self._even[j] & self._odd[i]
+            there, back = self._even_free[i] & self._odd_free[j], self._even_free[j] & self._odd_free[i]
             fit = (there | back if self._either_way else there) & allowed[0]
             places = np.flatnonzero(fit)
             if not len(places):
                 return missing
             slot = int(places[has[0, places].argmin()])
-            self._put(slot, *((i, j) if there[slot] else (j, i)))
+            self._put_circuit(slot, *((i, j) if there[slot] else (j, i)))
         return 0
 
-    def squeeze(self, i: int, j: int, spine: int | None = None) -> bool:
+    def place_by_chain(self, i: int, j: int, spine: int | None = None) -> bool:
         """Puts one circuit from i to j where others move for it, few; False if that takes too many.
 
         In the spine given, if one is.
         """
-        for self._spare in (False, True):
+        for self._allow_extra in (False, True):
             if chain := self._chain(i, j, spine):
                 break
-        self._spare = False
+        self._allow_extra = False
         for slot, a, b in chain:
-            if self.more[a, b] > 0:
-                self._put(slot, a, b)
-        self._hit.add((i, j))
+            if self.missing[a, b] > 0:
+                self._put_circuit(slot, a, b)
+        self._displaced.add((i, j))
         return bool(chain)
 
-    def swap(self, i: int, j: int) -> bool:
+    def place_by_swap(self, i: int, j: int) -> bool:
         """Puts one circuit from i to j along the shortest path of two slots of one spine.
 
         False unless there one of the Pods has an even port free and the other an odd one.
         """
         best: list[_Link] | None = None
         where = (0, 0, 0, 0)
-        for a, b in self._ways_round(i, j):
-            slots, others = np.flatnonzero(self._even[a]), np.flatnonzero(self._odd[b])
+        for a, b in self._orientations(i, j):
+            slots, others = np.flatnonzero(self._even_free[a]), np.flatnonzero(self._odd_free[b])
             same = self._spine_of[slots][:, None] == self._spine_of[others]
             for one, two in np.argwhere(same).tolist():
                 slot, other = int(slots[one]), int(others[two])
-                path = self._path(slot, other, b, len(best) if best else len(self._even) * 2)
+                path = self._swap_path(slot, other, b, len(best) if best else len(self._even_free) * 2)
                 if path is not None and (best is None or len(path) < len(best)):
                     best, where = path, (slot, other, a, b)
         if best is None:
             return False
         slot, other, a, b = where
         for at, row, col in best:
-            self._take(at, row, col)
+            self._remove_circuit(at, row, col)
         for at, row, col in best:
-            self._put(slot + other - at, row, col)
-        self._put(slot, a, b)
+            self._put_circuit(slot + other - at, row, col)
+        self._put_circuit(slot, a, b)
         return True
 
-    def _path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
+    def _swap_path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
         """Circuits that change slots so that an odd port that is free in `other` becomes free in `slot`."""
         path: list[_Link] = []
-        while not self._odd[col, slot]:
-            row = int(self._back[slot, col])
+        while not self._odd_free[col, slot]:
+            row = int(self._row_of[slot, col])
             if row < 0:
                 return None  # a port that does not work
             path.append((slot, row, col))
-            if self._even[row, other]:
+            if self._even_free[row, other]:
                 break
             col = int(self.maps[other, row])
             path.append((other, row, col))
@@ -199,61 +199,61 @@ class _Room:
                 return None
         return path
 
-    def force(self, i: int, j: int, spine: int | None = None) -> None:
+    def place_by_force(self, i: int, j: int, spine: int | None = None) -> None:
         """Puts one circuit from i to j in a place where it drives out few, one such at random."""
-        self._spare = True
-        ways = self._ways(_Level.new(i, j))
-        self._spare = False
+        self._allow_extra = True
+        ways = self._candidate_slots(_Level.new(i, j))
+        self._allow_extra = False
         taken = np.array([2 - even[0].astype(int) - odd[0] for _, _, even, odd in ways])
         taken[:, (self._spine_of != spine) & (spine is not None)] += 4
         if self._working is not None:
-            taken += [~(self._working[0][a[0]] & self._working[1][b[0]]) * _NEVER for a, b, _, _ in ways]
+            taken += [~(self._working[0][a[0]] & self._working[1][b[0]]) * _UNUSABLE for a, b, _, _ in ways]
         way, slot = np.unravel_index((taken + self._rng.random(taken.shape)).argmin(), taken.shape)
         a, b, _, _ = ways[int(way)]
-        if taken[way, slot] >= _NEVER:
+        if taken[way, slot] >= _UNUSABLE:
             return
-        self._put(int(slot), int(a[0]), int(b[0]))
+        self._put_circuit(int(slot), int(a[0]), int(b[0]))
 
-    def driven_out(self) -> list[tuple[int, int]]:
+    def take_displaced(self) -> list[tuple[int, int]]:
         """Pairs of Pods that lack circuits since this was asked last."""
-        pairs, self._hit = self._hit, set()
-        return [pair for pair in sorted(pairs) if self.more[pair] > 0]
+        pairs, self._displaced = self._displaced, set()
+        return [pair for pair in sorted(pairs) if self.missing[pair] > 0]
 
-    def _ways_round(self, i: int, j: int) -> list[tuple[int, int]]:
+    def _orientations(self, i: int, j: int) -> list[tuple[int, int]]:
         return [(i, j), (j, i)] if self._either_way else [(i, j)]
 
-    def clear(self) -> None:
+    def drop_surplus(self) -> None:
         """Drops what is still too many, from the fullest spines."""
-        over = self.more < 0
+        over = self.missing < 0
         for i, j in np.argwhere(np.triu(over) if self._either_way else over).tolist():
-            while self.more[i, j] < 0:
+            while self.missing[i, j] < 0:
                 has, _ = self._spread(np.array([i]), np.array([j]))
-                self._remove(i, j, int(self._spine_of[has[0].argmax()]))
+                self._remove_from_spine(i, j, int(self._spine_of[has[0].argmax()]))
 
     def even_out(self) -> None:
         """Moves circuits from spines with too many between two Pods to others; some may be driven out."""
         slot, row = np.nonzero(self.maps >= 0)
         col = self.maps[slot, row]
         low, high = np.nonzero(np.triu(self._demand) if self._either_way else self._demand)
-        n, spines = len(self._even), len(self._share)
+        n, spines = len(self._even_free), len(self._share)
         if self._either_way:
             row, col = np.minimum(row, col), np.maximum(row, col)
         at = np.searchsorted(low * n + high, row * n + col)
         has = np.bincount(at * spines + self._spine_of[slot], minlength=len(low) * spines).reshape(-1, spines)
         over = has - self._demand[low, high][:, None] * self._share
-        for one in np.flatnonzero((np.abs(over) > _UNEVEN).any(axis=1)).tolist():
+        for one in np.flatnonzero((np.abs(over) > _MAX_UNEVENNESS).any(axis=1)).tolist():
             i, j = int(low[one]), int(high[one])
-            while over[one].min() < -_UNEVEN or over[one].max() > _UNEVEN:
+            while over[one].min() < -_MAX_UNEVENNESS or over[one].max() > _MAX_UNEVENNESS:
                 full, short = int(over[one].argmax()), int(over[one].argmin())
-                self._remove(i, j, full)
-                if not self.squeeze(i, j, spine=short):
-                    self.force(i, j, spine=short)
+                self._remove_from_spine(i, j, full)
+                if not self.place_by_chain(i, j, spine=short):
+                    self.place_by_force(i, j, spine=short)
                 over[one, [full, short]] += (-1, 1)
 
-    def _remove(self, i: int, j: int, spine: int) -> None:
+    def _remove_from_spine(self, i: int, j: int, spine: int) -> None:
         mine, theirs = self.maps[:, i] == j, (self.maps[:, j] == i) & self._either_way
         slot = int(((mine | theirs) & (self._spine_of == spine)).argmax())
-        self._take(slot, *((i, j) if mine[slot] else (j, i)))
+        self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
         """Circuits from row to col in the spine of each slot, (circuits, slots), and whether one more may be.
@@ -266,19 +266,21 @@ class _Room:
         has = np.add.reduceat(there, self._first, axis=0, dtype=np.int64)
         if own is not None:
             has[self._spine_of[own], np.arange(len(own))] -= 1
-        allowed = has <= self._demand[row, col] * self._share[:, None] + self._spare * (_UNEVEN - 1)
+        allowed = has <= self._demand[row, col] * self._share[:, None] + self._allow_extra * (
+            _MAX_UNEVENNESS - 1
+        )
         if len(has) == 1 or self._working is not None:
             allowed[:] = True
         return has[self._spine_of].T, allowed[self._spine_of].T
 
     def _chain(self, i: int, j: int, spine: int | None) -> list[tuple[int, int, int]]:
         """What goes where, (slot, even end, odd end), the new circuit first; empty if nothing is found."""
-        n = len(self._even)
+        n = len(self._even_free)
         levels: list[_Level] = []
         level = _Level.new(i, j)
         seen = np.zeros((len(self.maps), n), bool)
-        for _ in range(_LONGEST + 1):
-            ways = self._ways(level)
+        for _ in range(_MAX_CHAIN + 1):
+            ways = self._candidate_slots(level)
             if spine is not None and not levels:
                 for _, _, even, odd in ways:
                     even[:, self._spine_of != spine] = odd[:, self._spine_of != spine] = False
@@ -291,65 +293,65 @@ class _Room:
                         one, level = int(level.parent[one]), above
                     return chain[::-1]
             levels.append(level)
-            level = self._next(level, ways, seen)
+            level = self._next_level(level, ways, seen)
             if not len(level.row):
                 break
         return []
 
-    def _ways(self, level: "_Level") -> list[_Way]:
+    def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
         """Even end, odd end, and in which slots their ports are free, (circuits, slots), each way round."""
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
         found = []
         for a, b in [(row, col), (col, row)] if self._either_way else [(row, col)]:
-            even, odd = self._even[a], self._odd[b]
+            even, odd = self._even_free[a], self._odd_free[b]
             for ports, pod, side in ((even, a, 0), (odd, b, 1)):
                 mine = np.flatnonzero((level.given_pod == pod) & (level.given_side == side))
                 ports[mine, level.given_slot[mine]] = True
             found.append((a, b, even & allowed, odd & allowed))
         return found
 
-    def _next(self, level: "_Level", ways: list[_Way], seen: np.ndarray) -> "_Level":
+    def _next_level(self, level: "_Level", ways: list[_Candidate], seen: np.ndarray) -> "_Level":
         """The circuits that would be driven out, each once."""
         parts = []
         for a, b, even, odd in ways:
             one, slot = np.nonzero(even ^ odd)
             a, b = a[one], b[one]
             at_odd = even[one, slot]
-            row, col = np.where(at_odd, self._back[slot, b], a), np.where(at_odd, b, self.maps[slot, a])
+            row, col = np.where(at_odd, self._row_of[slot, b], a), np.where(at_odd, b, self.maps[slot, a])
             parts.append((one, slot, a, b, row, col, at_odd))
         one, slot, a, b, row, col, at_odd = (np.concatenate(part) for part in zip(*parts, strict=True))
         some = np.flatnonzero((row >= 0) & (col >= 0))
         some = some[~seen[slot[some], row[some]]]
-        _, once = np.unique(slot[some] * len(self._even) + row[some], return_index=True)
-        some = some[np.sort(once)][:_WIDEST]
+        _, once = np.unique(slot[some] * len(self._even_free) + row[some], return_index=True)
+        some = some[np.sort(once)][:_MAX_LEVEL]
         one, slot, a, b, row, col, at_odd = (part[some] for part in (one, slot, a, b, row, col, at_odd))
         seen[slot, row] = True
         pod, side = np.where(at_odd, row, col), np.where(at_odd, 0, 1)
         given = level.slot[one], level.left_pod[one], level.left_side[one]
         return _Level(row, col, slot, pod, side, *given, one, a, b)
 
-    def _take(self, slot: int, row: int, col: int) -> None:
-        self._hit.add((min(row, col), max(row, col)) if self._either_way else (row, col))
-        self.maps[slot, row] = self._back[slot, col] = -1
-        self._even[row, slot] = self._odd[col, slot] = True
-        self._count(row, col, 1)
-        if self.more[row, col] == 0:  # those that are left are wanted
+    def _remove_circuit(self, slot: int, row: int, col: int) -> None:
+        self._displaced.add((min(row, col), max(row, col)) if self._either_way else (row, col))
+        self.maps[slot, row] = self._row_of[slot, col] = -1
+        self._even_free[row, slot] = self._odd_free[col, slot] = True
+        self._adjust_missing(row, col, 1)
+        if self.missing[row, col] == 0:  # those that are left are wanted
             for a, b in ((row, col), (col, row)) if self._either_way else ((row, col),):
                 stay = np.flatnonzero(self.maps[:, a] == b)
-                self._even[a, stay] = self._odd[b, stay] = False
+                self._even_free[a, stay] = self._odd_free[b, stay] = False
 
-    def _put(self, slot: int, row: int, col: int) -> None:
+    def _put_circuit(self, slot: int, row: int, col: int) -> None:
         """A circuit in the place of those that are there."""
         if (far := int(self.maps[slot, row])) >= 0:
-            self._take(slot, row, far)
-        if (far := int(self._back[slot, col])) >= 0:
-            self._take(slot, far, col)
-        self.maps[slot, row], self._back[slot, col] = col, row
-        self._even[row, slot] = self._odd[col, slot] = False
-        self._count(row, col, -1)
+            self._remove_circuit(slot, row, far)
+        if (far := int(self._row_of[slot, col])) >= 0:
+            self._remove_circuit(slot, far, col)
+        self.maps[slot, row], self._row_of[slot, col] = col, row
+        self._even_free[row, slot] = self._odd_free[col, slot] = False
+        self._adjust_missing(row, col, -1)
 
-    def _count(self, row: int, col: int, by: int) -> None:
-        self.more[row, col] += by
+    def _adjust_missing(self, row: int, col: int, by: int) -> None:
+        self.missing[row, col] += by
         if self._either_way:
-            self.more[col, row] += by
+            self.missing[col, row] += by

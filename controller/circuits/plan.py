@@ -7,7 +7,7 @@ from typing import Self, final
 import numpy as np
 
 from controller.circuits.flow import Ints
-from controller.circuits.pairs import DARK, Moved, moved
+from controller.circuits.pairs import DARK, Moves, count_moves
 
 __all__ = ["CircuitPlan"]
 
@@ -23,7 +23,7 @@ class CircuitPlan:
 
     counts: Ints
     maps: Ints
-    moved: Moved
+    moves: Moves
 
     @classmethod
     def of(cls, maps: Ints, standing: Self | None = None) -> Self:
@@ -36,9 +36,9 @@ class CircuitPlan:
         counts = directed + directed.transpose(0, 2, 1)
         before = np.full_like(maps, DARK) if standing is None else standing.maps
         counts.flags.writeable = maps.flags.writeable = False
-        return cls(counts, maps, moved(before, maps))
+        return cls(counts, maps, count_moves(before, maps))
 
     @property
     def total(self) -> int:
         """Circuits that stand."""
-        return self.moved.kept + self.moved.made
+        return self.moves.kept + self.moves.added

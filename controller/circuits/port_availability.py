@@ -7,23 +7,23 @@ break it: which circuits then fit is an edge colouring with some colours forbidd
 
 import numpy as np
 
-from controller.circuits.allocation import realise
-from controller.circuits.demand import check_demand, fitted
-from controller.circuits.exact import realise_most
+from controller.circuits.allocation import allocate
+from controller.circuits.demand import check_demand, trim_demand
+from controller.circuits.exact import allocate_most
 from controller.circuits.flow import Ints
 from controller.circuits.pairs import DARK
-from controller.circuits.places import with_places
+from controller.circuits.places import place_circuits
 from controller.circuits.plan import CircuitPlan
 from controller.errors import PlanError
 
-__all__ = ["realise_left"]
+__all__ = ["allocate_available"]
 
 # Unknowns of an integer program that is worth a try, and what it may take: most often a tenth of a second.
-_FEW = 4000
-_NODES = 10
+_MAX_UNKNOWNS = 4000
+_MAX_NODES = 10
 
 
-def realise_left(
+def allocate_available(
     demand: Ints, standing: CircuitPlan, working: np.ndarray, worth: Ints | None = None
 ) -> CircuitPlan:
     """As many circuits of a demand between Pods, (P, P), as working ports allow; few that stand move.
@@ -44,26 +44,26 @@ def realise_left(
             remedy=f"this fabric's have shape {(spines, pairs, n, 2)}",
         )
     check_demand(demand, 2 * spines * pairs)
-    demand = fitted(demand, working.sum(axis=(0, 1, 3)), demand if worth is None else worth)
+    demand = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand if worth is None else worth)
     whole: np.ndarray = np.asarray(working.all(axis=(2, 3)))
     some: np.ndarray = np.asarray(working.any(axis=(2, 3)))
     if (whole == some).all():
-        return realise(demand, spines, 2 * pairs, standing, working=whole)
+        return allocate(demand, spines, 2 * pairs, standing, working=whole)
     slots = np.flatnonzero(some)
     even, odd = working.reshape(-1, n, 2)[slots].transpose(2, 1, 0)
-    old = _usable(standing.maps.reshape(-1, n)[slots], even, odd)
+    old = _without_failed_ports(standing.maps.reshape(-1, n)[slots], even, odd)
     each = np.bincount(slots // pairs, minlength=spines)
-    maps, done = with_places(demand, old, each[each > 0], either_way=True, working=(even, odd))
+    maps, done = place_circuits(demand, old, each[each > 0], either_way=True, working=(even, odd))
     if not done:
         if demand.sum(axis=1).max() <= 2 * whole.sum():
-            return realise(demand, spines, 2 * pairs, standing, working=whole)
-        maps = _most(demand, maps, old, even, odd)
+            return allocate(demand, spines, 2 * pairs, standing, working=whole)
+        maps = _most_circuits(demand, maps, old, even, odd)
     found = np.full((spines * pairs, n), DARK)
     found[slots] = maps
     return CircuitPlan.of(found.reshape(spines, pairs, n), standing)
 
 
-def _usable(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
+def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
     """Without circuits at ports that do not work."""
     found = np.full_like(maps, DARK)
     slot, row = np.nonzero(maps >= 0)
@@ -72,11 +72,11 @@ def _usable(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
     return found
 
 
-def _most(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
+def _most_circuits(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
     """By integer program, if it is small enough, else what has been placed."""
-    if np.count_nonzero(demand) * len(old) > _FEW:
+    if np.count_nonzero(demand) * len(old) > _MAX_UNKNOWNS:
         return placed
     try:
-        return realise_most(demand, old, (even, odd), nodes=_NODES)
+        return allocate_most(demand, old, (even, odd), nodes=_MAX_NODES)
     except PlanError:  # it takes too long
         return placed

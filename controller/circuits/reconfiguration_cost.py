@@ -10,10 +10,10 @@ import numpy as np
 
 from controller.circuits.flow import Ints
 
-__all__ = ["shared_price"]
+__all__ = ["sharing_cost"]
 
 
-def shared_price(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
+def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
     """Points and slopes, as `Items` has them, of x from `low` to `high`."""
     u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
     points = np.stack(

@@ -10,8 +10,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from controller.circuits.entries import Entries
-from controller.circuits.flow import Ints, Items, Nodes, settle
-from controller.circuits.reconfiguration_cost import shared_price
+from controller.circuits.flow import Ints, Items, Nodes, minimise_cost
+from controller.circuits.reconfiguration_cost import sharing_cost
 
 __all__ = ["orient", "symmetric_split"]
 
@@ -58,7 +58,7 @@ def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
     of = np.searchsorted(first, standing.block, "right") - 1
     stands = np.bincount(standing.key(n, of), minlength=demands.size).reshape(demands.shape)
     u0, u1 = stands[block, low, high], stands[block, high, low]
-    points, slopes = shared_price(a, np.zeros_like(a), a, u0, u1)
+    points, slopes = sharing_cost(a, np.zeros_like(a), a, u0, u1)
     # The sum that `settle` sees at a node lacks what the items that lose there would leave at zero.
     rows, left_out = demands.sum(axis=2), np.tril(demands).sum(axis=2)
     nodes = Nodes(
@@ -66,7 +66,7 @@ def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
         (each[:, None] - left_out).ravel(),
         np.repeat(np.arange(blocks), n),
     )
-    x = settle(
+    x = minimise_cost(
         Items(points, slopes, block * n + low, block * n + high), nodes, (a + (np.arange(len(a)) & 1)) // 2
     )
     found = np.zeros_like(demands)

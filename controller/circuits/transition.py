@@ -24,18 +24,18 @@ from topologies.transform.circuits import with_maps as with_crossconnects
 
 __all__ = [
     "Crossconnects",
-    "Lack",
+    "CircuitShortage",
     "OpticalPort",
-    "Realised",
-    "circuits_for",
-    "lacking",
-    "lit_between",
+    "CircuitTarget",
+    "crossconnects_for",
+    "circuit_shortages",
+    "standing_circuits",
     "pod_traffic",
-    "realised",
-    "replanned",
-    "shares",
-    "staying",
-    "to_write",
+    "allocate_crossconnects",
+    "replan",
+    "circuit_shares",
+    "keep_common_circuits",
+    "table_updates",
 ]
 
 Crossconnects = Mapping[str, Mapping[int, int]]
@@ -47,7 +47,7 @@ OpticalPort = tuple[str, int]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Lack:
+class CircuitShortage:
     """Of its share of circuits between two Pods a job has just `has`; the lower Pod comes first."""
 
     job: str
@@ -62,11 +62,11 @@ class Lack:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Realised:
+class CircuitTarget:
     """What to join for a demand; `cut` says between which Pods, (P, P), it sends and no circuit is found."""
 
     circuits: dict[str, dict[int, int]]
-    cut: NDArray[np.bool_]
+    unserved: NDArray[np.bool_]
 
 
 def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
@@ -81,7 +81,7 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
     return found
 
 
-def shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
+def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
     """Circuits in proportion to traffic, (P, P), for Pods of so many ports: at least one where there is any.
 
     The Pod that sends most has as many as its ports allow. Derived here: the paper takes demands as given.
@@ -95,40 +95,42 @@ def shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
     return joined + traffic * left // most
 
 
-def circuits_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int]]:
+def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int]]:
     """What optical switches are to join for such a demand; few of the fabric's circuits move.
 
     Ports that the demand has no use for keep theirs, or get others. PlanError when there are more pairs of
     Pods to join than ports.
     """
-    return realised(fabric, demand).circuits
+    return allocate_crossconnects(fabric, demand).circuits
 
 
-def realised(fabric: Fabric, demand: Demand, dark: Set[OpticalPort] = frozenset()) -> Realised:
+def allocate_crossconnects(
+    fabric: Fabric, demand: Demand, dark: Set[OpticalPort] = frozenset()
+) -> CircuitTarget:
     """The same where ports of optical switches are `dark`, and whether all that send have circuits then.
 
     With dark ports some Pods may get fewer than they want, or none between two of them; PlanError still when
     there are more pairs of Pods than ports if all work.
     """
     # Its solvers take as long to import as all else that a run needs.
-    from controller.circuits import CircuitPlan, light_spare, realise, realise_left
+    from controller.circuits import CircuitPlan, allocate, allocate_available, fill_unused_ports
 
     core = core_of(fabric)
     standing = CircuitPlan.of(np.array(maps_of(fabric)))
     spines, traffic = len(core.groups), pod_traffic(fabric, demand)
-    wanted = shares(traffic, spines * core.ports)
+    wanted = circuit_shares(traffic, spines * core.ports)
     if dark:
-        working = _working(fabric, dark)
-        made = realise_left(wanted, standing, working, traffic)
-        lit = light_spare(made, standing, working=working)
+        working = _working_ports(fabric, dark)
+        made = allocate_available(wanted, standing, working, traffic)
+        lit = fill_unused_ports(made, standing, working=working)
     else:
-        made = realise(wanted, spines, core.ports, standing)
-        lit = light_spare(made, standing)
+        made = allocate(wanted, spines, core.ports, standing)
+        lit = fill_unused_ports(made, standing)
     circuits = crossconnects(with_maps(fabric, lit.maps.tolist()))
-    return Realised(circuits, (wanted > 0) & (made.counts.sum(axis=0) == 0))
+    return CircuitTarget(circuits, (wanted > 0) & (made.counts.sum(axis=0) == 0))
 
 
-def _working(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
+def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
     """Which ports are left, (H, K/2, P, 2): the even one of each Pod's spine and the odd one."""
     core = core_of(fabric)
     found = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
@@ -139,7 +141,7 @@ def _working(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
     return found.swapaxes(2, 3)
 
 
-def lit_between(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int64]:
+def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int64]:
     """Circuits that stand and are not `down`, between Pods, (P, P), the same in both halves."""
     pods = core_of(fabric).pods
     found = np.zeros((pods, pods), np.int64)
@@ -151,7 +153,9 @@ def lit_between(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int6
     return found
 
 
-def lacking(fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]) -> tuple[Lack, ...]:
+def circuit_shortages(
+    fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
+) -> tuple[CircuitShortage, ...]:
     """Which jobs have fewer of the circuits `lit` between Pods, (P, P), than their shares of all ports.
 
     Circuits between two Pods are dealt to the jobs that send between them in proportion to what they send, by
@@ -161,16 +165,18 @@ def lacking(fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]) 
     traffic = {job: pod_traffic(fabric, demand) for job, demand in jobs.items()}
     if not traffic:
         return ()
-    wanted = shares(sum(traffic.values(), np.zeros_like(lit)), len(core.groups) * core.ports)
-    found: list[Lack] = []
+    wanted = circuit_shares(sum(traffic.values(), np.zeros_like(lit)), len(core.groups) * core.ports)
+    found: list[CircuitShortage] = []
     for a, b in np.argwhere(np.triu(wanted > lit)).tolist():
         sent = {job: int(one[a, b]) for job, one in traffic.items() if one[a, b]}
-        whole, rest = _dealt(int(wanted[a, b]), sent), _dealt(int(lit[a, b]), sent)
-        found += [Lack(job, (a, b), whole[job], rest[job]) for job in sent if rest[job] < whole[job]]
+        whole, rest = _highest_averages(int(wanted[a, b]), sent), _highest_averages(int(lit[a, b]), sent)
+        found += [
+            CircuitShortage(job, (a, b), whole[job], rest[job]) for job in sent if rest[job] < whole[job]
+        ]
     return tuple(sorted(found, key=lambda one: (list(jobs).index(one.job), one.pods)))
 
 
-def _dealt(count: int, weights: Mapping[str, int]) -> dict[str, int]:
+def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     """So many among those that weigh something (Sainte-Lague)."""
     found = dict.fromkeys(weights, 0)
     for _ in range(count):
@@ -178,7 +184,7 @@ def _dealt(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def staying(fabric: Fabric, circuits: Crossconnects) -> Fabric:
+def keep_common_circuits(fabric: Fabric, circuits: Crossconnects) -> Fabric:
     """The fabric with those circuits alone that stand now and are to stand then."""
     now = crossconnects(fabric)
     both = {
@@ -188,7 +194,7 @@ def staying(fabric: Fabric, circuits: Crossconnects) -> Fabric:
     return with_crossconnects(fabric, both)
 
 
-def replanned(
+def replan(
     plan: Plan,
     fabric: Fabric,
     *,
@@ -209,6 +215,6 @@ def replanned(
     )
 
 
-def to_write(plan: Plan, installed: Mapping[str, Iterable[Entry]]) -> dict[str, tuple[Update, ...]]:
+def table_updates(plan: Plan, installed: Mapping[str, Iterable[Entry]]) -> dict[str, tuple[Update, ...]]:
     """What makes the entries of a plan of those that are installed, node by node."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

@@ -19,12 +19,12 @@ from controller.circuits.demand import check_demand
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["dual_link", "realise_uniform"]
+__all__ = ["dual_link_maps", "allocate_uniform"]
 
 _EXACT_PODS = 8
 
 
-def realise_uniform(
+def allocate_uniform(
     demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
 ) -> tuple[int, Ints]:
     """How many circuits of a demand, (N, N), that many switches realise, and their maps, (ports, N).
@@ -39,13 +39,13 @@ def realise_uniform(
     if method is None:
         method = "exact" if len(demand) <= _EXACT_PODS else "greedy"
     maps = np.full((ports, len(demand)), -1)
-    found = _most(demand, ports, seconds) if method == "exact" else _matchings(demand, ports)
+    found = _most_circuits(demand, ports, seconds) if method == "exact" else _greedy_matchings(demand, ports)
     for k, i, j in found:
         maps[k, i], maps[k, j] = j, i
     return len(found), maps
 
 
-def dual_link(maps: Ints) -> Ints:
+def dual_link_maps(maps: Ints) -> Ints:
     """The same circuits where both ports of a pair are on one optical switch, (pairs, 2 P) of (pairs, P).
 
     Port 2 i of such a switch is the even port of Pod i, 2 i + 1 the odd one: each joined to the other, so
@@ -60,7 +60,7 @@ def dual_link(maps: Ints) -> Ints:
     return joined
 
 
-def _matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
+def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
     left = demand.copy()
     found = []
     for k in range(ports):
@@ -75,7 +75,7 @@ def _matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def _most(demand: Ints, ports: int, seconds: float) -> list[tuple[int, int, int]]:
+def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, int, int]]:
     n = len(demand)
     low, high = np.nonzero(np.triu(demand))
     edges = len(low)

@@ -6,10 +6,10 @@ from scipy.optimize import linear_sum_assignment
 
 from controller.circuits.plan import CircuitPlan
 
-__all__ = ["light_spare"]
+__all__ = ["fill_unused_ports"]
 
 
-def light_spare(
+def fill_unused_ports(
     plan: CircuitPlan, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
     """The plan with circuits between ports that it leaves dark, as many in each pair of switches as can be.

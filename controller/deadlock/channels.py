@@ -45,7 +45,7 @@ class Hops:
         self.links = tuple(link.name for link in fabric.links)
         self.nodes = tuple(node.name for node in fabric.nodes)
         numbers = {name: number for number, name in enumerate(self.nodes)}
-        ways: dict[Direction, int] = {HOST: 0}
+        hop_directions: dict[Direction, int] = {HOST: 0}
         self.number: dict[tuple[str, str], int] = {}
         tails, heads, way = [], [], []
         for link in fabric.links:
@@ -54,14 +54,19 @@ class Hops:
                 self.number.setdefault((near, far), len(tails))
                 tails.append(numbers[near])
                 heads.append(numbers[far])
-                way.append(ways.setdefault(direction(rules, fabric, near, far), len(ways)))
+                way.append(
+                    hop_directions.setdefault(direction(rules, fabric, near, far), len(hop_directions))
+                )
         self.tails: Numbers = np.array(tails, dtype=np.int32)
         self.heads: Numbers = np.array(heads, dtype=np.int32)
         self.ways: Numbers = np.array(way, dtype=np.int32)
-        self.directions = tuple(ways)
+        self.directions = tuple(hop_directions)
         self.turns = [
-            [[_or_minus_one(rules.next_vl(came, leaves, vl)) for leaves in ways] for vl in range(VLS)]
-            for came in ways
+            [
+                [_or_minus_one(rules.next_vl(came, leaves, vl)) for leaves in hop_directions]
+                for vl in range(VLS)
+            ]
+            for came in hop_directions
         ]
 
     def __len__(self) -> int:
@@ -76,7 +81,7 @@ class Hops:
         hop, vl = divmod(number, VLS)
         return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
 
-    def held_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
+    def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
         """Channels that a frame takes one by one, and the node where a turn is not allowed, or ''."""
         turns, way, vl = self.turns, 0, entry_vl
         found = []

@@ -24,7 +24,15 @@ from topologies import Fabric
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Channel", "DependencyGraph", "check", "dependencies", "find_cycle", "of_pairs", "permitted"]
+__all__ = [
+    "Channel",
+    "DependencyGraph",
+    "check_acyclic",
+    "path_graph",
+    "find_cycle",
+    "graph_of_pairs",
+    "permitted_graph",
+]
 
 
 @final
@@ -65,7 +73,7 @@ class DependencyGraph:
         return coo_array((there, (self.before, self.after)), shape=(size, size)).tocsr()
 
 
-def dependencies(
+def path_graph(
     fabric: Fabric, paths: Iterable[Path], rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS
 ) -> DependencyGraph:
     """The graph of these paths; PlanError names the first path with a turn that the rules do not allow."""
@@ -75,7 +83,7 @@ def dependencies(
     pairs: set[int] = set()
     for path in paths:
         for entry_vl in entry_vls:
-            held, refused_at = hops.held_along(path, entry_vl)
+            held, refused_at = hops.channels_along(path, entry_vl)
             if refused_at:
                 raise PlanError(
                     f"path {' '.join(path)}: rules {rules.name} do not allow the turn at {refused_at}",
@@ -83,17 +91,17 @@ def dependencies(
                 )
             used[held] = True
             pairs.update(before * size + after for before, after in pairwise(held))
-    return of_pairs(hops, used, pairs)
+    return graph_of_pairs(hops, used, pairs)
 
 
-def of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) -> DependencyGraph:
+def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) -> DependencyGraph:
     """The graph of pairs of channels, each as before * hops.channels + after."""
     both = np.array(sorted(pairs), dtype=np.int64)
     before, after = np.divmod(both, hops.channels)
     return DependencyGraph(hops, used, before.astype(np.int32), after.astype(np.int32))
 
 
-def permitted(
+def permitted_graph(
     fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS, u_turns: bool = True
 ) -> DependencyGraph:
     """The graph of every turn the rules allow, whatever steers a frame: no cycle here, none with any route.
@@ -103,7 +111,7 @@ def permitted(
     """
     hops = Hops(fabric, rules)
     turns = np.array(hops.turns, dtype=np.int32)
-    comes, goes = _turns(hops, u_turns)
+    comes, goes = _hop_pairs(hops, u_turns)
     came, leaves = hops.ways[comes], hops.ways[goes]
     before, after = [], []
     for vl in range(VLS):
@@ -123,7 +131,7 @@ def permitted(
     return DependencyGraph(hops, used, all_before[in_use], all_after[in_use])
 
 
-def _turns(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
+def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
     """All pairs of hops of which the second begins where the first ends."""
     # The hops that leave a node stand side by side in `leaving`, from `first` of the node on.
     leaving = np.argsort(hops.tails, kind="stable").astype(np.int32)
@@ -165,7 +173,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
     return tuple(graph.hops.channel(int(members[member])) for member in reversed(way))
 
 
-def check(graph: DependencyGraph, *, what: str = "these routes") -> None:
+def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None:
     """Raises DeadlockError naming a cycle when there is one."""
     cycle = find_cycle(graph)
     if cycle:

@@ -19,12 +19,12 @@ from typing import final
 import numpy as np
 
 from controller.deadlock.channels import VLS, Channel, Hops
-from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, of_pairs
+from controller.deadlock.dependency_graph import DependencyGraph, find_cycle, graph_of_pairs
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from topologies import Fabric, Node
 
-__all__ = ["Analysis", "Orders", "PathClass", "analyse", "orders"]
+__all__ = ["Analysis", "DimensionOrders", "PathClass", "analyse", "admitted_orders"]
 
 # VL on which data enters; the other class of traffic has lanes of its own and the same picture.
 _ENTRY_VL = 0
@@ -81,7 +81,7 @@ class Analysis:
         """VLs that the paths take."""
         return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
 
-    def of_hops(self, hops: int, counts: Counts | None = None) -> int:
+    def count_paths(self, hops: int, counts: Counts | None = None) -> int:
         """Admitted paths of so many hops, or those of other `counts`."""
         found = self.admitted if counts is None else counts
         return sum(count for (_, length), count in found.items() if length == hops)
@@ -102,7 +102,7 @@ def analyse(
     """
     if max_hops < 1:
         raise PlanError(f"paths of up to {max_hops} hops", remedy="ask for 1 hop or more")
-    walk = _Walk(fabric, rules, max_hops, refused)
+    walk = _PathCounter(fabric, rules, max_hops, refused)
     ends = (node.name for node in fabric.nodes if not node.tier) if sources is None else sources
     for name in ends:
         walk.start(fabric.node(name).index)
@@ -123,7 +123,7 @@ _Shape = tuple[tuple[int | None, ...], int]
 
 
 @final
-class _Walk:
+class _PathCounter:
     """Goes every path of a fabric and counts."""
 
     def __init__(self, fabric: Fabric, rules: RuleSet, max_hops: int, refused: bool) -> None:
@@ -185,7 +185,7 @@ class _Walk:
     def graph(self) -> DependencyGraph:
         used = np.zeros(self._hops.channels, dtype=np.bool_)
         used[list(self._held)] = True
-        return of_pairs(self._hops, used, self._pairs)
+        return graph_of_pairs(self._hops, used, self._pairs)
 
 
 def _height(node: Node) -> int:
@@ -214,7 +214,7 @@ def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Orders:
+class DimensionOrders:
     """Of shortest paths between nodes that differ in every dimension: the orders of dimensions admitted.
 
     `share` is of all (pair, order) combinations, `fewest` of the `orders` there are for any pair.
@@ -225,7 +225,7 @@ class Orders:
     orders: int
 
 
-def orders(fabric: Fabric, rules: RuleSet) -> Orders:
+def admitted_orders(fabric: Fabric, rules: RuleSet) -> DimensionOrders:
     """Orders of dimensions that the rules admit in a full mesh; a mesh among switches does not count.
 
     Whether they do depends on the direction of each hop alone, and in a full mesh as many pairs go up in a
@@ -245,4 +245,4 @@ def orders(fabric: Fabric, rules: RuleSet) -> Orders:
             count += rules.vls_of(fabric, tuple(path)) is not None
         admitted.append(count)
     all_orders = len(list(permutations(range(size))))
-    return Orders(Fraction(sum(admitted), all_orders * len(admitted)), min(admitted), all_orders)
+    return DimensionOrders(Fraction(sum(admitted), all_orders * len(admitted)), min(admitted), all_orders)

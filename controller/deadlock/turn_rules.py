@@ -32,7 +32,7 @@ __all__ = [
     "HOST",
     "Direction",
     "RuleSet",
-    "Turn",
+    "VlIncrement",
     "direction",
     "rule_names",
     "rule_set",
@@ -65,7 +65,7 @@ class Direction(NamedTuple):
 HOST = Direction(0, False)
 
 
-class Turn(Enum):
+class VlIncrement(Enum):
     """What takes a frame to the next VL of its class."""
 
     VALLEY = "valley"
@@ -85,7 +85,7 @@ class RuleSet:
     name: str
     groups: tuple[tuple[int, ...], ...]
     vls: int
-    turn: Turn
+    increment: VlIncrement
     stages: dict[Stage, int]
     meshes: frozenset[int]
 
@@ -96,13 +96,13 @@ class RuleSet:
 
     def next_vl(self, came: Direction, leaves: Direction, vl: int) -> int | None:
         """VL on which a frame leaves, or None for a turn that is not allowed."""
-        if HOST.group in (came.group, leaves.group) or self.turn is Turn.FREE:
+        if HOST.group in (came.group, leaves.group) or self.increment is VlIncrement.FREE:
             return vl
         base = vl - vl % CLASS_VLS
         if leaves.group != came.group:
             return base if leaves.group > came.group else None
         valley = leaves.up and not came.up
-        counts = valley or (self.turn is Turn.STEP and leaves.group in self.meshes)
+        counts = valley or (self.increment is VlIncrement.STEP and leaves.group in self.meshes)
         leaving = vl + counts
         return leaving if leaving < base + self.vls else None
 
@@ -135,18 +135,18 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     flat = (tuple(range(len(fabric.dims))),)
     ordered = tuple((dimension,) for group in fabric.groups for dimension in group)
     known = {
-        "T2-G": (fabric.groups, 2, Turn.VALLEY),
-        "T2-V": (flat, 2, Turn.VALLEY),
-        "T2-DOR": (ordered, 2, Turn.STEP),
-        "T1-UD": (flat, 1, Turn.VALLEY),
-        "T1-DOR+": (ordered, 1, Turn.VALLEY),
-        "T1-DOR": (ordered, 1, Turn.STEP),
-        "single-vl": (flat, 1, Turn.FREE),
+        "T2-G": (fabric.groups, 2, VlIncrement.VALLEY),
+        "T2-V": (flat, 2, VlIncrement.VALLEY),
+        "T2-DOR": (ordered, 2, VlIncrement.STEP),
+        "T1-UD": (flat, 1, VlIncrement.VALLEY),
+        "T1-DOR+": (ordered, 1, VlIncrement.VALLEY),
+        "T1-DOR": (ordered, 1, VlIncrement.STEP),
+        "single-vl": (flat, 1, VlIncrement.FREE),
     }
     if name not in known:
         raise PlanError(f"no turn rules named {name!r}", remedy=f"there are {', '.join(rule_names())}")
     groups, vls, turn = known[name]
-    stages = _numbered(_stages(fabric, groups))
+    stages = _number_stages(_stages(fabric, groups))
     if len(set(stages.values())) > _MAX_GROUPS:
         raise PlanError(
             f"rules {name}: {len(set(stages.values()))} groups of hops, and the tables name {_MAX_GROUPS}",
@@ -205,7 +205,7 @@ def _mesh(height: int, number: int) -> Stage:
     return (False, height, _MESH, number)
 
 
-def _numbered(stages: set[Stage]) -> dict[Stage, int]:
+def _number_stages(stages: set[Stage]) -> dict[Stage, int]:
     """Numbers from 1 in route order. The last climb and the first descent share one: between is the top."""
     numbers: dict[Stage, int] = {}
     number = 0
@@ -231,12 +231,12 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
     for port, came in arrivals.items():
         entries.append(_arrive(port, came))
         entries.append(_depart(port, leaving[port]))
-    ways = tuple(_ways(rules, arrivals.values())), tuple(_ways(rules, leaving.values()))
+    ways = tuple(_node_directions(rules, arrivals.values())), tuple(_node_directions(rules, leaving.values()))
     # Nodes of one kind have them alike.
     return (*entries, *fabric.once(("vl_turn", rules.name, ways), lambda: _vl_turn(rules, *ways)))
 
 
-def _ways(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
+def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
     """Directions of a node's hops, in order; of its mesh groups both, which all members then have alike."""
     meshes = rules.meshes
     found = set(seen)

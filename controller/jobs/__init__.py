@@ -12,20 +12,20 @@ schedulers  all of these, and what Crux is compared with: jobs, rates, levels, s
 optimal     the best of all schedules, for few jobs
 """
 
-from controller.jobs.compress import best_cut, compress, contention, cut, inverted
-from controller.jobs.jobs import Job, Schedule, intensity, loads, slowest
-from controller.jobs.optimal import best_levels, best_paths, optimal
-from controller.jobs.paths import hashed, least_congested
+from controller.jobs.compress import best_cut, compress, contention, cut_weight, has_inversion
+from controller.jobs.jobs import Job, Schedule, bottleneck_seconds, intensity, link_loads
+from controller.jobs.optimal import best_levels, best_paths, best_schedule
+from controller.jobs.paths import hash_paths, least_congested
 from controller.jobs.priority import correction, corrections, ranking
 from controller.jobs.schedulers import SCHEDULERS, Scheduler, crux, priorities
-from controller.jobs.timeline import Shape, run, utilisation
+from controller.jobs.timeline import JobProfile, simulate, utilisation
 
 __all__ = [
     "SCHEDULERS",
     "Job",
     "Schedule",
     "Scheduler",
-    "Shape",
+    "JobProfile",
     "best_cut",
     "best_levels",
     "best_paths",
@@ -34,16 +34,16 @@ __all__ = [
     "correction",
     "corrections",
     "crux",
-    "cut",
-    "hashed",
+    "cut_weight",
+    "hash_paths",
     "intensity",
-    "inverted",
+    "has_inversion",
     "least_congested",
-    "loads",
-    "optimal",
+    "link_loads",
+    "best_schedule",
     "priorities",
     "ranking",
-    "run",
-    "slowest",
+    "simulate",
+    "bottleneck_seconds",
     "utilisation",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from controller.errors import PlanError
 from controller.jobs.jobs import Floats, Ints
 
-__all__ = ["SAMPLES", "best_cut", "compress", "contention", "cut", "inverted"]
+__all__ = ["SAMPLES", "best_cut", "compress", "contention", "cut_weight", "has_inversion"]
 
 # The paper's m.
 SAMPLES = 10
@@ -30,12 +30,12 @@ def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Flo
     return np.where(shared & (place[:, None] < place), np.asarray(intensities)[:, None], 0.0)
 
 
-def cut(weights: Floats, levels: Ints) -> float:
+def cut_weight(weights: Floats, levels: Ints) -> float:
     """Weight of the edges between levels."""
     return float(weights[levels[:, None] != levels].sum())
 
 
-def inverted(weights: Floats, levels: Ints) -> bool:
+def has_inversion(weights: Floats, levels: Ints) -> bool:
     """Whether any edge leads from a later level to an earlier one."""
     return bool(((weights > 0) & (levels[:, None] > levels)).any())
 

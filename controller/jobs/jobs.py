@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from controller.errors import PlanError
 
-__all__ = ["Floats", "Ints", "Job", "Schedule", "check_rates", "intensity", "iteration", "loads", "slowest"]
+__all__ = [
+    "Floats",
+    "Ints",
+    "Job",
+    "Schedule",
+    "check_rates",
+    "intensity",
+    "iteration_seconds",
+    "link_loads",
+    "bottleneck_seconds",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,12 +77,12 @@ class Job:
         return np.asarray((self.paths >= 0).any(axis=2))
 
     @property
-    def least(self) -> float:
+    def port_seconds(self) -> float:
         """Seconds that its largest flow takes by its port."""
         return float(self.amounts.max(initial=0.0)) / self.port
 
     @property
-    def done(self) -> float:
+    def iteration_work(self) -> float:
         """W, the work of an iteration."""
         return self.gpus * self.compute if self.work is None else self.work
 
@@ -100,7 +110,7 @@ class Schedule:
         return cls(tuple(choices), level, np.full(number, -1), np.ones(number, np.int64), np.zeros(number))
 
 
-def loads(job: Job, choice: Ints, links: int) -> Floats:
+def link_loads(job: Job, choice: Ints, links: int) -> Floats:
     """M_{j,e}: what an iteration puts on each link."""
     taken = job.paths[np.arange(len(choice)), choice]
     used = taken >= 0
@@ -108,20 +118,20 @@ def loads(job: Job, choice: Ints, links: int) -> Floats:
     return np.bincount(taken[used], amounts[used], links).astype(float)
 
 
-def slowest(job: Job, choice: Ints, rates: Floats) -> float:
+def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
     """t_j: seconds that the slowest link takes for an iteration alone; 0 for a job that sends nothing."""
     if not len(choice):
         return 0.0
-    return max(float((loads(job, choice, len(rates)) / rates).max()), job.least)
+    return max(float((link_loads(job, choice, len(rates)) / rates).max()), job.port_seconds)
 
 
 def intensity(job: Job, choice: Ints, rates: Floats) -> float:
     """I_j = W_j / t_j; endless for a job that sends nothing."""
-    seconds = slowest(job, choice, rates)
-    return job.done / seconds if seconds else np.inf
+    seconds = bottleneck_seconds(job, choice, rates)
+    return job.iteration_work / seconds if seconds else np.inf
 
 
-def iteration(compute: float, sending: float, overlap: float) -> float:
+def iteration_seconds(compute: float, sending: float, overlap: float) -> float:
     """Seconds of an iteration alone: sending begins `overlap` of the computation before its end."""
     return max(compute, (1 - overlap) * compute + sending)
 

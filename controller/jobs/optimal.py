@@ -15,22 +15,22 @@ from math import prod
 import numpy as np
 
 from controller.errors import PlanError
-from controller.jobs.jobs import Floats, Ints, Job, Schedule, iteration
+from controller.jobs.jobs import Floats, Ints, Job, Schedule, iteration_seconds
 from controller.jobs.timeline import utilisation
 
 __all__ = [
-    "LARGEST",
-    "best",
+    "MAX_SCHEDULES",
+    "best_of",
     "best_levels",
     "best_paths",
     "every_choice",
     "every_order",
     "horizon",
-    "optimal",
+    "best_schedule",
 ]
 
 # Schedules that are tried at most.
-LARGEST = 50_000
+MAX_SCHEDULES = 50_000
 
 Objective = Callable[[Schedule], float]
 
@@ -38,7 +38,7 @@ Objective = Callable[[Schedule], float]
 def horizon(jobs: Sequence[Job], rates: Floats, iterations: int = 20) -> float:
     """Seconds of so many iterations of the longest job alone."""
     return iterations * max(
-        iteration(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
+        iteration_seconds(job.compute, float((job.amounts / rates.max()).sum()), job.overlap) for job in jobs
     )
 
 
@@ -58,7 +58,7 @@ def every_order(number: int) -> Iterator[Ints]:
         yield levels
 
 
-def best(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule, float]:
+def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule, float]:
     """The first of the best, and what it is worth."""
     found: Schedule | None = None
     most = -np.inf
@@ -74,23 +74,23 @@ def best(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule,
 def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple[Schedule, float]:
     """Of all paths, the levels being given."""
     _check(prod(int(usable.sum()) for job in jobs for usable in job.candidates))
-    return best((Schedule.of(choice, levels) for choice in every_choice(jobs)), objective)
+    return best_of((Schedule.of(choice, levels) for choice in every_choice(jobs)), objective)
 
 
 def best_levels(
     choices: Sequence[Ints], every: Iterable[Ints], objective: Objective
 ) -> tuple[Schedule, float]:
     """Of all levels, the paths being given."""
-    return best((Schedule.of(choices, levels) for levels in every), objective)
+    return best_of((Schedule.of(choices, levels) for levels in every), objective)
 
 
-def optimal(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+def best_schedule(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """Of all paths with all levels; PlanError for more than LARGEST."""
     paths = prod(int(usable.sum()) for job in jobs for usable in job.candidates)
     few = min(levels, len(jobs))
     _check(paths * few ** len(jobs))
     seconds = horizon(jobs, rates)
-    return best(
+    return best_of(
         (
             Schedule.of(choice, np.array(taken, np.int64))
             for choice in every_choice(jobs)
@@ -101,7 +101,7 @@ def optimal(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) 
 
 
 def _check(number: int) -> None:
-    if number > LARGEST:
+    if number > MAX_SCHEDULES:
         raise PlanError(
-            f"{number:,} schedules to try", remedy=f"take fewer jobs or paths, {LARGEST:,} at most"
+            f"{number:,} schedules to try", remedy=f"take fewer jobs or paths, {MAX_SCHEDULES:,} at most"
         )

@@ -14,15 +14,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, iteration, loads
+from controller.jobs.jobs import Floats, Ints, Job, iteration_seconds, link_loads
 
-__all__ = ["busy_shares", "distance", "hashed", "largest", "least_congested"]
+__all__ = ["busy_shares", "mean_hops", "hash_paths", "largest_flow_seconds", "least_congested"]
 
 # How often the flows of a job are placed while some of them meet so that they slow each other down.
 _PASSES = 3
 
 
-def hashed(job: Job, seed: int = 0) -> Ints:
+def hash_paths(job: Job, seed: int = 0) -> Ints:
     """A path for each flow at random, as multipath by hash picks it; the same for the same name and seed."""
     rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
     among = job.candidates
@@ -48,9 +48,9 @@ def least_congested(
         job = jobs[number]
         if not len(job.amounts):
             continue
-        most = largest(job, rates)
+        most = largest_flow_seconds(job, rates)
         own = np.zeros(len(taken))
-        kinds = _alike(job)
+        kinds = _flow_groups(job)
         for again in range(_PASSES):
             crowded = float(own.max())
             if again and crowded <= 1 + 1e-9:
@@ -58,9 +58,11 @@ def least_congested(
             for flows, paths, apart in kinds:
                 more = job.amounts[flows[0]] * per_second / most
                 if again:
-                    _leave(paths[found[number][flows]], own, more)
-                found[number][flows] = (_apart if apart else _one_by_one)(paths, len(flows), taken, own, more)
-        taken += own * most / _whole(job, most)
+                    _remove_flows(paths[found[number][flows]], own, more)
+                found[number][flows] = (_place_disjoint if apart else _place_one_by_one)(
+                    paths, len(flows), taken, own, more
+                )
+        taken += own * most / _uncontended_seconds(job, most)
     return tuple(found)
 
 
@@ -69,22 +71,26 @@ def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
     found = np.zeros(len(rates))
     for job, choice in zip(jobs, choices, strict=True):
         if len(choice):
-            found += loads(job, choice, len(rates)) / rates / _whole(job, largest(job, rates))
+            found += (
+                link_loads(job, choice, len(rates))
+                / rates
+                / _uncontended_seconds(job, largest_flow_seconds(job, rates))
+            )
     return found
 
 
-def largest(job: Job, rates: Floats) -> float:
+def largest_flow_seconds(job: Job, rates: Floats) -> float:
     """Seconds of its largest flow."""
-    return max(float((job.amounts / rates.max()).max()), job.least) or 1.0
+    return max(float((job.amounts / rates.max()).max()), job.port_seconds) or 1.0
 
 
-def _whole(job: Job, most: float) -> float:
+def _uncontended_seconds(job: Job, most: float) -> float:
     """Seconds of an iteration in which no flow of the job meets another."""
-    return iteration(job.compute, most, job.overlap)
+    return iteration_seconds(job.compute, most, job.overlap)
 
 
 @lru_cache(maxsize=1024)
-def _alike(job: Job) -> list[tuple[Ints, Ints, bool]]:
+def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
     """Flows that send as much over the same candidates, those that send most first; these candidates, and
     whether no two of them have a link in common.
     """
@@ -100,13 +106,13 @@ def _alike(job: Job) -> list[tuple[Ints, Ints, bool]]:
     return found
 
 
-def _leave(paths: Ints, own: Floats, more: Floats) -> None:
+def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
     """Take flows off the links of their paths."""
     np.subtract.at(own, paths, more[paths])
     own[-1] = 0.0
 
 
-def _apart(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
+def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
     """Of candidates without common links the best again and again, `own` becoming what is on links then."""
     adds = more[paths]
     # By candidate and how many flows it has by then, what its links are at.
@@ -118,7 +124,7 @@ def _apart(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -
     return found
 
 
-def _one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
+def _place_one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
     found: list[int] = []
     for _ in range(number):
         congestion = (taken + own)[paths]
@@ -132,7 +138,7 @@ def _one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floa
     return found
 
 
-def distance(job: Job, choice: Ints) -> float:
+def mean_hops(job: Job, choice: Ints) -> float:
     """Mean number of links that what a job sends goes over."""
     hops = (job.paths[np.arange(len(choice)), choice] >= 0).sum(axis=1)
     whole = job.amounts.sum()

@@ -17,38 +17,40 @@ from functools import lru_cache
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, loads, slowest
-from controller.jobs.timeline import Shape, run
+from controller.jobs.jobs import Floats, Ints, Job, bottleneck_seconds, link_loads
+from controller.jobs.timeline import JobProfile, simulate
 
-__all__ = ["HORIZON", "LIMITS", "correction", "corrections", "gains", "ranking", "reference"]
+__all__ = ["HORIZON", "LIMITS", "correction", "corrections", "priority_gains", "ranking", "reference_job"]
 
 HORIZON = 24
 LIMITS = (0.01, 100.0)
 
 _LINK = 0
 # Of a job's sending in the horizon, what counts as no gain: the last iteration may be cut off.
-_NOTHING = 0.5 / HORIZON
+_NEGLIGIBLE = 0.5 / HORIZON
 
 
-def reference(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> int:
+def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> int:
     """The job with the most network traffic: the sum over links of what an iteration sends, by its length
     alone.
     """
     traffic = []
     for job, choice in zip(jobs, choices, strict=True):
-        whole = Shape(job.compute, {_LINK: slowest(job, choice, rates)}, job.overlap).iteration
-        traffic.append(loads(job, choice, len(rates)).sum() / whole if whole else 0.0)
+        whole = JobProfile(
+            job.compute, {_LINK: bottleneck_seconds(job, choice, rates)}, job.overlap
+        ).iteration
+        traffic.append(link_loads(job, choice, len(rates)).sum() / whole if whole else 0.0)
     return int(np.argmax(traffic))
 
 
-def gains(job: Shape, other: Shape, seconds: float) -> tuple[float, float]:
+def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[float, float]:
     """Seconds of sending that each gains by going first on one link."""
-    first = run((job, other), (0, 1), seconds).sent
-    second = run((job, other), (1, 0), seconds).sent
+    first = simulate((job, other), (0, 1), seconds).sent
+    second = simulate((job, other), (1, 0), seconds).sent
     return float(first[0] - second[0]), float(second[1] - first[1])
 
 
-def correction(job: Shape, other: Shape, horizon: int = HORIZON) -> float:
+def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
     """k_j of a job against the reference."""
     own, others = (one.sending for one in (job, other))
     if not own or not others:
@@ -62,12 +64,12 @@ def correction(job: Shape, other: Shape, horizon: int = HORIZON) -> float:
 def _correction(
     compute: float, sending: float, overlap: float, other: float, others: float, hidden: float, horizon: int
 ) -> float:
-    job = Shape(compute, {_LINK: sending}, overlap)
-    reference = Shape(other, {_LINK: others}, hidden)
+    job = JobProfile(compute, {_LINK: sending}, overlap)
+    reference = JobProfile(other, {_LINK: others}, hidden)
     seconds = horizon * max(job.iteration, reference.iteration)
-    mine, its = gains(job, reference, seconds)
-    mine = mine if mine > _NOTHING * sending * seconds / job.iteration else 0.0
-    its = its if its > _NOTHING * others * seconds / reference.iteration else 0.0
+    mine, its = priority_gains(job, reference, seconds)
+    mine = mine if mine > _NEGLIGIBLE * sending * seconds / job.iteration else 0.0
+    its = its if its > _NEGLIGIBLE * others * seconds / reference.iteration else 0.0
     if not mine and not its:
         return 1.0
     low, high = LIMITS
@@ -78,9 +80,9 @@ def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
     """k of every job, 1 of the reference."""
     if not jobs:
         return np.zeros(0)
-    chosen = reference(jobs, choices, rates)
+    chosen = reference_job(jobs, choices, rates)
     found = [
-        Shape(job.compute, {_LINK: slowest(job, choice, rates)}, job.overlap)
+        JobProfile(job.compute, {_LINK: bottleneck_seconds(job, choice, rates)}, job.overlap)
         for job, choice in zip(jobs, choices, strict=True)
     ]
     return np.array([1.0 if n == chosen else correction(one, found[chosen]) for n, one in enumerate(found)])

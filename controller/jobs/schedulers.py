@@ -15,27 +15,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.jobs.compress import compress, contention
-from controller.jobs.jobs import Floats, Ints, Job, Schedule, check_rates, intensity, loads
-from controller.jobs.paths import distance, hashed, largest, least_congested
+from controller.jobs.jobs import Floats, Ints, Job, Schedule, check_rates, intensity, link_loads
+from controller.jobs.paths import hash_paths, largest_flow_seconds, least_congested, mean_hops
 from controller.jobs.priority import corrections, ranking
-from controller.jobs.shifts import interleaved
+from controller.jobs.shifts import interleaving_shifts
 
-__all__ = ["SCHEDULERS", "Scheduler", "bottleneck_order", "crux", "fair", "in_levels", "interleave", "none",
-           "priorities", "shortest_first", "topology_aware", "uses"]  # fmt: skip
+__all__ = [
+    "SCHEDULERS",
+    "Scheduler",
+    "bottleneck_order",
+    "crux",
+    "fair",
+    "hash_only",
+    "interleave",
+    "levels_by_rank",
+    "link_usage",
+    "priorities",
+    "shortest_first",
+    "topology_aware",
+]
 
 # Jobs in the order in which they came, rates of links, levels there are, seed -> schedule.
 Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
 
 
-def uses(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
+def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
     """(jobs, links): who sends over what."""
     found = np.zeros((len(jobs), links), bool)
     for row, job, choice in zip(found, jobs, choices, strict=True):
-        row[:] = loads(job, choice, links) > 0
+        row[:] = link_loads(job, choice, links) > 0
     return found
 
 
-def in_levels(order: Ints, levels: int) -> Ints:
+def levels_by_rank(order: Ints, levels: int) -> Ints:
     """The first of an order get a level each, all others the last: Sincronia, by Crux, figure 13."""
     found = np.empty(len(order), np.int64)
     found[order] = np.minimum(np.arange(len(order)), levels - 1)
@@ -43,10 +55,10 @@ def in_levels(order: Ints, levels: int) -> Ints:
 
 
 def _hashes(jobs: Sequence[Job], seed: int) -> tuple[Ints, ...]:
-    return tuple(hashed(job, seed) for job in jobs)
+    return tuple(hash_paths(job, seed) for job in jobs)
 
 
-def none(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
+def hash_only(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """Paths by hash, one level: what a network does by itself."""
     return Schedule.of(_hashes(jobs, seed))
 
@@ -59,7 +71,7 @@ def fair(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> 
 def shortest_first(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """Sincronia-like: paths by hash, order by bottlenecks."""
     choices = _hashes(jobs, seed)
-    return Schedule.of(choices, in_levels(bottleneck_order(jobs, choices, rates), levels))
+    return Schedule.of(choices, levels_by_rank(bottleneck_order(jobs, choices, rates), levels))
 
 
 def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Ints:
@@ -69,7 +81,7 @@ def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
     A job is a coflow of what its iteration sends, all weights 1 at first.
     """
     busy = np.array(
-        [loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
+        [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
     )
     weight = np.ones(len(jobs))
     left = list(range(len(jobs)))
@@ -91,7 +103,7 @@ def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """TACCL*: least congested paths in the order in which jobs came, what goes farther first."""
     choices = least_congested(jobs, range(len(jobs)), rates)
-    far = np.array([distance(job, choice) for job, choice in zip(jobs, choices, strict=True)])
+    far = np.array([mean_hops(job, choice) for job, choice in zip(jobs, choices, strict=True)])
     kinds = np.unique(far.round(6))[::-1]
     return Schedule.of(
         choices, np.minimum(np.searchsorted(-kinds, -far.round(6)), levels - 1).astype(np.int64)
@@ -101,7 +113,7 @@ def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """CASSINI-like: paths by hash, one level, and shifts by which jobs that share links send in turns."""
     choices = _hashes(jobs, seed)
-    groups, turns, shifts = interleaved(jobs, choices, rates)
+    groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
     return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)
 
 
@@ -121,15 +133,20 @@ def crux(
     choices = _hashes(jobs, seed)
     if paths:
         # What an intensity is before paths are chosen: as if no flow of a job met another of its own.
-        alone = np.array([job.done / largest(job, rates) if len(job.amounts) else np.inf for job in jobs])
+        alone = np.array(
+            [
+                job.iteration_work / largest_flow_seconds(job, rates) if len(job.amounts) else np.inf
+                for job in jobs
+            ]
+        )
         choices = least_congested(jobs, ranking(alone).tolist(), rates)
     value, intensities = priorities(jobs, choices, rates)
     order = ranking(value)
     if not compressed:
-        return Schedule.of(choices, in_levels(order, len(jobs)))
+        return Schedule.of(choices, levels_by_rank(order, len(jobs)))
     # What sends nothing loses nothing.
     finite = np.where(np.isfinite(intensities), intensities, 0.0)
-    graph = contention(uses(jobs, choices, len(rates)), order, finite)
+    graph = contention(link_usage(jobs, choices, len(rates)), order, finite)
     return Schedule.of(choices, compress(graph, levels, seed=seed))
 
 
@@ -140,7 +157,7 @@ def priorities(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> t
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {
-    "none": none,
+    "none": hash_only,
     "fair": fair,
     "shortest-first": shortest_first,
     "topology-aware": topology_aware,

@@ -15,25 +15,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, iteration, loads, slowest
+from controller.jobs.jobs import Floats, Ints, Job, bottleneck_seconds, iteration_seconds, link_loads
 
-__all__ = ["STEPS", "TOLERANCE", "TURNS", "interleaved"]
+__all__ = ["STEPS", "TOLERANCE", "TURNS", "interleaving_shifts"]
 
 STEPS = 16
 TOLERANCE = 0.02
 TURNS = (1, 2, 4)
 
 
-def interleaved(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Ints, Ints, Floats]:
+def interleaving_shifts(
+    jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
+) -> tuple[Ints, Ints, Floats]:
     """Group, turns and shift of each job; -1, 1 and 0 for those that nobody fits."""
     number = len(jobs)
     busy = np.array(
-        [loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
+        [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
     )
     busy = busy.reshape(number, len(rates))
-    sending = np.array([slowest(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
+    sending = np.array(
+        [bottleneck_seconds(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)]
+    )
     length = np.array(
-        [iteration(job.compute, own, job.overlap) for job, own in zip(jobs, sending.tolist(), strict=True)]
+        [
+            iteration_seconds(job.compute, own, job.overlap)
+            for job, own in zip(jobs, sending.tolist(), strict=True)
+        ]
     )
     groups, turns = np.full(number, -1), np.ones(number, np.int64)
     shifts = np.zeros(number)

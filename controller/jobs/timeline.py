@@ -15,9 +15,9 @@ from typing import final
 import numpy as np
 
 from controller.errors import PlanError
-from controller.jobs.jobs import Floats, Job, Schedule, iteration, loads
+from controller.jobs.jobs import Floats, Job, Schedule, iteration_seconds, link_loads
 
-__all__ = ["Ran", "Shape", "run", "shapes", "utilisation"]
+__all__ = ["RunTotals", "JobProfile", "simulate", "job_profiles", "utilisation"]
 
 # Part of a step that may be left of it by rounding.
 _ROUNDING = 1e-9
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shape:
+class JobProfile:
     """`compute` seconds an iteration, then `busy` seconds by link alone, `least` seconds in all at the least.
 
     The first iteration begins `late` seconds on.
@@ -34,23 +34,23 @@ class Shape:
     compute: float
     busy: Mapping[int, float]
     overlap: float = 0.0
-    late: float = 0.0
-    least: float = 0.0
+    start_delay: float = 0.0
+    min_sending: float = 0.0
 
     @property
     def sending(self) -> float:
         """Seconds an iteration sends alone, t_j."""
-        return max(self.least, *self.busy.values(), 0.0)
+        return max(self.min_sending, *self.busy.values(), 0.0)
 
     @property
     def iteration(self) -> float:
         """Seconds of an iteration alone."""
-        return iteration(self.compute, self.sending, self.overlap)
+        return iteration_seconds(self.compute, self.sending, self.overlap)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Ran:
+class RunTotals:
     """By job, in `seconds`: seconds computed, seconds that its sending would have taken alone, iterations
     ended.
     """
@@ -61,20 +61,20 @@ class Ran:
     iterations: Floats
 
 
-class _Going:
+class _JobState:
     """Where a job is: seconds until it begins at all and until it may send, of computation and of sending
     left.
     """
 
     __slots__ = ("computed", "ended", "head", "left", "sent", "shape", "tail", "usage", "wait", "whole")
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: JobProfile) -> None:
         self.shape = shape
         self.whole = shape.sending
         self.usage = [(link, busy / self.whole) for link, busy in shape.busy.items() if busy]
         self.computed = self.sent = 0.0
         self.ended = 0
-        self.wait = shape.late
+        self.wait = shape.start_delay
         self.begin()
 
     def begin(self) -> None:
@@ -83,7 +83,7 @@ class _Going:
         self.left = self.whole
 
 
-def run(jobs: Sequence[Shape], levels: Sequence[int], seconds: float) -> Ran:
+def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) -> RunTotals:
     """Let jobs run that long, all from the begin of an iteration. Links have the rate 1: a second's busy time
     each.
     """
@@ -91,7 +91,7 @@ def run(jobs: Sequence[Shape], levels: Sequence[int], seconds: float) -> Ran:
         raise PlanError(f"{len(levels)} levels of {len(jobs)} jobs", remedy="give one a job")
     if any(not one.iteration for one in jobs):
         raise PlanError("a job whose iterations take no time", remedy="leave it out: it is never slowed")
-    going = [_Going(shape) for shape in jobs]
+    going = [_JobState(shape) for shape in jobs]
     ranks = [
         [one for one, level in zip(going, levels, strict=True) if level == rank]
         for rank in sorted(set(levels))
@@ -99,11 +99,11 @@ def run(jobs: Sequence[Shape], levels: Sequence[int], seconds: float) -> Ran:
     now = 0.0
     while now < seconds * (1 - _ROUNDING):
         speeds = _speeds(ranks)
-        step = min(seconds - now, *(_step(one, speeds.get(one, 0.0)) for one in going))
+        step = min(seconds - now, *(_seconds_to_event(one, speeds.get(one, 0.0)) for one in going))
         for one in going:
-            _pass(one, step, speeds.get(one, 0.0))
+            _advance(one, step, speeds.get(one, 0.0))
         now += step
-    return Ran(
+    return RunTotals(
         seconds,
         np.array([one.computed for one in going]),
         np.array([one.sent for one in going]),
@@ -111,10 +111,10 @@ def run(jobs: Sequence[Shape], levels: Sequence[int], seconds: float) -> Ran:
     )
 
 
-def _speeds(ranks: list[list[_Going]]) -> dict[_Going, float]:
+def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
     """Of those that send, the share of the speed that they would have alone."""
     room: dict[int, float] = {}
-    found: dict[_Going, float] = {}
+    found: dict[_JobState, float] = {}
     for rank in ranks:
         waiting = [one for one in rank if one.wait <= 0 and one.head <= 0 and one.left > 0]
         while waiting:
@@ -136,7 +136,7 @@ def _speeds(ranks: list[list[_Going]]) -> dict[_Going, float]:
     return found
 
 
-def _step(one: _Going, speed: float) -> float:
+def _seconds_to_event(one: _JobState, speed: float) -> float:
     """Seconds until something of it ends."""
     if one.wait > 0:
         return one.wait
@@ -146,41 +146,41 @@ def _step(one: _Going, speed: float) -> float:
     return min(found, one.left / speed) if one.left > 0 and speed > 0 else found
 
 
-def _pass(one: _Going, step: float, speed: float) -> None:
+def _advance(one: _JobState, step: float, speed: float) -> None:
     scale = _ROUNDING * one.shape.iteration
     if one.wait > 0:
-        one.wait = _less(one.wait, step, scale)
+        one.wait = _subtract(one.wait, step, scale)
         return
     if one.tail > 0:
         one.computed += min(step, one.tail)
-        one.tail = _less(one.tail, step, scale)
+        one.tail = _subtract(one.tail, step, scale)
     if one.head > 0:
-        one.head = _less(one.head, step, scale)
+        one.head = _subtract(one.head, step, scale)
     elif one.left > 0:
         one.sent += min(speed * step, one.left)
-        one.left = _less(one.left, speed * step, scale)
+        one.left = _subtract(one.left, speed * step, scale)
     if one.head <= 0 and one.tail <= 0 and one.left <= 0:
         one.ended += 1
         one.begin()
 
 
-def _less(left: float, gone: float, scale: float) -> float:
+def _subtract(left: float, gone: float, scale: float) -> float:
     return left - gone if left - gone > scale else 0.0
 
 
-def shapes(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[Shape]:
+def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[JobProfile]:
     """Jobs over the paths of a schedule, late by its shifts."""
     found = []
     for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
-        busy = loads(job, choice, len(rates)) / rates
+        busy = link_loads(job, choice, len(rates)) / rates
         used = np.flatnonzero(busy)
         by_link = dict(zip(used.tolist(), busy[used].tolist(), strict=True))
-        found.append(Shape(job.compute, by_link, job.overlap, late, job.least))
+        found.append(JobProfile(job.compute, by_link, job.overlap, late, job.port_seconds))
     return found
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
     """Share of the time that accelerators of all jobs compute, over `seconds`."""
-    ran = run(shapes(jobs, schedule, rates), schedule.levels.tolist(), seconds)
+    ran = simulate(job_profiles(jobs, schedule, rates), schedule.levels.tolist(), seconds)
     gpus = np.array([job.gpus for job in jobs], float)
     return float(gpus @ ran.computed / (gpus.sum() * seconds))

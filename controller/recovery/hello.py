@@ -27,8 +27,8 @@ class Hello:
 
     cna: int
     port: int
-    far_cna: int
-    far_port: int
+    neighbour_cna: int
+    neighbour_port: int
     hears: bool
 
 
@@ -49,18 +49,18 @@ class _Session:
         "carrier",
         "cna",
         "expires",
-        "far_cna",
-        "far_port",
         "heard",
         "hears",
         "in_a_row",
         "last",
+        "neighbour_cna",
+        "neighbour_port",
         "port",
     )
 
-    def __init__(self, cna: int, port: int, far_cna: int, far_port: int) -> None:
+    def __init__(self, cna: int, port: int, neighbour_cna: int, neighbour_port: int) -> None:
         self.cna, self.port = cna, port
-        self.far_cna, self.far_port = far_cna, far_port
+        self.neighbour_cna, self.neighbour_port = neighbour_cna, neighbour_port
         self.carrier = True
         self.hears = True  # hellos arrive
         self.heard = True  # the far end says that ours do
@@ -73,7 +73,7 @@ class _Session:
         return self.carrier and self.hears and self.heard
 
     def hello(self) -> Hello:
-        return Hello(self.cna, self.port, self.far_cna, self.far_port, self.hears)
+        return Hello(self.cna, self.port, self.neighbour_cna, self.neighbour_port, self.hears)
 
 
 @final
@@ -92,7 +92,7 @@ class HelloSessions:
                 remedy="give a period above 0 and a multiplier of 1 or more",
             )
         self.node = node
-        self.strangers = 0  # hellos from another port than the plan's, or for another
+        self.unexpected = 0  # hellos from another port than the plan's, or for another
         self._period = period_ps
         self._multiplier = multiplier
         self._next = start_ps
@@ -119,7 +119,7 @@ class HelloSessions:
         return self._session(port).usable
 
     @property
-    def given_up(self) -> tuple[int, ...]:
+    def silent_ports(self) -> tuple[int, ...]:
         """Ports that have a carrier and cannot be used all the same."""
         return tuple(one.port for one in self._sessions.values() if one.carrier and not one.usable)
 
@@ -131,7 +131,7 @@ class HelloSessions:
         for session in self._sessions.values():
             far = fabric.peer(self.node, session.port)
             assert far is not None
-            session.cna, session.far_cna = fabric.node(self.node).address, fabric.node(far.node).address
+            session.cna, session.neighbour_cna = fabric.node(self.node).address, fabric.node(far.node).address
 
     def on_carrier(self, port: int, up: bool) -> HelloAnswer:
         """The carrier of a port came or went. When it comes back after a silence, hellos must, too."""
@@ -143,9 +143,9 @@ class HelloSessions:
     def on_hello(self, port: int, hello: Hello, now: int) -> HelloAnswer:
         """A hello came in by a port."""
         session = self._session(port)
-        there = (session.far_cna, session.far_port, session.cna, session.port)
-        if (hello.cna, hello.port, hello.far_cna, hello.far_port) != there:
-            self.strangers += 1
+        there = (session.neighbour_cna, session.neighbour_port, session.cna, session.port)
+        if (hello.cna, hello.port, hello.neighbour_cna, hello.neighbour_port) != there:
+            self.unexpected += 1
             return HelloAnswer()
         before = session.usable
         if not session.hears:

@@ -30,8 +30,8 @@ __all__ = [
     "Bond",
     "LacpAnswer",
     "Lacpdu",
-    "NOBODY",
-    "Member",
+    "UNKNOWN_PARTNER",
+    "Participant",
     "State",
     "bonded_ports",
     "tor_numbers",
@@ -62,7 +62,7 @@ _CARRIES = State.SYNCHRONIZATION | State.COLLECTING | State.DISTRIBUTING
 
 @final
 @dataclass(frozen=True, slots=True)
-class Member:
+class Participant:
     """A port as one end of a link sees it: whose it is, which one, and how it does."""
 
     system: str
@@ -70,13 +70,13 @@ class Member:
     port: int
     state: State = _NO_STATE
 
-    def is_port(self, other: "Member") -> bool:
+    def is_port(self, other: "Participant") -> bool:
         """Whether both are the same port, in whatever state."""
         return (self.system, self.key, self.port) == (other.system, other.key, other.port)
 
 
 # What is said of a partner that has not been heard.
-NOBODY = Member("00:00:00:00:00:00", 0, 0)
+UNKNOWN_PARTNER = Participant("00:00:00:00:00:00", 0, 0)
 
 
 @final
@@ -84,8 +84,8 @@ NOBODY = Member("00:00:00:00:00:00", 0, 0)
 class Lacpdu:
     """What one end says: its own port, and what it knows of the other."""
 
-    actor: Member
-    partner: Member
+    actor: Participant
+    partner: Participant
 
 
 @final
@@ -124,11 +124,11 @@ def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:
 class _Port:
     __slots__ = ("actor", "carrier", "expires", "partner", "said", "seen")
 
-    def __init__(self, actor: Member) -> None:
+    def __init__(self, actor: Participant) -> None:
         self.actor = actor
-        self.partner: Member | None = None
-        self.seen: Member | None = None  # what the partner last said of this end
-        self.said: Member | None = None  # what this end last said of itself
+        self.partner: Participant | None = None
+        self.seen: Participant | None = None  # what the partner last said of this end
+        self.said: Participant | None = None  # what this end last said of itself
         self.carrier = True
         self.expires: int | None = None
 
@@ -144,7 +144,7 @@ class _Port:
 
     @property
     def pdu(self) -> "Lacpdu":
-        return Lacpdu(self.actor, self.partner or NOBODY)
+        return Lacpdu(self.actor, self.partner or UNKNOWN_PARTNER)
 
 
 @final
@@ -181,10 +181,10 @@ class Bond:
         self._ports: dict[int, _Port] = {}
         for index, port in enumerate(bonded_ports(fabric, node)):
             if self._is_host:
-                actor = Member(system(here), 1, index + 1, _ALWAYS)
+                actor = Participant(system(here), 1, index + 1, _ALWAYS)
             else:
                 # The same on both ToRs of a set: a key a host.
-                actor = Member(SYSTEM, port, port + offset * numbers[node, port], _ALWAYS)
+                actor = Participant(SYSTEM, port, port + offset * numbers[node, port], _ALWAYS)
             self._ports[port] = _Port(actor)
 
     @property
@@ -197,7 +197,7 @@ class Bond:
         one = self._port(port)
         return one.heard and one.in_step and one.actor.state & _CARRIES == _CARRIES
 
-    def partner(self, port: int) -> Member | None:
+    def partner(self, port: int) -> Participant | None:
         """Who is at the other end, None before it has been heard."""
         return self._port(port).partner
 
@@ -256,7 +256,7 @@ class Bond:
 
     def _select(self) -> None:
         """Which ports are in the bundle; the first partner heard decides whose it is."""
-        bundle: Member | None = None
+        bundle: Participant | None = None
         taken: set[int] = set()
         for one in self._ports.values():
             partner = one.partner

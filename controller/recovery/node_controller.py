@@ -22,14 +22,23 @@ from controller.errors import PlanError
 from controller.plan import Entry, Path, Plan
 from controller.recovery.route_withdrawal import upper_end
 from controller.routing.all_path import Router, all_path_entries
-from controller.routing.circuit_paths import beside, crossed
+from controller.routing.circuit_paths import dependent_switches, ocs_dimensions
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_INSTRUCTIONS
 from controller.tables.linear import TABLES, linear_entries, next_hop, segments
 from controller.tables.programs import has_table
 from topologies import Fabric, Link
 
-__all__ = ["Finders", "Mode", "NodeController", "Notice", "Outgoing", "Reaction", "Watch", "latest"]
+__all__ = [
+    "SharedRouters",
+    "Mode",
+    "NodeController",
+    "Notice",
+    "Outgoing",
+    "Reaction",
+    "Subscription",
+    "latest_sequences",
+]
 
 Mode = Literal["direct", "flooding"]
 
@@ -59,7 +68,7 @@ class Notice:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Subscription:
     """The node `origin` asks an end of a link, named as in a notice, to be told of it from now on."""
 
     cna_a: int
@@ -77,7 +86,7 @@ class Outgoing:
     Of one port, it goes straight to the neighbour there; of more, by a source route.
     """
 
-    notice: Notice | Watch
+    message: Notice | Subscription
     destination_cna: int
     ports: tuple[int, ...] = ()
 
@@ -89,14 +98,14 @@ class Reaction:
 
     updates: tuple[Update, ...] = ()
     notices: tuple[Outgoing, ...] = ()
-    watches: tuple[Outgoing, ...] = ()
+    subscriptions: tuple[Outgoing, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.updates or self.notices or self.watches)
+        return bool(self.updates or self.notices or self.subscriptions)
 
 
 @final
-class Finders:
+class SharedRouters:
     """What the controllers of one plan share: most know of the same failures, and find the same paths."""
 
     def __init__(self, plan: Plan) -> None:
@@ -105,7 +114,7 @@ class Finders:
         self._last: dict[frozenset[str], Router] = {}
         self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
 
-    def without(self, failed: Set[str]) -> Router:
+    def router_without(self, failed: Set[str]) -> Router:
         """Routes over the links that have not failed; its `finder` has the paths."""
         key = frozenset(failed)
         if key not in self._last:
@@ -115,7 +124,7 @@ class Finders:
             self._last[key] = Router(finder, self.rules, self.plan.strategy)
         return self._last[key]
 
-    def destinations(self, source: str, link: str) -> Sequence[str]:
+    def destinations_over(self, source: str, link: str) -> Sequence[str]:
         """The destinations to which a source's planned paths use a link."""
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
             fabric, found = self.plan.fabric, dict[str, dict[str, None]]()
@@ -140,7 +149,7 @@ class NodeController:
         plan: Plan,
         node: str,
         mode: Mode = "direct",
-        finders: Finders | None = None,
+        finders: SharedRouters | None = None,
         sequences: Mapping[str, int] | None = None,
     ) -> None:
         if mode not in get_args(Mode):
@@ -152,13 +161,15 @@ class NodeController:
         self._address = plan.fabric.node(node).address
         self._down = set(plan.failed)
         self._sequence: dict[str, int] = dict(sequences or {})
-        self._told: dict[str, int] = dict(sequences or {})
-        self._finders = finders or Finders(plan)
+        self._announced: dict[str, int] = dict(sequences or {})
+        self._routers = finders or SharedRouters(plan)
         self._planned = plan.routes_from(node)
         self._replaced: dict[str, tuple[Path | None, ...]] = {}
-        self._structural: tuple[Entry, ...] | None = None  # as planned
-        self._asked: set[str] = set()
-        self._asking: dict[str, dict[str, None]] = {}  # by link of this node, who watches beside the planned
+        self._table_entries: tuple[Entry, ...] | None = None  # as planned
+        self._subscribed: set[str] = set()
+        self._subscribers: dict[
+            str, dict[str, None]
+        ] = {}  # by link of this node, who watches beside the planned
 
     @property
     def down(self) -> frozenset[str]:
@@ -174,13 +185,13 @@ class NodeController:
         """The paths of the 16 buckets towards a destination as they are now; None where there is none."""
         return self._replaced.get(destination) or self._planned[destination]
 
-    def steered(self, destination: str) -> Path | None:
+    def source_routed_path(self, destination: str) -> Path | None:
         """The path of a frame of this node's own in bucket 0; None when the tables of each node lead it."""
         return self.routes(destination)[0] if destination in self._planned else None
 
     def next_hop(self, destination: str) -> str | None:
         """The neighbour to which the tables lead a frame that has no source route; None when to nobody."""
-        return next_hop(self._finders.without(self._down).finder, self.node, destination)
+        return next_hop(self._routers.router_without(self._down).finder, self.node, destination)
 
     def on_port(self, port: int, up: bool) -> Reaction:
         """The carrier of one of this node's own ports came or went."""
@@ -190,45 +201,47 @@ class NodeController:
         changed = Reaction()
         if up == (link.name in self._down):
             self._sequence[link.name] = (self._sequence.get(link.name, 0) + 1) % _SEQUENCES
-            changed = self._change(link, up)
+            changed = self._apply_change(link, up)
         sequence = self._sequence.get(link.name, 0)
-        if self._told.get(link.name, 0) == sequence:
+        if self._announced.get(link.name, 0) == sequence:
             return changed
-        self._told[link.name] = sequence
+        self._announced[link.name] = sequence
         notice = self._notice(link)
         if self.mode == "flooding":
             return replace(changed, notices=self._to_neighbours(notice, but=port))
-        return replace(changed, notices=self._to_watchers(notice, link))
+        return replace(changed, notices=self._to_subscribers(notice, link))
 
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
         """A notice arrived by a port. One no newer than the last known of its link is ignored."""
         link = self._link(notice)
-        if link is None or not _newer(notice.sequence, self._sequence.get(link.name, 0)):
+        if link is None or not _is_newer(notice.sequence, self._sequence.get(link.name, 0)):
             self.ignored += 1
             return Reaction()
         self._sequence[link.name] = notice.sequence
-        changed = self._change(link, notice.up) if notice.up == (link.name in self._down) else Reaction()
+        changed = (
+            self._apply_change(link, notice.up) if notice.up == (link.name in self._down) else Reaction()
+        )
         if self.mode == "flooding":
             return replace(changed, notices=self._to_neighbours(notice, but=ingress_port))
         return changed
 
-    def on_watch(self, watch: Watch) -> Reaction:
+    def on_subscription(self, watch: Subscription) -> Reaction:
         """Somebody wants to be told of a link of this node; one that is down is told at once."""
         link, origin = self._link(watch), self._plan.fabric.node_of(watch.origin)
         if link is None or origin is None or self.node not in (link.a.node, link.b.node):
             self.ignored += 1
             return Reaction()
-        self._asking.setdefault(link.name, {})[origin.name] = None
+        self._subscribers.setdefault(link.name, {})[origin.name] = None
         if link.name not in self._down:
             return Reaction()
-        return Reaction(notices=tuple(self._to_asking(self._notice(link), [origin.name])))
+        return Reaction(notices=tuple(self._to_nodes(self._notice(link), [origin.name])))
 
-    def _change(self, link: Link, up: bool) -> Reaction:
+    def _apply_change(self, link: Link, up: bool) -> Reaction:
         """Takes note of a link's new state; updates for every destination that it concerns."""
-        earlier = self._finders.without(self._down).finder
+        earlier = self._routers.router_without(self._down).finder
         (self._down.discard if up else self._down.add)(link.name)
-        router = self._finders.without(self._down)
-        concerned = dict.fromkeys([*self._finders.destinations(self.node, link.name), *self._replaced])
+        router = self._routers.router_without(self._down)
+        concerned = dict.fromkeys([*self._routers.destinations_over(self.node, link.name), *self._replaced])
         before = {far: self.routes(far) for far in concerned}
         for far in concerned:
             planned = self._planned[far]
@@ -240,13 +253,13 @@ class NodeController:
         after = {far: self.routes(far) for far in concerned}
         old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before, self._plan.strategy)
         new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after, self._plan.strategy)
-        if self._is_near(link):
+        if self._affects_tables(link):
             entries = linear_entries(router.finder, self.node)
-            old, new = (*self._tables(), *old), (*entries, *new)
-            self._structural = entries
-        return Reaction(diff(old, new), watches=() if up else self._ask(after.values()))
+            old, new = (*self._current_table_entries(), *old), (*entries, *new)
+            self._table_entries = entries
+        return Reaction(diff(old, new), subscriptions=() if up else self._subscribe(after.values()))
 
-    def _is_near(self, link: Link) -> bool:
+    def _affects_tables(self, link: Link) -> bool:
         """Whether tables that no plan fills may depend on a link: one of this node, or between neighbours.
 
         Those of a core of circuits, and of switches below it, depend on all circuits of it. Where switches
@@ -254,43 +267,43 @@ class NodeController:
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
         near = fabric.once(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
-        core = crossed(fabric)
+        core = ocs_dimensions(fabric)
         if core.keys() >= {*ends}:
             return self.node in core or not near.isdisjoint(core)
-        if self._plan.strategy == "hashed" and fabric.node(self.node).tier and self._upper(link) in near:
+        if self._plan.strategy == "hashed" and fabric.node(self.node).tier and self._upper_end(link) in near:
             return True
         return self.node in ends or near.issuperset(ends)
 
-    def _upper(self, link: Link) -> str:
-        return upper_end(self._finders.without(self._down).finder, link.name)
+    def _upper_end(self, link: Link) -> str:
+        return upper_end(self._routers.router_without(self._down).finder, link.name)
 
-    def _tables(self) -> tuple[Entry, ...]:
-        if self._structural is None:
+    def _current_table_entries(self) -> tuple[Entry, ...]:
+        if self._table_entries is None:
             entries = self._plan.entries[self.node]
-            self._structural = tuple(entry for entry in entries if entry.table in TABLES)
-        return self._structural
+            self._table_entries = tuple(entry for entry in entries if entry.table in TABLES)
+        return self._table_entries
 
-    def _ask(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
+    def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
         """To the ends of links on which this node now depends and of which nobody would tell it."""
         if self.mode == "flooding":
             return ()
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
-        for path in dict.fromkeys(self._around()):
+        for path in dict.fromkeys(self._table_detours()):
             paths[path] = None
         found: list[Outgoing] = []
         for path in paths:
             for last, hop in enumerate(hops_of(path)):
                 for link in self._plan.fabric.links_between(*hop) if last else ():
-                    if link.name in self._asked or self.node in self._plan.watchers[link.name]:
+                    if link.name in self._subscribed or self.node in self._plan.subscribers[link.name]:
                         continue
-                    self._asked.add(link.name)
-                    watch = Watch(*_named(self._plan.fabric, link), self._address)
-                    found += [self._along(watch, path[: end + 1]) for end in (last, last + 1)]
+                    self._subscribed.add(link.name)
+                    watch = Subscription(*_ends_of(self._plan.fabric, link), self._address)
+                    found += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
         return tuple(one for one in found if len(one.ports) <= MAX_INSTRUCTIONS)
 
-    def _around(self) -> Iterator[Path]:
+    def _table_detours(self) -> Iterator[Path]:
         """The ways of the tables around failed links of this node's own lines."""
-        fabric, finder = self._plan.fabric, self._finders.without(self._down).finder
+        fabric, finder = self._plan.fabric, self._routers.router_without(self._down).finder
         for name in sorted(self._down):
             link = fabric.link(name)
             if link.dimension is None or self.node not in (link.a.node, link.b.node):
@@ -300,31 +313,33 @@ class NodeController:
             shift, mask = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
             if (self._cna(far) ^ self._address) & ~(mask << shift):
                 continue  # it has an address from elsewhere
-            for segment in finder.tables(self.node, segments):
+            for segment in finder.cached_for(self.node, segments):
                 if (segment.shift, segment.mask) == (shift, mask):
-                    middle = segment.members[self._cna(far) >> shift & mask]
-                    if isinstance(middle, str) and finder.joined(middle, far):
+                    middle = segment.next_hops[self._cna(far) >> shift & mask]
+                    if isinstance(middle, str) and finder.has_link(middle, far):
                         yield (self.node, middle, far)
 
-    def _along(self, message: Notice | Watch, path: Path) -> Outgoing:
-        finder = self._finders.without(self._down).finder
+    def _send_along(self, message: Notice | Subscription, path: Path) -> Outgoing:
+        finder = self._routers.router_without(self._down).finder
         ports = tuple(finder.port_to(*hop) for hop in hops_of(path))
         return Outgoing(message, self._cna(path[-1]), ports)
 
     def _notice(self, link: Link) -> Notice:
         return Notice(
-            *_named(self._plan.fabric, link),
+            *_ends_of(self._plan.fabric, link),
             up=link.name not in self._down,
             sequence=self._sequence.get(link.name, 0),
             origin=self._address,
         )
 
-    def _to_watchers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
-        planned = [name for name in self._plan.watchers[link.name] if self._leads_to(name)]
-        asking = [name for name in self._asking.get(link.name, ()) if name not in planned]
-        if crossed(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
-            asking += [name for name in beside(self._plan.fabric, self.node) if name not in asking]
-        if self._plan.strategy == "hashed" and self._upper(link) == self.node:
+    def _to_subscribers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
+        planned = [name for name in self._plan.subscribers[link.name] if self._can_notify(name)]
+        asking = [name for name in self._subscribers.get(link.name, ()) if name not in planned]
+        if ocs_dimensions(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
+            asking += [
+                name for name in dependent_switches(self._plan.fabric, self.node) if name not in asking
+            ]
+        if self._plan.strategy == "hashed" and self._upper_end(link) == self.node:
             fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
             hashing = (
                 far for far in fabric.neighbours(self.node) if has_table(fabric.node(far), "multipath")
@@ -332,33 +347,33 @@ class NodeController:
             asking += [far for far in hashing if far not in (*asking, *ends)]
         return (
             *(Outgoing(notice, self._cna(name)) for name in planned),
-            *self._to_asking(notice, asking),
+            *self._to_nodes(notice, asking),
         )
 
-    def _leads_to(self, watcher: str) -> bool:
+    def _can_notify(self, watcher: str) -> bool:
         """Whether a notice leaves here at all: a switch may have lost its only way down."""
         if watcher == self.node:
             return False
         return not self._plan.fabric.node(self.node).tier or self.next_hop(watcher) is not None
 
-    def _to_asking(self, notice: Notice, asking: Iterable[str]) -> Iterator[Outgoing]:
+    def _to_nodes(self, notice: Notice, asking: Iterable[str]) -> Iterator[Outgoing]:
         """To who is next to this node straight: the tables know no way to a switch."""
-        near = self._finders.without(self._down).finder.neighbours(self.node)
+        near = self._routers.router_without(self._down).finder.neighbours(self.node)
         for name in asking:
             if name in near:
-                yield self._along(notice, (self.node, name))
+                yield self._send_along(notice, (self.node, name))
             elif not self._plan.fabric.node(name).tier:
                 yield Outgoing(notice, self._cna(name))
 
     def _to_neighbours(self, notice: Notice, *, but: int) -> tuple[Outgoing, ...]:
         fabric = self._plan.fabric
-        found = [self._along(notice, (self.node, far)) for far in fabric.neighbours(self.node)]
+        found = [self._send_along(notice, (self.node, far)) for far in fabric.neighbours(self.node)]
         links = {one: fabric.link_at(self.node, one.ports[0]) for one in found}
         return tuple(
             one for one, link in links.items() if one.ports != (but,) and link and link.name not in self._down
         )
 
-    def _link(self, notice: Notice | Watch) -> Link | None:
+    def _link(self, notice: Notice | Subscription) -> Link | None:
         fabric = self._plan.fabric
         a, b = fabric.node_of(notice.cna_a), fabric.node_of(notice.cna_b)
         link = fabric.link_at(a.name, notice.port_a) if a else None
@@ -371,21 +386,21 @@ class NodeController:
         return self._plan.fabric.node(node).address
 
 
-def latest(controllers: Iterable[NodeController]) -> dict[str, int]:
+def latest_sequences(controllers: Iterable[NodeController]) -> dict[str, int]:
     """The newest sequence number of every link that any of them knows of."""
     found: dict[str, int] = {}
     for one in controllers:
         for link, sequence in one.sequences.items():
-            if link not in found or _newer(sequence, found[link]):
+            if link not in found or _is_newer(sequence, found[link]):
                 found[link] = sequence
     return found
 
 
-def _newer(sequence: int, known: int) -> bool:
+def _is_newer(sequence: int, known: int) -> bool:
     return 0 < (sequence - known) % _SEQUENCES < _SEQUENCES // 2
 
 
-def _named(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
+def _ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
     """Addresses and ports of a link's ends, as a notice has them."""
     a, b = fabric.node(link.a.node), fabric.node(link.b.node)
     return a.address, link.a.port, b.address, link.b.port

@@ -24,7 +24,7 @@ from topologies import Fabric, Node
 from topologies.transform.remedies import advice, remedies, serves, why_none
 from topologies.transform.spares import Replacement, Side, cut_from, replaced
 
-__all__ = ["Standby", "links_of", "takeover"]
+__all__ = ["SparePool", "links_of", "takeover"]
 
 
 def links_of(fabric: Fabric, node: str) -> frozenset[str]:
@@ -66,7 +66,7 @@ def takeover(
     wanted = {way for one, other in one_way for way in ((one, other), (other, one))}
     if partial:
         router = Router(PathFinder(fabric, gone, plan.hashing), rule_set(plan.rules, fabric), plan.strategy)
-        apart = {pair for pair in wanted if not router.fewest_hops(*pair)}
+        apart = {pair for pair in wanted if not router.shortest_paths(*pair)}
         wanted -= apart | {(other, one) for one, other in apart}
     new = make_plan(
         fabric,
@@ -82,7 +82,7 @@ def takeover(
 
 
 @final
-class Standby:
+class SparePool:
     """Which nodes are lost, by what their neighbours say of their links, and which spares are left.
 
     An endpoint is lost when it is gone, or when a side that it needs, its domain or the network between
@@ -119,7 +119,7 @@ class Standby:
             return None
         if self.is_lost(far.node):
             return far.node
-        return node if self.side_lost(node) and self.is_lost(node) else None
+        return node if self.lost_side(node) and self.is_lost(node) else None
 
     def is_gone(self, node: str) -> bool:
         """Whether the neighbours of a node have lost all links to it.
@@ -131,7 +131,7 @@ class Standby:
             ends = [end for end in ends if self._fabric.node(end.node).tier or not self.is_gone(end.node)]
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
-    def side_lost(self, node: str) -> Side | None:
+    def lost_side(self, node: str) -> Side | None:
         """The side to which an endpoint that needs two has no link that works."""
         return cut_from(self._fabric, node, self.down)
 
@@ -139,13 +139,13 @@ class Standby:
         """Whether a member, or a spare in the place of one, is gone or lacks a side."""
         if not self._holds(self._fabric.node(node)):
             return False
-        return self.is_gone(node) or self.side_lost(node) is not None
+        return self.is_gone(node) or self.lost_side(node) is not None
 
-    def lost(self) -> tuple[str, ...]:
+    def lost_nodes(self) -> tuple[str, ...]:
         """All that are lost and have not been replaced."""
         return tuple(node.name for node in self._fabric.nodes if self.is_lost(node.name))
 
-    def remedy(self, node: str) -> Replacement | None:
+    def find_replacement(self, node: str) -> Replacement | None:
         """What is to take the place of a node that is lost: the first that is free, there and of use."""
         down = self.down
         for found in remedies(self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone):

@@ -10,16 +10,16 @@ from typing import final, get_args
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
-from controller.routing.apportion import deal
-from controller.routing.circuit_paths import crossed
-from controller.routing.ecmp_source import head, port_routes
-from controller.routing.paths import PathFinder, distance, hops_of, steps
+from controller.routing.apportion import apportion
+from controller.routing.circuit_paths import ocs_dimensions
+from controller.routing.ecmp_source import ecmp_routes, until_first_switch
+from controller.routing.paths import PathFinder, differing_coordinates, distance, hops_of
 from controller.routing.relays import Relays
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.routing.switch_paths import SwitchPaths
 from topologies import Fabric
 
-__all__ = ["STRATEGIES", "Router", "all_path_entries", "deal"]
+__all__ = ["STRATEGIES", "Router", "all_path_entries", "apportion"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
@@ -53,43 +53,47 @@ class Router:
         highest switches. All but the first two add the ways by a neighbour that has a switch in common with
         the destination, where this node has none. Where no switches lead, only neighbours do (PXN).
         """
-        found = self.fewest_hops(source, destination)
+        found = self.shortest_paths(source, destination)
         if not found:
             return found
         if not self._in_one_mesh(source, destination):
             if self.strategy not in _ONE_PATH:
-                found += [path for path in self._relays.saving(source, destination) if path not in found]
+                found += [
+                    path
+                    for path in self._relays.shared_switch_paths(source, destination)
+                    if path not in found
+                ]
             if self.strategy in ("detour", "borrow"):
-                found += self._by_switches.longer(found[0], borrow=self.strategy == "borrow")
+                found += self._by_switches.detours(found[0], borrow=self.strategy == "borrow")
             return found
         if self.strategy in _ONE_PATH:
             return found[:1]
         for hops in range(len(found[0]), _SPREAD_HOPS + 1):
-            found += self._legal(source, destination, hops)
+            found += self._allowed_paths(source, destination, hops)
         return found
 
-    def fewest_hops(self, source: str, destination: str) -> list[Path]:
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """The allowed paths of fewest hops: up to three, or one more than if nothing had failed.
 
         Of two in one mesh that failures have parted, those by switches alone: up, over and down.
         """
         fabric = self.finder.fabric
         if self._in_one_mesh(source, destination):
-            nearest = steps(fabric, source, destination)
+            nearest = differing_coordinates(fabric, source, destination)
         else:
-            joined = self._relays.joined(source, destination)
+            joined = self._relays.are_joined_by_switches(source, destination)
             ways = self._by_switches if joined else self._relays
-            found = ways.fewest_hops(source, destination)
+            found = ways.shortest_paths(source, destination)
             if found:
                 return found
             nearest = distance(fabric, source, destination)
             if nearest == len(fabric.nodes):  # nothing joins them, failed or not
                 return []
         for hops in range(nearest, max(nearest + 1, _MAX_HOPS) + 1):
-            found = self._legal(source, destination, hops)
+            found = self._allowed_paths(source, destination, hops)
             if found:
                 return found
-        return self._by_switches.fewest_hops(source, destination)
+        return self._by_switches.shortest_paths(source, destination)
 
     def _in_one_mesh(self, source: str, destination: str) -> bool:
         """Whether links between endpoints alone join two of them."""
@@ -103,21 +107,21 @@ class Router:
         Dead buckets are dealt evenly over the paths of fewest hops (`shortest`: all take the first of
         them), or are None when there is none. With `hashed` all buckets take ports that lead there.
         """
-        dead = [bucket for bucket, path in enumerate(planned) if not self.finder.alive(path)]
+        dead = [bucket for bucket, path in enumerate(planned) if not self.finder.is_alive(path)]
         routes: list[Path | None] = list(planned)
         if dead:
-            spare = self.fewest_hops(planned[0][0], planned[0][-1])
+            spare = self.shortest_paths(planned[0][0], planned[0][-1])
             if self.strategy == "hashed" and spare:
-                return port_routes(self.finder, spare)
+                return ecmp_routes(self.finder, spare)
             if self.strategy == "shortest" and self._in_one_mesh(planned[0][0], planned[0][-1]):
                 spare = spare[:1]
             for turn, bucket in enumerate(dead):
                 routes[bucket] = spare[turn % len(spare)] if spare else None
         return tuple(routes)
 
-    def _legal(self, source: str, destination: str, hops: int) -> list[Path]:
+    def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
         fabric = self.finder.fabric
-        found = self.finder.exactly(source, destination, hops)
+        found = self.finder.paths_of_length(source, destination, hops)
         return [path for path in found if self.rules.vls_of(fabric, path) is not None]
 
 
@@ -159,20 +163,20 @@ def all_path_entries(
                     f"{node}: path {' '.join(path)} is no way to {destination}", remedy="fix the routes"
                 )
             if path not in params:
-                steered = head(fabric, path) if strategy == "hashed" else path
-                bitmap, instr = pack(_steered(finder, steered))
+                steered = until_first_switch(fabric, path) if strategy == "hashed" else path
+                bitmap, instr = pack(_steered_ports(finder, steered))
                 params[path] = ("bitmap", bitmap), ("instr", instr)
             entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
     return tuple(entries)
 
 
-def _steered(finder: PathFinder, path: Path) -> list[int | None]:
+def _steered_ports(finder: PathFinder, path: Path) -> list[int | None]:
     """Egress ports of the hops that need an instruction; the tables know those after, which all descend.
 
     They also decide a descent by a port that no instruction can name: None.
     """
     fabric = finder.fabric
-    core = crossed(fabric)
+    core = ocs_dimensions(fabric)
     ports: list[int | None] = []
     for near, far in hops_of(path):
         if near in core and far in core:

@@ -8,13 +8,13 @@ from typing import TypeVar
 from controller.errors import PlanError
 from controller.plan import BUCKETS
 
-__all__ = ["deal"]
+__all__ = ["apportion"]
 
 T = TypeVar("T")
 
 
-def deal(
-    paths: Sequence[T], weights: Sequence[float], turn: int = 0, buckets: int = BUCKETS
+def apportion(
+    paths: Sequence[T], weights: Sequence[float], offset: int = 0, buckets: int = BUCKETS
 ) -> tuple[T, ...]:
     """Buckets, 16 unless given, in proportion to the weights, by largest remainder.
 
@@ -22,7 +22,7 @@ def deal(
     more paths of equal weight than buckets some have none: which, follows from `turn`, so that pairs with
     other turns use others.
     """
-    order = _strewn(len(paths), turn, buckets)
+    order = _spread_order(len(paths), offset, buckets)
     total = sum(weights)
     if total <= 0 or min(weights) < 0:
         raise PlanError(
@@ -38,7 +38,7 @@ def deal(
     return tuple(paths[at] for _, at in slots)
 
 
-def _strewn(count: int, turn: int, buckets: int) -> Sequence[int]:
+def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:
     """The place of each of `count` paths in the order in which they are taken: neighbours far apart."""
     if count <= buckets:
         return range(count)

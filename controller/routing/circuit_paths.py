@@ -13,13 +13,13 @@ frame as far as its spine, and the tables from there on:
 from collections.abc import Sequence
 
 from controller.plan import BUCKETS
-from controller.routing.apportion import deal
+from controller.routing.apportion import apportion
 from controller.routing.paths import PathFinder
-from controller.tables.prefixes import Prefix, classes, field_ends
-from controller.tables.segment import Member, Segment
+from controller.tables.prefixes import Prefix, address_classes, field_ends
+from controller.tables.segment import NextHop, Segment
 from topologies import Fabric, Node
 
-__all__ = ["across", "beside", "climb", "crossed"]
+__all__ = ["spine_segments", "dependent_switches", "leaf_segments", "ocs_dimensions"]
 
 # Members of all groups of a switch: MULTIPATH_SIZE of the programs.
 _MEMBERS = 1024
@@ -27,12 +27,12 @@ _MEMBERS = 1024
 _ROUNDS = 16
 
 
-def crossed(fabric: Fabric) -> dict[str, int]:
+def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
     """Switches that circuits join to others along a dimension, which is the value."""
-    return fabric.once("crossed", lambda: _crossed(fabric))
+    return fabric.once("crossed", lambda: _find_ocs_dimensions(fabric))
 
 
-def _crossed(fabric: Fabric) -> dict[str, int]:
+def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
     found: dict[str, int] = {}
     for end in (end for switch in fabric.optical for end in switch.ends):
         node = fabric.node(end.node)
@@ -43,56 +43,56 @@ def _crossed(fabric: Fabric) -> dict[str, int]:
     return found
 
 
-def beside(fabric: Fabric, node: str) -> tuple[str, ...]:
+def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
     """The switches below a switch of the core, whose shares its circuits decide."""
-    if node not in crossed(fabric):
+    if node not in ocs_dimensions(fabric):
         return ()
     own = fabric.node(node).tier
     return tuple(far for far in fabric.neighbours(node) if 0 < fabric.node(far).tier < own)
 
 
-def across(finder: PathFinder, here: Node) -> list[Segment]:
+def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """What a switch of the core has for others than its own Pod."""
-    fabric, axis = finder.fabric, crossed(finder.fabric)[here.name]
+    fabric, axis = finder.fabric, ocs_dimensions(finder.fabric)[here.name]
     ports = {
-        place: _ports(finder, here.name, far)
-        for place, far in _line(fabric, here.name).items()
+        place: _ports_towards(finder, here.name, far)
+        for place, far in _line_members(fabric, here.name).items()
         if far != here.name
     }
-    room = _room(sum(len(found) > 1 for found in ports.values()))
-    groups = len(fabric.once("lines of the core", lambda: _lines(fabric)))
-    array: list[Member] = [None] * (fabric.address_plan.mask(_field(fabric, axis)) + 1)
+    room = _max_group_size(sum(len(found) > 1 for found in ports.values()))
+    groups = len(fabric.once("lines of the core", lambda: _find_lines(fabric)))
+    array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
     for place, found in ports.items():
         if len(found) > 1:
-            array[place] = _grouped(found, room, groups)
+            array[place] = _even_group(found, room, groups)
         elif found and (end := fabric.peer(here.name, found[0])):
             array[place] = end.node
     return _segments(fabric, axis, here.address, array)
 
 
-def climb(finder: PathFinder, here: Node, up: Member) -> list[Segment]:
+def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
     """What a switch below those of a core has for other Pods; empty when `up`, to all of them, does."""
     fabric = finder.fabric
-    above = [far for far in finder.neighbours(here.name) if far in crossed(fabric)]
-    if not above or here.name in crossed(fabric):
+    above = [far for far in finder.neighbours(here.name) if far in ocs_dimensions(fabric)]
+    if not above or here.name in ocs_dimensions(fabric):
         return []
-    axis = crossed(fabric)[above[0]]
-    lines = {name: _line(fabric, name) for name in above}
+    axis = ocs_dimensions(fabric)[above[0]]
+    lines = {name: _line_members(fabric, name) for name in above}
     places = sorted({place for line in lines.values() for place in line})
-    slots = min(_slots(len(above)), _room(len(places) + 1))
-    array: list[Member] = [None] * (fabric.address_plan.mask(_field(fabric, axis)) + 1)
+    slots = min(_shared_group_size(len(above)), _max_group_size(len(places) + 1))
+    array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
     for place in places:
         array[place] = up
         if place == here.coordinates[axis]:
             continue
         fars = [lines[name].get(place) for name in above]
-        for count in (_direct, _by_third):
+        for count in (_direct_circuits, _relayed_circuits):
             shares = [count(finder, *way) if way[1] else 0 for way in zip(above, fars, strict=True)]
             if any(shares):
                 break
         if len(set(shares)) > 1:
             used = [(name, share) for name, share in zip(above, shares, strict=True) if share]
-            dealt = deal([name for name, _ in used], [share for _, share in used], buckets=slots)
+            dealt = apportion([name for name, _ in used], [share for _, share in used], buckets=slots)
             array[place] = dealt if len(used) > 1 else used[0][0]
         elif not any(shares):
             array[place] = None
@@ -101,8 +101,8 @@ def climb(finder: PathFinder, here: Node, up: Member) -> list[Segment]:
     return _segments(fabric, axis, here.address, array)
 
 
-def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[Member]) -> list[Segment]:
-    plan, name = fabric.address_plan, _field(fabric, axis)
+def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[NextHop]) -> list[Segment]:
+    plan, name = fabric.address_plan, _field_name(fabric, axis)
     bits, first = plan.bits, field_ends(fabric)[0]
     own = address & ((1 << (bits - first)) - 1)
     return [
@@ -112,73 +112,73 @@ def _segments(fabric: Fabric, axis: int, address: int, array: Sequence[Member]) 
             plan.mask(name),
             tuple(array),
         )
-        for number in classes(fabric)
+        for number in address_classes(fabric)
     ]
 
 
-def _field(fabric: Fabric, axis: int) -> str:
+def _field_name(fabric: Fabric, axis: int) -> str:
     return fabric.address_plan.fields[-1 - axis].name
 
 
-def _line(fabric: Fabric, node: str) -> dict[int, str]:
+def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
     """The switches with which circuits may join one, and itself, by their coordinate along its dimension."""
-    lines = fabric.once("lines of the core", lambda: _lines(fabric))
-    axis = crossed(fabric)[node]
-    return lines[_others(fabric.node(node).coordinates, axis)]
+    lines = fabric.once("lines of the core", lambda: _find_lines(fabric))
+    axis = ocs_dimensions(fabric)[node]
+    return lines[_without_axis(fabric.node(node).coordinates, axis)]
 
 
-def _lines(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
+def _find_lines(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
     found: dict[tuple[int, ...], dict[int, str]] = {}
-    for name, axis in crossed(fabric).items():
+    for name, axis in ocs_dimensions(fabric).items():
         place = fabric.node(name).coordinates
-        found.setdefault(_others(place, axis), {})[place[axis]] = name
+        found.setdefault(_without_axis(place, axis), {})[place[axis]] = name
     return found
 
 
-def _others(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
+def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*place[:axis], *place[axis + 1 :])
 
 
-def _direct(finder: PathFinder, near: str, far: str | None) -> int:
+def _direct_circuits(finder: PathFinder, near: str, far: str | None) -> int:
     """Circuits that join two switches and have not failed."""
-    if far is None or not finder.joined(near, far):
+    if far is None or not finder.has_link(near, far):
         return 0
     return len(finder.ports_to(near, far))
 
 
-def _by_third(finder: PathFinder, near: str, far: str | None) -> int:
-    return sum(_thirds(finder, near, far).values()) if far else 0
+def _relayed_circuits(finder: PathFinder, near: str, far: str | None) -> int:
+    return sum(_relay_capacities(finder, near, far).values()) if far else 0
 
 
-def _thirds(finder: PathFinder, near: str, far: str) -> dict[str, int]:
+def _relay_capacities(finder: PathFinder, near: str, far: str) -> dict[str, int]:
     """By third switch, how many frames can go that way at a time."""
     ways = {
-        third: min(_direct(finder, near, third), _direct(finder, third, far))
-        for third in _line(finder.fabric, near).values()
+        third: min(_direct_circuits(finder, near, third), _direct_circuits(finder, third, far))
+        for third in _line_members(finder.fabric, near).values()
         if third not in (near, far)
     }
     return {third: count for third, count in ways.items() if count}
 
 
-def _ports(finder: PathFinder, near: str, far: str) -> list[int]:
+def _ports_towards(finder: PathFinder, near: str, far: str) -> list[int]:
     """The ports by which one switch of the core goes to another, all alike."""
-    if _direct(finder, near, far):
+    if _direct_circuits(finder, near, far):
         return list(finder.ports_to(near, far))
-    ways = _thirds(finder, near, far).items()
+    ways = _relay_capacities(finder, near, far).items()
     return [port for third, count in ways for port in finder.ports_to(near, third)[:count]]
 
 
-def _room(groups: int) -> int:
+def _max_group_size(groups: int) -> int:
     """Members that each of so many groups may have, a power of two."""
     return 1 << max((_MEMBERS // max(groups, 1)).bit_length() - 1, 0)
 
 
-def _slots(ways: int) -> int:
+def _shared_group_size(ways: int) -> int:
     """As many members as a source has buckets, so that tables and source routes share alike; or more."""
     return max(BUCKETS, 2 << (ways - 1).bit_length() if ways > BUCKETS else 0)
 
 
-def _grouped(ports: Sequence[int], room: int, groups: int) -> Member:
+def _even_group(ports: Sequence[int], room: int, groups: int) -> NextHop:
     """A group that deals evenly whatever values of the low four bits of lb come here.
 
     Which these are, the leaf has decided, or the source by the bucket: with equal shares one in as many as

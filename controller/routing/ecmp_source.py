@@ -12,14 +12,14 @@ from controller.routing.paths import PathFinder
 from controller.tables.linear import table_path
 from topologies import Fabric
 
-__all__ = ["head", "port_of_bucket", "port_routes"]
+__all__ = ["until_first_switch", "port_of_bucket", "ecmp_routes"]
 
 # The bit of lb from which on it counts the ports. With bit 1 as the port of two, the other seven bits reach
 # all 60 uplinks of either ToR, with bit 0 they reach 58: tests/controller/routing/test_path_probing.py.
 _PORT_BIT = 1
 
 
-def head(fabric: Fabric, path: Path) -> Path:
+def until_first_switch(fabric: Fabric, path: Path) -> Path:
     """A path as far as its first switch; all of it when there is none."""
     first = next((place for place, name in enumerate(path) if fabric.node(name).tier), len(path))
     return path[: first + 1]
@@ -31,10 +31,10 @@ def port_of_bucket(bucket: int, ports: int) -> int:
     return turned % ports
 
 
-def port_routes(finder: PathFinder, paths: Sequence[Path]) -> tuple[Path, ...]:
+def ecmp_routes(finder: PathFinder, paths: Sequence[Path]) -> tuple[Path, ...]:
     """A pair's 16 paths: each that of a frame whose lb is the bucket. Of others only the head is the same."""
     fabric = finder.fabric
-    heads = list(dict.fromkeys(head(fabric, path) for path in paths))
+    heads = list(dict.fromkeys(until_first_switch(fabric, path) for path in paths))
     chosen = [heads[port_of_bucket(bucket, len(heads))] for bucket in range(BUCKETS)]
     return tuple(
         begun if begun[-1] == paths[0][-1] else table_path(finder, paths[0][0], paths[0][-1], bucket, begun)

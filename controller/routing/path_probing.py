@@ -21,16 +21,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path, Plan
-from controller.routing.circuit_paths import crossed
-from controller.routing.ecmp_source import head
+from controller.routing.circuit_paths import ocs_dimensions
+from controller.routing.ecmp_source import until_first_switch
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_HOPS
-from controller.tables.linear import choice, table_path
+from controller.tables.linear import lookup, table_path
 from controller.tables.multipath import group_size, hash_shift
-from controller.tables.segment import Way
+from controller.tables.segment import EgressPort
 from topologies import Fabric
 
-__all__ = ["LB_VALUES", "Found", "PathSearch", "flow_hash", "lb_by_way", "reach", "ways_taken"]
+__all__ = [
+    "LB_VALUES",
+    "ProbedPath",
+    "PathProbe",
+    "flow_hash",
+    "lb_by_member",
+    "min_reached_members",
+    "selected_members",
+]
 
 Ints = NDArray[np.int64]
 
@@ -45,7 +53,7 @@ _KEPT = 0xFFFF
 
 @final
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProbedPath:
     """A path and the value of lb that asks for it."""
 
     lb: int
@@ -54,37 +62,37 @@ class Found:
 
 def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
     """What switches look at of frames of lb_mode 0, element by element."""
-    ends = _part(*_SCNA)[np.asarray(scna)] ^ _part(*_DCNA)[np.asarray(dcna)]
-    return ends ^ _part(*_LB)[np.asarray(lb)] ^ (zlib.crc32(bytes(_BYTES)) & _KEPT)
+    ends = _hash_contributions(*_SCNA)[np.asarray(scna)] ^ _hash_contributions(*_DCNA)[np.asarray(dcna)]
+    return ends ^ _hash_contributions(*_LB)[np.asarray(lb)] ^ (zlib.crc32(bytes(_BYTES)) & _KEPT)
 
 
-def ways_taken(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
+def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
     """By hash, which of so many ways of a group a switch takes that looks at the bits from `shift` on."""
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 
 
-def lb_by_way(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
+def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
     """By way of a group, the least value of `lbs`, by default of all, that takes it; -1 where none does."""
     values = np.array(lbs or range(LB_VALUES))
-    taken = ways_taken(flow_hash(scna, dcna, values), ways, shift)
+    taken = selected_members(flow_hash(scna, dcna, values), ways, shift)
     found = np.full(ways, -1)
     found[taken[::-1]] = values[::-1]
     return found
 
 
-def reach(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
+def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
     """The fewest of so many ways that a source reaches by `lbs`, by default all, whatever the two addresses.
 
     These flip bits of what lb makes of the hash, all the same for each of its values: all that there can be
     are tried.
     """
-    parts = _part(*_LB)[np.array(lbs or range(LB_VALUES))]
+    parts = _hash_contributions(*_LB)[np.array(lbs or range(LB_VALUES))]
     flips = np.arange(group_size(ways)) << shift
-    return min(len(np.unique(ways_taken(parts ^ flip, ways, shift))) for flip in flips)
+    return min(len(np.unique(selected_members(parts ^ flip, ways, shift))) for flip in flips)
 
 
 @final
-class PathSearch:
+class PathProbe:
     """What the tables of a plan make of each value of lb, for frames of lb_mode 0.
 
     A source route decides as much of a path as the plan's strategy lets it, the hash the rest. A core of
@@ -92,7 +100,7 @@ class PathSearch:
     """
 
     def __init__(self, plan: Plan) -> None:
-        if crossed(plan.fabric):
+        if ocs_dimensions(plan.fabric):
             raise PlanError(
                 f"{plan.fabric.name} has circuits: paths over them are not searched",
                 remedy="use a fabric whose switches are joined by links",
@@ -100,7 +108,7 @@ class PathSearch:
         self._plan = plan
         self._finder = PathFinder(plan.fabric, plan.failed, plan.hashing)
 
-    def by_lb(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
+    def lbs_by_path(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
         """All paths, in the order of their least value, and the values that take each.
 
         PlanError when the tables lead nowhere.
@@ -114,24 +122,24 @@ class PathSearch:
                 found.setdefault(path, []).extend(taken.tolist())
         return {path: tuple(sorted(lbs)) for path, lbs in sorted(found.items(), key=lambda one: min(one[1]))}
 
-    def disjoint(
+    def disjoint_paths(
         self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
-    ) -> tuple[Found, ...]:
+    ) -> tuple[ProbedPath, ...]:
         """Paths of which no two share a link between switches; `most` of them, all that there are when 0.
 
         Ports take turns. At each the next is the path disjoint from those before whose value comes first in
         `order`: pairs of other orders take other uplinks. PlanError when the tables lead nowhere.
         """
         fabric = self._plan.fabric
-        by_port: dict[Path, list[Found]] = {}
-        asked = {lb: path for path, lbs in self.by_lb(source, destination).items() for lb in lbs}
+        by_port: dict[Path, list[ProbedPath]] = {}
+        asked = {lb: path for path, lbs in self.lbs_by_path(source, destination).items() for lb in lbs}
         known: set[Path] = set()
         for lb in order:
             path = asked[lb]
             if path not in known:
                 known.add(path)
-                by_port.setdefault(head(fabric, path), []).append(Found(lb, path))
-        turns, found = deque(deque(paths) for paths in by_port.values()), list[Found]()
+                by_port.setdefault(until_first_switch(fabric, path), []).append(ProbedPath(lb, path))
+        turns, found = deque(deque(paths) for paths in by_port.values()), list[ProbedPath]()
         used: set[tuple[str, str]] = set()
         while turns and (not most or len(found) < most):
             waiting = turns.popleft()
@@ -145,21 +153,21 @@ class PathSearch:
                     break
         return tuple(found)
 
-    def ports(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
+    def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
         """By port, or other beginning of a source route, the values of lb that leave by it."""
         fabric = self._plan.fabric
         found: dict[Path, list[int]] = {}
         for bucket, path in enumerate(self._steered(source, destination)):
-            found.setdefault(head(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
+            found.setdefault(until_first_switch(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
         return tuple(tuple(sorted(lbs)) for lbs in found.values())
 
-    def choices(self, source: str, destination: str) -> tuple[int, ...]:
+    def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
         """Of how many ways the switches choose that have a choice, on the way of a frame with lb 0."""
         begun = self._steered(source, destination)[0]
         if begun[-1] == destination:
             return ()
         path = table_path(self._finder, source, destination, 0, begun)
-        groups = (choice(self._finder, name, destination) for name in path[len(begun) - 1 : -1])
+        groups = (lookup(self._finder, name, destination) for name in path[len(begun) - 1 : -1])
         return tuple(len(group) for group in groups if isinstance(group, tuple))
 
     def _steered(self, source: str, destination: str) -> Sequence[Path]:
@@ -168,7 +176,7 @@ class PathSearch:
         if paths is None:
             return ((source,),) * BUCKETS
         if self._plan.strategy == "hashed":
-            return [head(self._plan.fabric, path) for path in paths]
+            return [until_first_switch(self._plan.fabric, path) for path in paths]
         return paths
 
     def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
@@ -182,7 +190,7 @@ class PathSearch:
             if node == destination:
                 yield path, lbs[chosen]
                 continue
-            far = choice(self._finder, node, destination)
+            far = lookup(self._finder, node, destination)
             if not far or len(path) > MAX_HOPS:
                 raise PlanError(
                     f"the tables lead from {source} to {destination} no further than {node}",
@@ -192,12 +200,12 @@ class PathSearch:
                 waiting.append(((*path, far), chosen))
                 continue
             shift = hash_shift(fabric, node, self._finder.hashing)
-            taken = ways_taken(hashes[chosen], len(far), shift)
+            taken = selected_members(hashes[chosen], len(far), shift)
             for way in np.unique(taken)[::-1].tolist():
                 waiting.append(((*path, _neighbour(fabric, node, far[way])), chosen[taken == way]))
 
 
-def _neighbour(fabric: Fabric, node: str, way: Way) -> str:
+def _neighbour(fabric: Fabric, node: str, way: EgressPort) -> str:
     if isinstance(way, str):
         return way
     end = fabric.peer(node, way)
@@ -206,7 +214,7 @@ def _neighbour(fabric: Fabric, node: str, way: Way) -> str:
 
 
 @cache
-def _part(first: int, bits: int) -> Ints:
+def _hash_contributions(first: int, bits: int) -> Ints:
     """By value of a field, what it flips of the hash."""
     part = np.zeros(1, np.int64)
     nothing = zlib.crc32(bytes(_BYTES))

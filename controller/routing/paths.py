@@ -9,7 +9,7 @@ from typing import TypeVar, cast, final
 from controller.plan import Hashing, Path
 from topologies import Fabric
 
-__all__ = ["PathFinder", "distance", "hops_of", "steps"]
+__all__ = ["PathFinder", "distance", "hops_of", "differing_coordinates"]
 
 T = TypeVar("T")
 
@@ -24,17 +24,17 @@ def distance(fabric: Fabric, source: str, destination: str) -> int:
     return _distances(fabric, destination).get(source, len(fabric.nodes))
 
 
-def steps(fabric: Fabric, source: str, destination: str) -> int:
+def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
     """Coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(one != other for one, other in zip(a, b, strict=True))
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
-    return fabric.once(("distances", destination), lambda: _searched(fabric, destination))
+    return fabric.once(("distances", destination), lambda: _search_distances(fabric, destination))
 
 
-def _searched(fabric: Fabric, destination: str) -> Mapping[str, int]:
+def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
     neighbours = fabric.once("neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes})
     found = {destination: 0}
     waiting = deque([destination])
@@ -56,25 +56,25 @@ class PathFinder:
         self.fabric = fabric
         self.failed = frozenset(failed)
         self.hashing: Hashing = hashing
-        self._cut: dict[str, set[str]] = {}
+        self._lost_neighbours: dict[str, set[str]] = {}
         for name in failed:
             link = fabric.link(name)
             if self.failed.issuperset(one.name for one in fabric.links_between(link.a.node, link.b.node)):
                 for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                    self._cut.setdefault(near, set()).add(far)
-        self._near: dict[str, dict[str, None]] = {}
-        self._tables: dict[object, object] = {}
+                    self._lost_neighbours.setdefault(near, set()).add(far)
+        self._neighbours: dict[str, dict[str, None]] = {}
+        self._cache: dict[object, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
         """Nodes at the other ends of a node's links that have not failed, in the order of its ports."""
-        found = self._near.get(node)
+        found = self._neighbours.get(node)
         if found is None:
-            cut = self._cut.get(node, ())
+            cut = self._lost_neighbours.get(node, ())
             found = {far: None for far in self.fabric.neighbours(node) if far not in cut}
-            self._near[node] = found
+            self._neighbours[node] = found
         return found
 
-    def joined(self, node: str, neighbour: str) -> bool:
+    def has_link(self, node: str, neighbour: str) -> bool:
         """Whether a link that has not failed joins two nodes: of parallel links one will do."""
         return neighbour in self.neighbours(node)
 
@@ -92,28 +92,28 @@ class PathFinder:
             return self.fabric.port_to(node, neighbour)
         return self.ports_to(node, neighbour)[0]
 
-    def tables(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
+    def cached_for(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
         """What `make(self, node)` returned when it was first asked for."""
-        return self.once((make, node), lambda: make(self, node))
+        return self.cached((make, node), lambda: make(self, node))
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returned when this key was first asked for: for what follows from links alive."""
-        if key not in self._tables:
-            self._tables[key] = make()
-        return cast(T, self._tables[key])
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast(T, self._cache[key])
 
-    def alive(self, path: Path) -> bool:
+    def is_alive(self, path: Path) -> bool:
         """Whether no hop of a path has failed."""
-        return not self._cut or all(far in self.neighbours(near) for near, far in hops_of(path))
+        return not self._lost_neighbours or all(far in self.neighbours(near) for near, far in hops_of(path))
 
-    def between(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
+    def paths_up_to(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
         """All simple paths of up to `max_hops` hops."""
         found: list[Path] = []
         for hops in range(1, max_hops + 1):
-            found += self.exactly(source, destination, hops)
+            found += self.paths_of_length(source, destination, hops)
         return found
 
-    def exactly(self, source: str, destination: str, hops: int) -> list[Path]:
+    def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
         """All simple paths of that many hops."""
         if hops < 1 or source == destination:
             return []

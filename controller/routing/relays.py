@@ -24,45 +24,45 @@ class Relays:
         self._by_switches = by_switches
         self._inside: dict[str, tuple[Path, ...]] = {}
 
-    def joined(self, source: str, destination: str) -> bool:
+    def are_joined_by_switches(self, source: str, destination: str) -> bool:
         """Whether switches alone join two endpoints while nothing has failed."""
         networks = self._fabric.once("networks", lambda: _networks(self._fabric))
         return not networks[source].isdisjoint(networks[destination])
 
-    def fewest_hops(self, source: str, destination: str) -> list[Path]:
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """By any neighbour that switches join to the destination."""
         found: list[Path] = []
-        for inside in self._neighbours(source):
-            if inside[-1] != destination and self.joined(inside[-1], destination):
-                found += self._onward(inside, destination)
+        for inside in self._paths_to_neighbours(source):
+            if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
+                found += self._continue(inside, destination)
         fewest = min(map(len, found), default=0)
         return [path for path in found if len(path) == fewest]
 
-    def saving(self, source: str, destination: str) -> list[Path]:
+    def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
         """By a neighbour that has a switch in common with the destination, when the source has none."""
-        near = self._climbs(destination)
-        if not near.isdisjoint(self._climbs(source)):
+        near = self._uplink_switches(destination)
+        if not near.isdisjoint(self._uplink_switches(source)):
             return []
         found: list[Path] = []
-        for inside in self._neighbours(source):
-            if inside[-1] != destination and not near.isdisjoint(self._climbs(inside[-1])):
-                found += self._onward(inside, destination)
+        for inside in self._paths_to_neighbours(source):
+            if inside[-1] != destination and not near.isdisjoint(self._uplink_switches(inside[-1])):
+                found += self._continue(inside, destination)
         return found
 
-    def _onward(self, inside: Path, destination: str) -> Iterator[Path]:
-        for rest in self._by_switches.fewest_hops(inside[-1], destination):
+    def _continue(self, inside: Path, destination: str) -> Iterator[Path]:
+        for rest in self._by_switches.shortest_paths(inside[-1], destination):
             path = (*inside, *rest[1:])
             if len({*path}) == len(path) and self._rules.vls_of(self._fabric, path) is not None:
                 yield path
 
-    def _climbs(self, endpoint: str) -> frozenset[str]:
+    def _uplink_switches(self, endpoint: str) -> frozenset[str]:
         """Switches above an endpoint, but not those inside its domain."""
         near = self._finder.neighbours(endpoint)
-        return self._finder.once(
+        return self._finder.cached(
             ("climbs", endpoint), lambda: frozenset(far for far in near if self._fabric.node(far).level)
         )
 
-    def _neighbours(self, source: str) -> tuple[Path, ...]:
+    def _paths_to_neighbours(self, source: str) -> tuple[Path, ...]:
         """The ways to endpoints next to a source, or on the other side of a switch inside its domain."""
         if source not in self._inside:
             found: list[Path] = []

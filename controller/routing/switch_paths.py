@@ -36,41 +36,41 @@ class SwitchPaths:
         self._finder = finder
         self._rules = rules
         nodes = finder.fabric.nodes
-        self._all = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
+        self._switches = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
         self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.level >= _TOP))
-        self._near: dict[str, _Switches] = {}
-        self._bounds: dict[tuple[_Switches, bool], Mapping[str, int]] = {}
-        self._cores: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}
+        self._switches_by_endpoint: dict[str, _Switches] = {}
+        self._distances: dict[tuple[_Switches, bool], Mapping[str, int]] = {}
+        self._inner_paths: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}
 
-    def fewest_hops(self, source: str, destination: str) -> list[Path]:
+    def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """The allowed paths of fewest hops, by the highest switches only when there are none without."""
         for top in (False, True) if self._top else (False,):
             for hops in range(2, _MAX_HOPS + 1):
-                found = self.exactly(source, destination, hops, top=top)
+                found = self.paths_of_length(source, destination, hops, top=top)
                 if found:
                     return found
         return []
 
-    def exactly(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
+    def paths_of_length(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
         """All allowed paths of that many hops."""
         ends = self._switches_of(source), self._switches_of(destination)
         key = (*ends, hops, top)
-        if key not in self._cores:
+        if key not in self._inner_paths:
             cores = self._search(*ends, hops - 1, top)
             # Whether the rules allow it depends on what the ends are, not on which.
-            self._cores[key] = [core for core in cores if self._allowed((source, *core, destination))]
-        return [(source, *core, destination) for core in self._cores[key]]
+            self._inner_paths[key] = [core for core in cores if self._allowed((source, *core, destination))]
+        return [(source, *core, destination) for core in self._inner_paths[key]]
 
-    def longer(self, shortest: Path, *, borrow: bool) -> list[Path]:
+    def detours(self, shortest: Path, *, borrow: bool) -> list[Path]:
         """What is one hop longer by a third member of the switches' mesh; with `borrow` also by the top."""
         source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
         straight = self._mesh_hops(shortest)
-        detours = self.exactly(source, destination, hops + 1, top=False)
+        detours = self.paths_of_length(source, destination, hops + 1, top=False)
         found = [path for path in detours if self._mesh_hops(path) > straight]
         # Paths by the top that are shortest are there already.
         if borrow and self._top.isdisjoint(shortest):
             for more in (hops, hops + 1):
-                paths = self.exactly(source, destination, more, top=True)
+                paths = self.paths_of_length(source, destination, more, top=True)
                 borrowed = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]
                 if borrowed:
                     return found + borrowed
@@ -84,14 +84,14 @@ class SwitchPaths:
         return sum(near == far for near, far in pairwise(tiers))
 
     def _switches_of(self, endpoint: str) -> _Switches:
-        if endpoint not in self._near:
+        if endpoint not in self._switches_by_endpoint:
             near = self._finder.neighbours(endpoint)
-            self._near[endpoint] = tuple(far for far in near if far in self._all)
-        return self._near[endpoint]
+            self._switches_by_endpoint[endpoint] = tuple(far for far in near if far in self._switches)
+        return self._switches_by_endpoint[endpoint]
 
     def _search(self, first: _Switches, last: _Switches, count: int, top: bool) -> list[_Switches]:
         """Simple paths of `count` switches from one of `first` to one of `last`."""
-        bound = self._bound(last, top)
+        bound = self._distances_to(last, top)
         found: list[_Switches] = []
         for switch in first:
             if bound.get(switch, _RADIUS + 1) < count:
@@ -106,24 +106,24 @@ class SwitchPaths:
                 yield path
             return
         for far in self._finder.neighbours(path[-1]):
-            if bound.get(far, _RADIUS + 1) < left and self._passes(far, top) and far not in path:
+            if bound.get(far, _RADIUS + 1) < left and self._may_visit(far, top) and far not in path:
                 yield from self._extend((*path, far), bound, last, left - 1, top)
 
-    def _passes(self, node: str, top: bool) -> bool:
-        return node in self._all and (top or node not in self._top)
+    def _may_visit(self, node: str, top: bool) -> bool:
+        return node in self._switches and (top or node not in self._top)
 
-    def _bound(self, last: _Switches, top: bool) -> Mapping[str, int]:
+    def _distances_to(self, last: _Switches, top: bool) -> Mapping[str, int]:
         """Hops from switches near the last ones to the nearest of them."""
-        if (last, top) not in self._bounds:
+        if (last, top) not in self._distances:
             found = dict.fromkeys(last, 0)
             edge = list(last)
             for distance in range(1, _RADIUS + 1):
                 after: list[str] = []
                 for switch in edge:
                     for far in self._finder.neighbours(switch):
-                        if far not in found and self._passes(far, top):
+                        if far not in found and self._may_visit(far, top):
                             found[far] = distance
                             after.append(far)
                 edge = after
-            self._bounds[last, top] = found
-        return self._bounds[last, top]
+            self._distances[last, top] = found
+        return self._distances[last, top]

@@ -11,26 +11,26 @@ from controller.routing.paths import PathFinder
 from controller.routing.weights import Pair
 from topologies.transform.spares import SIDES, cut_from
 
-__all__ = ["cut_off", "unreachable"]
+__all__ = ["describe_unreachable", "unreachable_pairs"]
 
 _NAMED = 4
 
 
-def unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """Those of the pairs that have no route under the plan's rules while the links `down` have failed."""
     finder = PathFinder(plan.fabric, frozenset(down), plan.hashing)
     router = Router(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
     alone = {node.name for node in plan.fabric.nodes if not finder.neighbours(node.name)}
-    return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not router.fewest_hops(*pair))
+    return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not router.shortest_paths(*pair))
 
 
-def cut_off(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
+def describe_unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
     """The same in words, nodes that reach nobody first; empty when all pairs have a route.
 
     Then, all of them, those that have lost the network between domains, or their domain.
     """
     wanted = list(pairs)
-    lost = unreachable(plan, down, wanted)
+    lost = unreachable_pairs(plan, down, wanted)
     asked = Counter(name for pair in wanted for name in pair)
     missed = Counter(name for pair in lost for name in pair)
     alone = [node.name for node in plan.fabric.nodes if missed[node.name] == asked[node.name] > 0]
@@ -38,7 +38,7 @@ def cut_off(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
     rest = [pair for pair in lost if set(alone).isdisjoint(pair)]
     words = []
     if alone:
-        words.append(f"{_some(alone)} {'is' if len(alone) == 1 else 'are'} cut off")
+        words.append(f"{_first_names(alone)} {'is' if len(alone) == 1 else 'are'} cut off")
     missing = {name for pair in rest for name in pair}
     sides = {n.name: cut_from(plan.fabric, n.name, down) for n in plan.fabric.nodes if n.name in missing}
     for side, what in SIDES.items():
@@ -46,10 +46,10 @@ def cut_off(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
             words.append(f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} lost {what}")
             rest = [pair for pair in rest if set(names).isdisjoint(pair)]
     if rest:
-        words.append(f"no route joins {_some([f'{source} to {far}' for source, far in rest])}")
+        words.append(f"no route joins {_first_names([f'{source} to {far}' for source, far in rest])}")
     return "; ".join(words)
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

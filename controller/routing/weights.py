@@ -7,11 +7,11 @@ import numpy as np
 
 from controller.errors import PlanError
 from controller.plan import Path
-from controller.routing.circuit_paths import crossed
+from controller.routing.circuit_paths import ocs_dimensions
 from controller.routing.paths import hops_of
 from topologies import Fabric
 
-__all__ = ["Demand", "Pair", "by_rate", "checked", "least_utilisation"]
+__all__ = ["Demand", "Pair", "rate_weights", "check_demand", "minimise_utilisation"]
 
 Pair = tuple[str, str]
 
@@ -23,12 +23,12 @@ Demand = Mapping[Pair, float]
 _HOP_COST = 1e-3
 
 
-def by_rate(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset()) -> list[float]:
+def rate_weights(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset()) -> list[float]:
     """Each path's bottleneck rate divided by its hops; parallel links that have not `failed` add up.
 
     Of a path over circuits of a core it is theirs: all sources of a Pod share them.
     """
-    core = crossed(fabric)
+    core = ocs_dimensions(fabric)
     rates: list[float] = []
     for path in paths:
         hops = list(hops_of(path))
@@ -44,7 +44,7 @@ def _rate(fabric: Fabric, near: str, far: str, failed: Set[str] = frozenset()) -
     return sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
 
 
-def checked(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
+def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
     """The pairs that send anything; PlanError on one that cannot be."""
     for (source, destination), amount in demand.items():
         fabric.node(source)
@@ -57,7 +57,7 @@ def checked(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
     return {pair: amount for pair, amount in demand.items() if amount}
 
 
-def least_utilisation(
+def minimise_utilisation(
     fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
 ) -> dict[Pair, list[float]]:
     """Shares of each demanded pair's candidates that minimise the largest bytes / rate of a link direction.

@@ -19,19 +19,41 @@ destination is of the switch's own (controller.tables.rails). Ways up are a grou
 from collections.abc import Iterable, Sequence
 
 from controller.plan import Entry, Exact, Lpm, Path, Ternary
-from controller.recovery.route_withdrawal import withdrawn
-from controller.routing.circuit_paths import across, climb, crossed
+from controller.recovery.route_withdrawal import withdrawn_segments
+from controller.routing.circuit_paths import leaf_segments, ocs_dimensions, spine_segments
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_HOPS
-from controller.tables.multipath import group_entries, group_size, hash_shift, taken, with_parallel
-from controller.tables.prefixes import Prefix, below, beyond, classes, extremes, field_ends, parts
+from controller.tables.multipath import (
+    expand_parallel_links,
+    group_entries,
+    group_size,
+    hash_shift,
+    selected_neighbour,
+)
+from controller.tables.prefixes import (
+    Prefix,
+    address_classes,
+    descendants,
+    field_ends,
+    first_and_last,
+    reachable_prefixes,
+    subprefixes,
+)
 from controller.tables.programs import has_table
-from controller.tables.pxn import pxn_entries, pxn_segments, relay
-from controller.tables.rails import strides
-from controller.tables.segment import Member, Members, Segment, Stride, Way, joined, longest
+from controller.tables.pxn import pxn_entries, pxn_segments, relay_segments
+from controller.tables.rails import rail_table_segments
+from controller.tables.segment import (
+    EgressPort,
+    NextHop,
+    NextHops,
+    Segment,
+    TernarySegment,
+    longest_match,
+    merge_halves,
+)
 from topologies import HOST_PORT, Fabric, Node
 
-__all__ = ["TABLES", "Segment", "choice", "linear_entries", "next_hop", "segments", "table_path"]
+__all__ = ["TABLES", "Segment", "lookup", "linear_entries", "next_hop", "segments", "table_path"]
 
 # Tables that `linear_entries` fills.
 TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
@@ -44,43 +66,47 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """The segments of one node, those of a mesh first."""
     here = finder.fabric.node(node)
     if not here.tier:
-        found = _mesh(finder, here, (here.address,))
+        found = _mesh_segments(finder, here, (here.address,))
         if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in found):
-            found.append(_itself(finder.fabric, here))
-        return (*found, *_up(finder, here, [one.prefix for one in found]))
+            found.append(_local_prefix(finder.fabric, here))
+        return (*found, *_upward_segments(finder, here, [one.prefix for one in found]))
     bits = finder.fabric.address_plan.bits
     first = field_ends(finder.fabric)[0]
     own = here.address & ((1 << (bits - first)) - 1)
-    places = [number << (bits - first) | own for number in classes(finder.fabric)]
+    places = [number << (bits - first) | own for number in address_classes(finder.fabric)]
     return (
-        _itself(finder.fabric, here),
-        *_known(finder, here),
-        *relay(finder, here),
-        *(across(finder, here) if node in crossed(finder.fabric) else _mesh(finder, here, places)),
-        *(climb(finder, here, up) if (up := _any(_higher(finder, here))) else ()),
-        *_up(finder, here),
+        _local_prefix(finder.fabric, here),
+        *_segments_below(finder, here),
+        *relay_segments(finder, here),
+        *(
+            spine_segments(finder, here)
+            if node in ocs_dimensions(finder.fabric)
+            else _mesh_segments(finder, here, places)
+        ),
+        *(leaf_segments(finder, here, up) if (up := _ecmp_group(_highest_neighbours(finder, here))) else ()),
+        *_upward_segments(finder, here),
     )
 
 
-def _known(finder: PathFinder, here: Node) -> Sequence[Segment]:
+def _segments_below(finder: PathFinder, here: Node) -> Sequence[Segment]:
     """What lies below a switch, but for the routes that neighbours have withdrawn; those are first."""
-    if finder.tables(here.name, rail):
+    if finder.cached_for(here.name, rail_table):
         return ()
-    gone = withdrawn(finder, here, _higher(finder, here))
+    gone = withdrawn_segments(finder, here, _highest_neighbours(finder, here))
     prefixes = {one.prefix for one in gone}
-    return (*gone, *(one for one in _down(finder, here) if one.prefix not in prefixes))
+    return (*gone, *(one for one in _downward_segments(finder, here) if one.prefix not in prefixes))
 
 
-def rail(finder: PathFinder, node: str) -> tuple[Stride, ...]:
+def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
     """What a switch on a rail asks before its segments, and in place of those that lead down."""
     here = finder.fabric.node(node)
-    return strides(finder, here, _higher(finder, here)) if here.tier else ()
+    return rail_table_segments(finder, here, _highest_neighbours(finder, here)) if here.tier else ()
 
 
-def pxn(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """What an endpoint asks before its segments."""
     here = finder.fabric.node(node)
-    return () if here.tier else pxn_segments(finder, here, finder.tables(node, segments))
+    return () if here.tier else pxn_segments(finder, here, finder.cached_for(node, segments))
 
 
 def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
@@ -90,38 +116,38 @@ def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
     """
     tables: list[Entry] = []
     members: list[Entry] = []
-    bases: dict[Members, int] = {}
-    groups: dict[tuple[Way, ...], int] = {}
+    bases: dict[NextHops, int] = {}
+    groups: dict[tuple[EgressPort, ...], int] = {}
     base = 0
-    first = finder.tables(node, rail)
+    first = finder.cached_for(node, rail_table)
     for number, segment in enumerate((*first, *segments(finder, node))):
         # An array has room for all that the mask can give: no address, valid or not, indexes another one.
-        if segment.members and segment.members not in bases:
-            bases[segment.members] = base
-            members += _members(finder, node, base, segment.members, groups)
+        if segment.next_hops and segment.next_hops not in bases:
+            bases[segment.next_hops] = base
+            members += _array_entries(finder, node, base, segment.next_hops, groups)
             base += segment.mask + 1
-        action = (("base", bases.get(segment.members, 0)), ("shift", segment.shift), ("mask", segment.mask))
-        if isinstance(segment, Stride):
-            key = (("dcna", Ternary(segment.value, segment.bits)),)
-            made = ("set_rail", action) if segment.members else ("foreign_rail", ())
+        action = (("base", bases.get(segment.next_hops, 0)), ("shift", segment.shift), ("mask", segment.mask))
+        if isinstance(segment, TernarySegment):
+            key = (("dcna", Ternary(segment.value, segment.ternary_mask)),)
+            made = ("set_rail", action) if segment.next_hops else ("foreign_rail", ())
             tables.append(Entry("rail", key, *made, priority=len(first) - number))
         else:
             match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
             tables.append(Entry("segment", match, "set_segment", action))
     for ways, at in groups.items():
         members += group_entries(finder, node, at, ways)
-    return (*tables, *members, *pxn_entries(finder, node, finder.tables(node, pxn)))
+    return (*tables, *members, *pxn_entries(finder, node, finder.cached_for(node, pxn_table)))
 
 
-def _members(
-    finder: PathFinder, node: str, base: int, array: Members, groups: dict[tuple[Way, ...], int]
+def _array_entries(
+    finder: PathFinder, node: str, base: int, array: NextHops, groups: dict[tuple[EgressPort, ...], int]
 ) -> list[Entry]:
     """Entries of an array; a group that is new gets its place behind the others."""
     fabric = finder.fabric
     entries: list[Entry] = []
     for value, far in enumerate(array):
         match = (("index", Exact(base + value)),)
-        ways = with_parallel(finder, node, far)
+        ways = expand_parallel_links(finder, node, far)
         if isinstance(ways, str):
             port = HOST_PORT if ways == node else finder.port_to(node, ways)
             entries.append(Entry("linear", match, "set_port", (("port", port),)))
@@ -133,9 +159,11 @@ def _members(
     return entries
 
 
-def choice(finder: PathFinder, node: str, destination: str) -> Member:
+def lookup(finder: PathFinder, node: str, destination: str) -> NextHop:
     """The neighbour to which the tables of a node send frames for a destination, or those to choose from."""
-    return with_parallel(finder, node, _member(finder, node, finder.fabric.node(destination).address))
+    return expand_parallel_links(
+        finder, node, _lookup_address(finder, node, finder.fabric.node(destination).address)
+    )
 
 
 def next_hop(
@@ -148,21 +176,21 @@ def next_hop(
     if node == destination:
         return None
     fabric = finder.fabric
-    far = choice(finder, node, destination)
+    far = lookup(finder, node, destination)
     if isinstance(far, tuple):
         frame = fabric.node(source or node).address, fabric.node(destination).address, lb
-        return taken(fabric, node, far, frame, hashing=finder.hashing)
+        return selected_neighbour(fabric, node, far, frame, hashing=finder.hashing)
     return None if far == node else far
 
 
-def _member(finder: PathFinder, node: str, address: int) -> Member:
-    for stride in finder.tables(node, rail):
-        if stride.holds(address):
-            return stride.member(address)
+def _lookup_address(finder: PathFinder, node: str, address: int) -> NextHop:
+    for stride in finder.cached_for(node, rail_table):
+        if stride.contains(address):
+            return stride.next_hop(address)
     bits = finder.fabric.address_plan.bits
-    for tables in (pxn, segments):
-        segment = longest(finder.tables(node, tables), address, bits)
-        if segment is not None and (far := segment.member(address)) is not None:
+    for tables in (pxn_table, segments):
+        segment = longest_match(finder.cached_for(node, tables), address, bits)
+        if segment is not None and (far := segment.next_hop(address)) is not None:
             return far
     return None
 
@@ -185,11 +213,11 @@ def _last_field(fabric: Fabric) -> int:
     return field_ends(fabric)[-2]
 
 
-def _itself(fabric: Fabric, here: Node) -> Segment:
+def _local_prefix(fabric: Fabric, here: Node) -> Segment:
     return Segment(Prefix(here.address, fabric.address_plan.bits), 0, 0, (here.name,))
 
 
-def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
+def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
     """An array of ports a dimension in which the node has links, for each of the addresses `places`.
 
     A node's own value leads to its own side. Above the first dimension no frame asks for it: a destination
@@ -198,22 +226,22 @@ def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment
     fabric = finder.fabric
     plan = fabric.address_plan
     found: list[Segment] = []
-    lines = _lines(fabric, here.name)
-    higher = () if here.tier else _higher(finder, here)
+    lines = _neighbours_by_dimension(fabric, here.name)
+    higher = () if here.tier else _highest_neighbours(finder, here)
     for axis in range(len(fabric.dims)):
         if not (line := lines.get(axis)):
             continue
         name = plan.fields[-1 - axis].name
         own = here.coordinates[axis]
-        array: list[Member] = [None] * (plan.mask(name) + 1)
+        array: list[NextHop] = [None] * (plan.mask(name) + 1)
         home = line
         if not here.tier:
             own = here.address >> plan.shift(name) & plan.mask(name)
-            home = _at_home(fabric, here, line.values(), name)
+            home = _line_by_address(fabric, here, line.values(), name)
             if not home:  # all have moved away, or it has itself
                 continue
         for value in {**line, **home}:
-            array[value] = _towards(finder, here, axis, home, value) if value in home else None
+            array[value] = _next_hop_in_line(finder, here, axis, home, value) if value in home else None
             if array[value] is None and higher:  # a hole in the line
                 array[value] = higher[value % len(higher)]
         array[own] = here.name
@@ -225,7 +253,7 @@ def _mesh(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment
     return found
 
 
-def _lines(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
+def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
     """Neighbours of a node along each dimension, by their coordinate."""
     found: dict[int, dict[int, str]] = {}
     for far in fabric.neighbours(node):
@@ -235,7 +263,7 @@ def _lines(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
     return found
 
 
-def _at_home(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
+def _line_by_address(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
     """Members of a line by the value of its address field, as seen from one of them.
 
     Members may have exchanged their addresses. One that has an address from elsewhere is none any more.
@@ -250,7 +278,7 @@ def _at_home(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dic
     }
 
 
-def _away(fabric: Fabric) -> tuple[int, ...]:
+def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
     """Addresses from a mesh whose holders are in none: spares that have taken the place of its members."""
 
     def find() -> tuple[int, ...]:
@@ -267,21 +295,23 @@ def _away(fabric: Fabric) -> tuple[int, ...]:
     return fabric.once("away", find)
 
 
-def _towards(finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int) -> str | None:
+def _next_hop_in_line(
+    finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int
+) -> str | None:
     """The neighbour on the way to the member of the line along `axis` that has `value`."""
     target = line[value]
-    if finder.joined(here.name, target):
+    if finder.has_link(here.name, target):
         return target
     place = {far: finder.fabric.node(far).coordinates[axis] for far in line.values()}
     lower = min(here.coordinates[axis], place[target])
     # A way without a valley first (a middle node above either end): it costs no VL.
     for middle in sorted(place, key=lambda far: (place[far] < lower, place[far])):
-        if finder.joined(here.name, middle) and finder.joined(middle, target):
+        if finder.has_link(here.name, middle) and finder.has_link(middle, target):
             return middle
     return None
 
 
-def _down(finder: PathFinder, here: Node) -> list[Segment]:
+def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """What is below a switch: each segment goes to the neighbour from which the way down is shortest.
 
     Switches above the same others have the same.
@@ -289,21 +319,21 @@ def _down(finder: PathFinder, here: Node) -> list[Segment]:
     fabric = finder.fabric
     lower = tuple(far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier)
     if lower != tuple(far for far in fabric.neighbours(here.name) if fabric.node(far).tier < here.tier):
-        return _searched(finder, here, lower)
-    return finder.once(("down", lower), lambda: _searched(finder, here, lower))
+        return _search_downward(finder, here, lower)
+    return finder.cached(("down", lower), lambda: _search_downward(finder, here, lower))
 
 
-def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
+def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segment]:
     fabric = finder.fabric
     bits, ends = fabric.address_plan.bits, field_ends(fabric)
-    reach = below(fabric)
+    reach = descendants(fabric)
     grouped = has_table(here, "multipath")
     choices: dict[Prefix, tuple[int, list[str]]] = {}
 
     def choice(part: Prefix) -> tuple[int, list[str]]:
         """Fewest hops and the neighbours that have them."""
         if part not in choices:
-            hops = {far: reach[far].hops_to_all(part, bits) for far in lower}
+            hops = {far: reach[far].hops_to_prefix(part, bits) for far in lower}
             known = [count for count in hops.values() if count is not None]
             best = min(known, default=bits)
             choices[part] = best, [far for far, count in hops.items() if count == best]
@@ -312,24 +342,24 @@ def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segm
     def whole(part: Prefix) -> bool:
         """Whether one neighbour leads to all of a segment, and none to an end of it in fewer hops."""
         hops, nearest = choice(part)
-        return bool(nearest) and all(choice(one)[0] == hops for one in extremes(fabric, part))
+        return bool(nearest) and all(choice(one)[0] == hops for one in first_and_last(fabric, part))
 
     def split(segment: Prefix) -> list[Segment]:
         for length in (end for end in ends if end >= segment.length):
-            inner = parts(fabric, segment, length)
+            inner = subprefixes(fabric, segment, length)
             if length < bits and not all(whole(part) for part in inner):
                 continue
             width = length - segment.length
             if width > _MAX_ARRAY_BITS:  # too long an array: one a field
-                fields = parts(fabric, segment, _next(ends, segment.length))
-                return joined([one for part in fields for one in split(part)], bits)
+                fields = subprefixes(fabric, segment, _next_field_end(ends, segment.length))
+                return merge_halves([one for part in fields for one in split(part)], bits)
             shift = bits - length
-            array: list[Member] = [None] * (1 << width)
+            array: list[NextHop] = [None] * (1 << width)
             for part in inner:
                 value = part.value >> shift
                 nearest = choice(part)[1]
                 array[value & ((1 << width) - 1)] = (
-                    _any(nearest) if grouped else nearest[value % len(nearest)] if nearest else None
+                    _ecmp_group(nearest) if grouped else nearest[value % len(nearest)] if nearest else None
                 )
             return [Segment(segment, shift, (1 << width) - 1, tuple(array))]
         return []
@@ -337,63 +367,63 @@ def _searched(finder: PathFinder, here: Node, lower: Sequence[str]) -> list[Segm
     return [one for segment in sorted(reach[here.name].hops) for one in split(segment)]
 
 
-def _next(ends: Sequence[int], length: int) -> int:
+def _next_field_end(ends: Sequence[int], length: int) -> int:
     return next(end for end in ends if end > length)
 
 
-def _higher(finder: PathFinder, here: Node) -> list[str]:
+def _highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
     """Neighbours of the highest tier, if it is above the node's own."""
     tiers = {far: finder.fabric.node(far).tier for far in finder.neighbours(here.name)}
     top = max(tiers.values(), default=0)
     return [far for far, tier in tiers.items() if tier == top > here.tier]
 
 
-def _up(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
+def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
     """The default, to the highest tier; and what is nearer by way of a lower one.
 
     What is `meshed` goes by the node's own mesh, except for addresses whose holders have left it.
     """
     fabric = finder.fabric
     higher = [far for far in finder.neighbours(here.name) if fabric.node(far).tier > here.tier]
-    ways = _higher(finder, here)
+    ways = _highest_neighbours(finder, here)
     if not ways:
         return []
-    bits, reach, over = fabric.address_plan.bits, below(fabric), beyond(fabric)
+    bits, reach, over = fabric.address_plan.bits, descendants(fabric), reachable_prefixes(fabric)
     nearer: dict[Prefix, list[str]] = {}
     for far in higher if len(higher) > 1 else ():
         for prefix, hops in over[far].hops.items():
-            found = [over[way].hops_to_all(prefix, bits) for way in ways]
+            found = [over[way].hops_to_prefix(prefix, bits) for way in ways]
             by_default = [count for count in found if count is not None]
             # Some of the ways up may lead nowhere near it, or all of them by a longer way.
             better = len(by_default) < len(ways) or (far not in ways and hops < min(by_default))
-            if better and reach[here.name].hops_to_all(prefix, bits) is None:
+            if better and reach[here.name].hops_to_prefix(prefix, bits) is None:
                 nearer.setdefault(prefix, []).append(far)
-    away = {Prefix(address, bits) for address in _away(fabric) if address != here.address}
-    inside = [one for one in (*nearer, *away) if any(_within(one, mesh, bits) for mesh in meshed)]
+    away = {Prefix(address, bits) for address in _displaced_prefixes(fabric) if address != here.address}
+    inside = [one for one in (*nearer, *away) if any(_is_within(one, mesh, bits) for mesh in meshed)]
     for prefix in inside:
         if prefix in away:
             nearer.setdefault(prefix, ways)
         else:
             del nearer[prefix]
-    spread = _grouped if has_table(here, "multipath") else _spread
+    spread = _group_segment if has_table(here, "multipath") else _spread_segment
     made = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
     return [*made, spread(bits, Prefix(0, 0), ways)]
 
 
-def _within(part: Prefix, whole: Prefix, bits: int) -> bool:
-    return part.length >= whole.length and whole.holds(part.value, bits)
+def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:
+    return part.length >= whole.length and whole.contains(part.value, bits)
 
 
-def _grouped(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
+def _group_segment(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
     """One member: the only way, or the group of all."""
-    return Segment(prefix, 0, 0, (_any(ways),))
+    return Segment(prefix, 0, 0, (_ecmp_group(ways),))
 
 
-def _any(ways: Sequence[str]) -> Member:
+def _ecmp_group(ways: Sequence[str]) -> NextHop:
     return tuple(ways) if len(ways) > 1 else ways[0] if ways else None
 
 
-def _spread(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
+def _spread_segment(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
     """An array over the low bits that deals members over several ways."""
     width = min((len(ways) - 1).bit_length(), bits - prefix.length)
     return Segment(prefix, 0, (1 << width) - 1, tuple(ways[value % len(ways)] for value in range(1 << width)))

@@ -5,13 +5,13 @@ import zlib
 from collections.abc import Sequence
 
 from controller.plan import Entry, Exact, Hashing
-from controller.routing.circuit_paths import crossed
+from controller.routing.circuit_paths import ocs_dimensions
 from controller.routing.paths import PathFinder
 from controller.tables.programs import has_table
-from controller.tables.segment import Member, Way
+from controller.tables.segment import EgressPort, NextHop
 from topologies import Fabric
 
-__all__ = ["group_entries", "group_size", "hash_shift", "taken", "with_parallel"]
+__all__ = ["group_entries", "group_size", "hash_shift", "selected_neighbour", "expand_parallel_links"]
 
 # More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 # Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.
@@ -31,17 +31,17 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
     A core of circuits looks at all of them: its groups reckon with what the levels below have used. With
     `same` every switch does, and those of one level get only what another's choice has left (polarisation).
     """
-    if hashing == "identical" or node in crossed(fabric):
+    if hashing == "identical" or node in ocs_dimensions(fabric):
         return 0
-    widths = fabric.once("group widths", lambda: _widths(fabric))
+    widths = fabric.once("group widths", lambda: _group_widths(fabric))
     own = fabric.node(node).level
     return sum(width for height, width in widths.items() if height < own)
 
 
-def taken(
+def selected_neighbour(
     fabric: Fabric,
     node: str,
-    ways: Sequence[Way],
+    ways: Sequence[EgressPort],
     frame: tuple[int, int, int],
     lb_mode: int = 0,
     hashing: Hashing = "per-tier",
@@ -56,7 +56,7 @@ def taken(
     return end.node
 
 
-def with_parallel(finder: PathFinder, node: str, member: Member) -> Member:
+def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
     """The member with its ports in place of a neighbour to which several links lead.
 
     The same where the program has no groups: it goes by the first of the links.
@@ -69,14 +69,14 @@ def with_parallel(finder: PathFinder, node: str, member: Member) -> Member:
         or not has_table(fabric.node(node), "multipath")
     ):
         return member
-    found: list[Way] = []
+    found: list[EgressPort] = []
     for way in (member,) if isinstance(member, str) else member:
         ports = finder.ports_to(node, way) if isinstance(way, str) else ()
         found += ports if len(ports) > 1 else (way,)
     return tuple(found) if len(found) > 1 else member
 
 
-def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[Way]) -> list[Entry]:
+def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[EgressPort]) -> list[Entry]:
     """Entries of the table multipath for one group of a node."""
     ports = [finder.port_to(node, way) if isinstance(way, str) else way for way in ways]
     return [
@@ -95,7 +95,7 @@ def _packed(frame: tuple[int, int, int]) -> bytes:
     return scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)
 
 
-def _widths(fabric: Fabric) -> dict[int, int]:
+def _group_widths(fabric: Fabric) -> dict[int, int]:
     """By level, the bits that its widest group of ways up takes."""
     found: dict[int, int] = {}
     for node in fabric.nodes:

@@ -12,7 +12,16 @@ from typing import NamedTuple, final
 
 from topologies import Fabric
 
-__all__ = ["Below", "Prefix", "below", "beyond", "classes", "extremes", "field_ends", "parts"]
+__all__ = [
+    "PrefixHops",
+    "Prefix",
+    "descendants",
+    "reachable_prefixes",
+    "address_classes",
+    "first_and_last",
+    "field_ends",
+    "subprefixes",
+]
 
 
 class Prefix(NamedTuple):
@@ -21,14 +30,14 @@ class Prefix(NamedTuple):
     value: int
     length: int
 
-    def holds(self, address: int, bits: int) -> bool:
+    def contains(self, address: int, bits: int) -> bool:
         """Whether an address of that many bits begins so."""
         return (address ^ self.value) >> (bits - self.length) == 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Below:
+class PrefixHops:
     """Segments below one node, and in how many hops of descent; an endpoint is below itself."""
 
     hops: Mapping[Prefix, int]
@@ -39,9 +48,9 @@ class Below:
 
     def hops_to(self, address: int, bits: int) -> int | None:
         """Hops of descent to an address, None when it is not below."""
-        return self.hops_to_all(Prefix(address, bits), bits)
+        return self.hops_to_prefix(Prefix(address, bits), bits)
 
-    def hops_to_all(self, segment: Prefix, bits: int) -> int | None:
+    def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
         """Hops of descent to a segment all of which is below, None when it is not."""
         for length in self._lengths:
             if length <= segment.length:
@@ -51,17 +60,17 @@ class Below:
         return None
 
 
-def below(fabric: Fabric) -> Mapping[str, Below]:
+def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """By node; computed once a fabric."""
-    return fabric.once("below", lambda: _below(fabric))
+    return fabric.once("below", lambda: _find_descendants(fabric))
 
 
-def beyond(fabric: Fabric) -> Mapping[str, Below]:
+def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """By node, what a frame reaches from it by climbing as far as it likes and then descending."""
-    return fabric.once("beyond", lambda: _beyond(fabric))
+    return fabric.once("beyond", lambda: _find_reachable(fabric))
 
 
-def classes(fabric: Fabric) -> tuple[int, ...]:
+def address_classes(fabric: Fabric) -> tuple[int, ...]:
     """Values of the first address field that endpoints have, ascending."""
     first = fabric.address_plan.fields[0].name
     shift = fabric.address_plan.shift(first)
@@ -75,55 +84,55 @@ def field_ends(fabric: Fabric) -> list[int]:
     return [plan.bits - plan.shift(part.name) for part in plan.fields]
 
 
-def extremes(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
+def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
     """The first and the last endpoint of a segment."""
-    members = fabric.once("members", lambda: _members(fabric, field_ends(fabric)))
+    members = fabric.once("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     first = last = segment
     while first.length < fabric.address_plan.bits:
         first, last = min(members[first]), max(members[last])
     return first, last
 
 
-def parts(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
+def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     """The segments of that length, one of the field ends, that endpoints have in a segment; ascending."""
-    members = fabric.once("members", lambda: _members(fabric, field_ends(fabric)))
+    members = fabric.once("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     found = [segment]
     while found and found[0].length < length:
         found = [part for one in found for part in members[one]]
     return sorted(found)
 
 
-def _below(fabric: Fabric) -> dict[str, Below]:
+def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:
     plan, ends = fabric.address_plan, field_ends(fabric)
-    whole = fabric.once("members", lambda: _members(fabric, ends))
-    found: dict[str, Below] = {}
+    whole = fabric.once("members", lambda: _direct_subprefixes(fabric, ends))
+    found: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
         if not node.tier:
-            found[node.name] = Below({Prefix(node.address, plan.bits): 0})
+            found[node.name] = PrefixHops({Prefix(node.address, plan.bits): 0})
             continue
         hops: dict[Prefix, int] = {}
         for far in fabric.neighbours(node.name):
             if fabric.node(far).tier < node.tier:
                 for prefix, more in found[far].hops.items():
                     hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
-        found[node.name] = Below(_merged(hops, ends, whole))
+        found[node.name] = PrefixHops(_aggregate(hops, ends, whole))
     return found
 
 
-def _beyond(fabric: Fabric) -> dict[str, Below]:
-    reach = below(fabric)
-    found: dict[str, Below] = {}
+def _find_reachable(fabric: Fabric) -> dict[str, PrefixHops]:
+    reach = descendants(fabric)
+    found: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: -node.tier):
         hops = dict(reach[node.name].hops)
         for far in fabric.neighbours(node.name):
             if fabric.node(far).tier > node.tier:
                 for prefix, more in found[far].hops.items():
                     hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
-        found[node.name] = Below(hops)
+        found[node.name] = PrefixHops(hops)
     return found
 
 
-def _members(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:
+def _direct_subprefixes(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:
     """The segments one field longer that endpoints have in each segment."""
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits
@@ -137,7 +146,7 @@ def _members(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefi
     return {outer: frozenset(inner) for outer, inner in members.items()}
 
 
-def _merged(
+def _aggregate(
     hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
 ) -> dict[Prefix, int]:
     """Segments of which all that endpoints have is below, at one distance, in place of their parts.

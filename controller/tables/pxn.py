@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from controller.plan import Entry, Exact, Lpm
 from controller.routing.paths import PathFinder
-from controller.tables.prefixes import Prefix, parts
+from controller.tables.prefixes import Prefix, subprefixes
 from controller.tables.programs import has_table
 from controller.tables.rails import rail_of
-from controller.tables.segment import Member, Segment, longest
+from controller.tables.segment import NextHop, Segment, longest_match
 from topologies import Fabric, Node
 
-__all__ = ["pxn_entries", "pxn_segments", "relay"]
+__all__ = ["pxn_entries", "pxn_segments", "relay_segments"]
 
 
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -25,23 +25,23 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
     Empty where every rank is reached without PXN, or the program has none.
     """
     fabric = finder.fabric
-    if not has_table(here, "pxn") or here.name not in _closed(fabric):
+    if not has_table(here, "pxn") or here.name not in _endpoints_of_closed_rails(fabric):
         return ()
     plan, bits = fabric.address_plan, fabric.address_plan.bits
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
     domain = Prefix(*plan.prefix(inner, here.address))
-    members: list[Member] = [None] * (plan.mask(inner) + 1)
-    for part in parts(fabric, domain, bits):
+    members: list[NextHop] = [None] * (plan.mask(inner) + 1)
+    for part in subprefixes(fabric, domain, bits):
         peer = fabric.node_of(part.value)
         if peer is None:
             continue
         nics = [far for far in finder.neighbours(peer.name) if fabric.node(far).level]
         rails = {rail.value for nic in nics if (rail := rail_of(fabric, nic)) is not None}
         if peer.name == here.name:
-            way: Member = nics[0] if nics else None
+            way: NextHop = nics[0] if nics else None
         else:
-            segment = longest(own, peer.address, bits)
-            way = segment.member(peer.address) if segment else None
+            segment = longest_match(own, peer.address, bits)
+            way = segment.next_hop(peer.address) if segment else None
             if isinstance(way, str) and fabric.node(way).level:  # not to be reached inside the domain
                 way = None
         for rail in rails:
@@ -57,27 +57,27 @@ def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tupl
     entries: list[Entry] = []
     for segment in found:
         match = (("dcna", Lpm(*segment.prefix)),)
-        if not any(segment.members):
+        if not any(segment.next_hops):
             entries.append(Entry("pxn_segment", match, "no_pxn"))
             continue
         params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
         entries.append(Entry("pxn_segment", match, "set_ranks", params))
         entries += [
             Entry("pxn", (("index", Exact(value)),), "set_neighbour", (("port", finder.port_to(node, far)),))
-            for value, far in enumerate(segment.members)
+            for value, far in enumerate(segment.next_hops)
             if isinstance(far, str)
         ]
     return tuple(entries)
 
 
-def relay(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
+def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     """Of a switch inside a high-bandwidth domain: other domains, by rank to the neighbour on that rail."""
     fabric = finder.fabric
     if here.level or not here.tier:
         return ()
     plan = fabric.address_plan
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
-    members: list[Member] = [None] * (plan.mask(inner) + 1)
+    members: list[NextHop] = [None] * (plan.mask(inner) + 1)
     address = None
     for far in finder.neighbours(here.name):
         node = fabric.node(far)
@@ -92,7 +92,7 @@ def relay(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     return (Segment(prefix, plan.shift(inner), plan.mask(inner), tuple(members)),)
 
 
-def _closed(fabric: Fabric) -> frozenset[str]:
+def _endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
     """Endpoints whose links up all lead to closed rails."""
 
     def find() -> frozenset[str]:

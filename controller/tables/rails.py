@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.routing.paths import PathFinder
-from controller.tables.prefixes import below, beyond
+from controller.tables.prefixes import descendants, reachable_prefixes
 from controller.tables.programs import has_table
-from controller.tables.segment import Member, Stride
+from controller.tables.segment import NextHop, TernarySegment
 from topologies import Fabric, Node
 
-__all__ = ["Rail", "rail_of", "strides"]
+__all__ = ["Rail", "rail_of", "rail_table_segments"]
 
 # Of a place: rank and domain.
 _DIMENSIONS = 2
@@ -41,16 +41,16 @@ def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
     if not has_table(node, "rail") or not node.level or len(fabric.dims) > _DIMENSIONS:
         return None
     last = fabric.address_plan.mask(fabric.address_plan.fields[-1].name)
-    under = below(fabric)[switch].hops
+    under = descendants(fabric)[switch].hops
     values = {prefix.value & last for prefix in under}
     if len(values) != 1 or any(prefix.length < bits for prefix in under):
         return None
-    over = beyond(fabric)[switch].hops
+    over = reachable_prefixes(fabric)[switch].hops
     closed = all(prefix.length == bits and prefix.value & last in values for prefix in over)
     return Rail(values.pop(), closed)
 
 
-def strides(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[Stride, ...]:
+def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[TernarySegment, ...]:
     """What the table rail of a switch on a rail holds, first what comes first; `ways` lead up."""
     fabric = finder.fabric
     rail = rail_of(fabric, here.name)
@@ -61,9 +61,9 @@ def strides(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[Stride
     shift, mask, last = plan.shift(field), plan.mask(field), plan.mask(plan.fields[-1].name)
     ends = fabric.once("by rank", lambda: _by_rank(fabric, last))[rail.value]
     nearest = _nearest(finder, here)
-    up: Member = tuple(ways) if len(ways) > 1 else ways[0] if ways else None
-    array: list[Member] = [None] * (mask + 1)
-    under = below(fabric)[here.name]
+    up: NextHop = tuple(ways) if len(ways) > 1 else ways[0] if ways else None
+    array: list[NextHop] = [None] * (mask + 1)
+    under = descendants(fabric)[here.name]
     for address in ends:
         found = nearest.get(address, [])
         value = address >> shift & mask
@@ -72,8 +72,8 @@ def strides(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[Stride
         elif under.hops_to(address, plan.bits) is None:
             array[value] = up
     every = (1 << plan.bits) - 1 & ~(mask << shift)
-    own = Stride(ends[0] & every, every, shift, mask, tuple(array))
-    foreign = Stride(ends[0] & every & ~last, every & ~last)
+    own = TernarySegment(ends[0] & every, every, shift, mask, tuple(array))
+    foreign = TernarySegment(ends[0] & every & ~last, every & ~last)
     return (own, foreign) if rail.closed else (own,)
 
 
@@ -83,7 +83,7 @@ def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
     hops: dict[int, tuple[int, list[str]]] = {}
     for far in finder.neighbours(here.name):
         if fabric.node(far).tier < here.tier:
-            for prefix, count in below(fabric)[far].hops.items():
+            for prefix, count in descendants(fabric)[far].hops.items():
                 fewest, fars = hops.get(prefix.value, (count, []))
                 if count < fewest:
                     fars = []

@@ -7,13 +7,13 @@ from typing import final
 
 from controller.tables.prefixes import Prefix
 
-__all__ = ["Member", "Members", "Segment", "Stride", "Way", "joined", "longest"]
+__all__ = ["NextHop", "NextHops", "Segment", "TernarySegment", "EgressPort", "merge_halves", "longest_match"]
 
 # A neighbour, or one of the ports that lead to it.
-Way = str | int
+EgressPort = str | int
 # A neighbour, the ways of which one is taken, or nobody.
-Member = str | tuple[Way, ...] | None
-Members = tuple[Member, ...]
+NextHop = str | tuple[EgressPort, ...] | None
+NextHops = tuple[NextHop, ...]
 
 
 @final
@@ -27,40 +27,40 @@ class Segment:
     prefix: Prefix
     shift: int
     mask: int
-    members: Members
+    next_hops: NextHops
 
-    def member(self, address: int) -> Member:
-        return self.members[address >> self.shift & self.mask]
+    def next_hop(self, address: int) -> NextHop:
+        return self.next_hops[address >> self.shift & self.mask]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stride:
+class TernarySegment:
     """Addresses that have the bits `bits` in common with `value`, an array as of a Segment over the others.
 
     Without members it is for what may not come here: a foreign rail's.
     """
 
     value: int
-    bits: int
+    ternary_mask: int
     shift: int = 0
     mask: int = 0
-    members: Members = ()
+    next_hops: NextHops = ()
 
-    def holds(self, address: int) -> bool:
-        return (address ^ self.value) & self.bits == 0
+    def contains(self, address: int) -> bool:
+        return (address ^ self.value) & self.ternary_mask == 0
 
-    def member(self, address: int) -> Member:
-        return self.members[address >> self.shift & self.mask] if self.members else None
+    def next_hop(self, address: int) -> NextHop:
+        return self.next_hops[address >> self.shift & self.mask] if self.next_hops else None
 
 
-def longest(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
+def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
     """The segment of the longest prefix that an address of so many bits has."""
-    matching = [one for one in segments if one.prefix.holds(address, bits)]
+    matching = [one for one in segments if one.prefix.contains(address, bits)]
     return max(matching, key=lambda one: one.prefix.length, default=None)
 
 
-def joined(found: list[Segment], bits: int) -> list[Segment]:
+def merge_halves(found: list[Segment], bits: int) -> list[Segment]:
     """Segments of which two halves have equal arrays, in place of these."""
     kept = {one.prefix: one for one in found}
     for length in range(bits, 1, -1):
@@ -70,8 +70,8 @@ def joined(found: list[Segment], bits: int) -> list[Segment]:
             if prefix.value & half or prefix not in kept or other not in kept:
                 continue
             low, high = kept[prefix], kept[other]
-            if (low.shift, low.mask, low.members) == (high.shift, high.mask, high.members):
+            if (low.shift, low.mask, low.next_hops) == (high.shift, high.mask, high.next_hops):
                 del kept[prefix], kept[other]
                 wide = Prefix(prefix.value, length - 1)
-                kept[wide] = Segment(wide, low.shift, low.mask, low.members)
+                kept[wide] = Segment(wide, low.shift, low.mask, low.next_hops)
     return [kept[prefix] for prefix in sorted(kept)]

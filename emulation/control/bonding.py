@@ -14,7 +14,7 @@ from typing import Protocol, final
 from controller.diff import Update, diff
 from controller.plan import Entry, Plan
 from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
-from controller.recovery.node_controller import Finders
+from controller.recovery.node_controller import SharedRouters
 from controller.tables.linear import linear_entries
 from emulation.control.frames import lacpdu_frame, read_lacpdu
 from emulation.traffic.frames.layers import mac
@@ -58,7 +58,7 @@ class _Runtime(Protocol):
 class _Hosts:
     """Host routes of a ToR while it learns them."""
 
-    def __init__(self, finders: Finders, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
+    def __init__(self, finders: SharedRouters, fabric: Fabric, tor: str, ports: Sequence[int]) -> None:
         self._finders = finders
         self._fabric = fabric
         self._tor = tor
@@ -83,7 +83,7 @@ class _Hosts:
     def _entries_without(self, without: frozenset[int]) -> tuple[Entry, ...]:
         links = (self._fabric.link_at(self._tor, port) for port in without)
         failed = self._finders.plan.failed | {link.name for link in links if link is not None}
-        return linear_entries(self._finders.without(failed).finder, self._tor)
+        return linear_entries(self._finders.router_without(failed).finder, self._tor)
 
 
 @final
@@ -130,7 +130,7 @@ class Bonding:
     def start(self, active: Callable[[], bool]) -> None:
         """Withhold host routes and send LACPDUs while `active()` is true."""
         self._active = active
-        finders = Finders(self._plan)
+        finders = SharedRouters(self._plan)
         now = self._runtime.now_ps
         for node, ports in self._ports.items():
             if self._withhold and self._fabric.node(node).tier:

@@ -12,9 +12,9 @@ from scapy.contrib.slowprot import SlowProtocol
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller import Notice, Watch
+from controller import Notice, Subscription
 from controller.recovery.hello import Hello
-from controller.recovery.lacp import Lacpdu, Member, State
+from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
 from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
 
@@ -57,7 +57,9 @@ def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes
     )
 
 
-def watch_frame(watch: Watch, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
+def watch_frame(
+    watch: Subscription, source_cna: int, destination_cna: int, ports: Sequence[int] = ()
+) -> bytes:
     """Return the management frame that subscribes to a link's state, source-routed out of `ports`."""
     subscription = LinkNotice(
         state=_WATCH,
@@ -75,20 +77,20 @@ def hello_frame(hello: Hello) -> bytes:
     """Return the management frame that carries a hello over its link, cached."""
     return _frame(
         hello.cna,
-        hello.far_cna,
+        hello.neighbour_cna,
         LinkNotice(
             state=_HELLO_HEARD if hello.hears else _HELLO,
             cna_a=hello.cna,
             port_a=hello.port,
-            cna_b=hello.far_cna,
-            port_b=hello.far_port,
+            cna_b=hello.neighbour_cna,
+            port_b=hello.neighbour_port,
             origin=hello.cna,
         ),
     )
 
 
 @lru_cache(maxsize=1 << 14)
-def read_management(frame: bytes) -> Notice | Watch | Hello | None:
+def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
     if layer is None or layer.version != 1 or layer.state > _WATCH:
@@ -97,8 +99,8 @@ def read_management(frame: bytes) -> Notice | Watch | Hello | None:
         return Hello(
             cna=layer.cna_a,
             port=layer.port_a,
-            far_cna=layer.cna_b,
-            far_port=layer.port_b,
+            neighbour_cna=layer.cna_b,
+            neighbour_port=layer.port_b,
             hears=layer.state == _HELLO_HEARD,
         )
     link = {
@@ -109,7 +111,7 @@ def read_management(frame: bytes) -> Notice | Watch | Hello | None:
         "origin": layer.origin,
     }
     if layer.state == _WATCH:
-        return Watch(**link)
+        return Subscription(**link)
     return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
 
 
@@ -150,8 +152,10 @@ def read_lacpdu(frame: bytes) -> Lacpdu | None:
     layer: Packet | None = Ether(frame).getlayer(LACP)
     if layer is None or layer.version != _VERSION:
         return None
-    actor = Member(layer.actor_system, layer.actor_key, layer.actor_port_number, State(layer.actor_state))
-    partner = Member(
+    actor = Participant(
+        layer.actor_system, layer.actor_key, layer.actor_port_number, State(layer.actor_state)
+    )
+    partner = Participant(
         layer.partner_system, layer.partner_key, layer.partner_port_number, State(layer.partner_state)
     )
     return Lacpdu(actor, partner)

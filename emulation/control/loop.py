@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Update, Watch
-from controller.diff import applied
+from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Subscription, Update
+from controller.diff import apply_updates
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
-from controller.recovery.node_controller import Finders, latest
+from controller.recovery.node_controller import SharedRouters, latest_sequences
 from emulation.control.bonding import Bonding, LacpTimes
 from emulation.control.frames import hello_frame, is_slow, notice_frame, read_management, watch_frame
 from emulation.control.rewiring import RewiringController, RewiringPolicy
@@ -122,7 +122,7 @@ class ControlLoop:
     def _use_plan(self, plan: Plan, sequences: Mapping[str, int]) -> None:
         self.plan = plan
         self._fabric = plan.fabric
-        finders = Finders(plan)
+        finders = SharedRouters(plan)
         self._controllers: Mapping[str, NodeController] = {
             node.name: NodeController(plan, node.name, self._mode, finders, sequences)
             for node in plan.fabric.nodes
@@ -181,7 +181,9 @@ class ControlLoop:
     def installed(self) -> Mapping[str, tuple[Entry, ...]]:
         """Return the table entries written up to now, by node; scheduled writes are not among them."""
         planned = self._first_plan.entries
-        return {node: applied(entries, self._updated.get(node, ())) for node, entries in planned.items()}
+        return {
+            node: apply_updates(entries, self._updated.get(node, ())) for node, entries in planned.items()
+        }
 
     def adopt(self, plan: Plan, updates: Mapping[str, tuple[Update, ...]]) -> None:
         """Write the updates, and let new node controllers continue from another plan.
@@ -190,7 +192,7 @@ class ControlLoop:
         """
         self.write(updates)
         same = plan.fabric.links == self._fabric.links
-        self._use_plan(plan, latest(self._controllers.values()))
+        self._use_plan(plan, latest_sequences(self._controllers.values()))
         if same:
             for sessions in self._sessions.values():
                 sessions.readdress(plan.fabric)
@@ -280,7 +282,7 @@ class ControlLoop:
     def _pause_hellos(self, times: HelloTimes) -> None:
         """Stop hellos until data arrive again, and count ports that only hellos gave up as up."""
         for node, sessions in self._sessions.items():
-            for port in sessions.given_up:
+            for port in sessions.silent_ports:
                 if self._routed(node, port):
                     self.port_changed(node, port, True)
         self._sessions.clear()
@@ -333,8 +335,8 @@ class ControlLoop:
             if node in self._sessions:
                 self._apply_hello(node, self._sessions[node].on_hello(port, message, self._testbed.now_ps))
             return
-        if isinstance(message, Watch):
-            self._later(node, self._controllers[node].on_watch(message))
+        if isinstance(message, Subscription):
+            self._later(node, self._controllers[node].on_subscription(message))
         if not isinstance(message, Notice):
             return
         reaction = self._controllers[node].on_notice(message, port)
@@ -372,7 +374,7 @@ class ControlLoop:
 
     def _apply(self, node: str, reaction: Reaction) -> None:
         self._write(node, reaction.updates)
-        self._send(node, (*reaction.notices, *reaction.watches))
+        self._send(node, (*reaction.notices, *reaction.subscriptions))
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:
         if updates:
@@ -385,10 +387,10 @@ class ControlLoop:
         for message in outgoing:
             source_routed = len(message.ports) > 1
             ends = self._cna[node], message.destination_cna
-            if isinstance(message.notice, Watch):
-                frame = watch_frame(message.notice, *ends, message.ports if source_routed else ())
+            if isinstance(message.message, Subscription):
+                frame = watch_frame(message.message, *ends, message.ports if source_routed else ())
             else:
-                frame = notice_frame(message.notice, *ends)
+                frame = notice_frame(message.message, *ends)
             direct = len(message.ports) == 1
             port = message.ports[0] if direct else 0
             self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))

@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol, final
 
 from controller.circuits.transition import (
+    CircuitShortage,
+    CircuitTarget,
     Crossconnects,
-    Lack,
-    Realised,
-    lacking,
-    lit_between,
-    realised,
-    replanned,
-    staying,
-    to_write,
+    allocate_crossconnects,
+    circuit_shortages,
+    keep_common_circuits,
+    replan,
+    standing_circuits,
+    table_updates,
 )
 from controller.diff import Update
 from controller.errors import PlanError
 from controller.plan import Entry, Plan
-from controller.routing.unreachable import unreachable
+from controller.routing.unreachable import unreachable_pairs
 from controller.routing.weights import Demand
 from emulation.control.light_monitor import LightMonitor
 from emulation.control.rewiring_record import RewiringRecord
@@ -120,7 +120,7 @@ class RewiringController:
         self._fibres = {(end.node, end.port) for switch in optical for end in switch.ends}
         self._light = LightMonitor()
         self._look_scheduled = False
-        self._lacks: tuple[Lack, ...] = ()
+        self._lacks: tuple[CircuitShortage, ...] = ()
         self.done: list[RewiringRecord] = []
 
     def is_moving(self, node: str, port: int) -> bool:
@@ -215,16 +215,16 @@ class RewiringController:
             together, before = self._realised({**others, **new}), self._realised(others)
         except PlanError:
             return False
-        return not (together.cut & ~before.cut).any()
+        return not (together.unserved & ~before.unserved).any()
 
-    def _realised(self, jobs: Mapping[str, Demand]) -> Realised:
-        return realised(self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
+    def _realised(self, jobs: Mapping[str, Demand]) -> CircuitTarget:
+        return allocate_crossconnects(self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
 
     def _begin(self, why: str, jobs: Mapping[str, Demand], then: list[Callable[[], None]]) -> None:
         fabric = self._runtime.plan.fabric
         circuits = self._realised(jobs).circuits
         target = with_maps(fabric, circuits)
-        stay = staying(fabric, circuits)
+        stay = keep_common_circuits(fabric, circuits)
         added, removed = _ends(target, stay), _ends(fabric, stay)
         unlit = self._light.unlit_ends(target) & added
         # Plan the final state first: PlanError before anything changes if a pair has no route.
@@ -248,7 +248,7 @@ class RewiringController:
             # Frames under way still arrive over circuits that are torn down, so ingress tables stay.
             written = {
                 node: _without_turns(some)
-                for node, some in to_write(drained, self._runtime.installed()).items()
+                for node, some in table_updates(drained, self._runtime.installed()).items()
             }
             # Leaves first stop sending to spines that lose circuits; then the spines change.
             higher = {node: some for node, some in written.items() if fabric.node(node).level > 1}
@@ -318,7 +318,7 @@ class RewiringController:
     ) -> None:
         """Record a change, unless it moved no circuit and left every job's lack as it was."""
         down = self._runtime.down
-        lacks = lacking(new, jobs, lit_between(new, down))
+        lacks = circuit_shortages(new, jobs, standing_circuits(new, down))
         change = RewiringRecord.of(
             old,
             new,
@@ -339,17 +339,17 @@ class RewiringController:
         down = self._down(fabric, dark)
         if not down:
             return demand
-        cut = set(unreachable(replace(self._runtime.plan, fabric=fabric), down, demand))
+        cut = set(unreachable_pairs(replace(self._runtime.plan, fabric=fabric), down, demand))
         return {pair: amount for pair, amount in demand.items() if pair not in cut}
 
     def _adopt(self, plan: Plan) -> int:
         """Adopt a plan, and return the number of entries written."""
-        written = to_write(plan, self._runtime.installed())
+        written = table_updates(plan, self._runtime.installed())
         self._runtime.adopt(plan, written)
         return sum(map(len, written.values()))
 
     def _replanned(self, fabric: Fabric, demand: Demand, dark: Iterable[Port] = ()) -> Plan:
-        return replanned(
+        return replan(
             self._runtime.plan,
             fabric,
             peers=demand,

@@ -5,7 +5,7 @@ from collections.abc import Set
 from dataclasses import asdict, dataclass
 from typing import Any, Self, final
 
-from controller.circuits.transition import Lack
+from controller.circuits.transition import CircuitShortage
 from topologies import Fabric
 
 __all__ = ["RewiringRecord"]
@@ -32,7 +32,7 @@ class RewiringRecord:
     updates: int
     why: str = ""
     dark: tuple[str, ...] = ()
-    lacks: tuple[Lack, ...] = ()
+    lacks: tuple[CircuitShortage, ...] = ()
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric, down: Set[str], **what: Any) -> Self:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, final
 from controller.diff import Update
 from controller.errors import PlanError
 from controller.plan import Entry, Plan
-from controller.recovery.spare import Standby, takeover
+from controller.recovery.spare import SparePool, takeover
 from controller.routing.weights import Demand
 from emulation.errors import CutOffError
 from topologies import Fabric, Link
@@ -159,7 +159,7 @@ class TakeoverController:
         self._pairs = tuple(plan.routes)
         self._pending: set[str] = set()
         self._reconfiguring: _Reconfiguring | None = None
-        self.standby = Standby(plan.fabric, policy.members)
+        self.standby = SparePool(plan.fabric, policy.members)
         self.done: list[TakeoverRecord] = []
 
     def is_moving(self, node: str, port: int) -> bool:
@@ -195,10 +195,12 @@ class TakeoverController:
         if not standby.is_lost(lost):
             return
         # Replacing another lost node may restore what this one lacks.
-        remedies = ((node, standby.remedy(node)) for node in dict.fromkeys((lost, *standby.lost())))
+        remedies = (
+            (node, standby.find_replacement(node)) for node in dict.fromkeys((lost, *standby.lost_nodes()))
+        )
         node, replacement = next((pair for pair in remedies if pair[1] is not None), (lost, None))
         if replacement is None:
-            raise self._cut_off(lost, standby.lost(), standby.why_none(lost))
+            raise self._cut_off(lost, standby.lost_nodes(), standby.why_none(lost))
         self._begin(replacement, node, detected_ps)
         if node != lost:
             self._take_over(lost, detected_ps)
@@ -209,7 +211,7 @@ class TakeoverController:
         cause = lost if lost in replacement.places else next(iter(replacement.places))
         without: tuple[str, ...] = ()
         if not standby.is_gone(cause) or before.node(cause).tier:
-            cut = (name for name in standby.lost() if not standby.is_gone(name))
+            cut = (name for name in standby.lost_nodes() if not standby.is_gone(name))
             without = tuple(name for name in cut if name in replacement.places or _below(before, name, cause))
         ends = (node.name for node in before.nodes if not node.tier)
         failed = {name for name in ends if standby.is_gone(name)} if replacement.circuits else set[str]()
@@ -235,7 +237,7 @@ class TakeoverController:
         self._finish(change.decided)
         for lost, detected_ps in change.later:
             self._take_over(lost, detected_ps)
-        for lost in self.standby.lost():
+        for lost in self.standby.lost_nodes():
             if lost not in self._pending and self._policy.active():
                 self._expect(lost)
 
@@ -257,7 +259,7 @@ class TakeoverController:
                 peers=[pair for pair in pairs if pair[0] != pair[1]],
                 demand=demand,
                 installed=self._runtime.installed(),
-                partial=bool(standby.lost()),
+                partial=bool(standby.lost_nodes()),
             )
         except PlanError as ex:
             spares = ", ".join(places.values())
@@ -283,7 +285,7 @@ class TakeoverController:
 
     def _cut_off(self, lost: str, nodes: tuple[str, ...], why: str) -> CutOffError:
         standby = self.standby
-        side = None if standby.is_gone(lost) else standby.side_lost(lost)
+        side = None if standby.is_gone(lost) else standby.lost_side(lost)
         links = f"link to {SIDES[side]}" if side else "link"
         return CutOffError(self._runtime.now_ps, nodes, why, links=links, remedy=standby.advice)
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from controller.deadlock.dependency_graph import dependencies, find_cycle
+from controller.deadlock.dependency_graph import find_cycle, path_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.planner import make_plan
 from topologies import full_mesh
@@ -29,7 +29,7 @@ def foreseen(cycle: list[list[str | int]]) -> bool:
     mesh = full_mesh((4, 4))
     rules = rule_set("single-vl", mesh)
     plan = make_plan(mesh, rules="single-vl", check=False)
-    graph = dependencies(mesh, {path for paths in plan.routes.values() for path in paths}, rules)
+    graph = path_graph(mesh, {path for paths in plan.routes.values() for path in paths}, rules)
     print(f"circle in the graph: {' -> '.join(channel.to for channel in find_cycle(graph))}")
     held = [(link, str(way).split("->")[1], vl) for link, way, vl in cycle]
     print(f"circle in the run:   {' -> '.join(str(to) for _, to, _ in held)}")

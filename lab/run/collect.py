@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.plan import CPU_PORT
-from controller.routing.unreachable import cut_off
+from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.layers import SERVICE_LEVELS
@@ -161,7 +161,7 @@ def _cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
     """What is out of reach of agents that gave up, by what the controllers know; empty when nothing is."""
     holder = dict(zip(ready.members, jobs.holders, strict=True))
     pairs = [(holder[source], holder[far]) for source, far in ready.demand]
-    return cut_off(control.plan, control.down, pairs)
+    return describe_unreachable(control.plan, control.down, pairs)
 
 
 def _waiting(control: ControlLoop) -> str:

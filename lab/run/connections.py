@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 from random import Random
 
 from controller.plan import Plan
-from controller.routing.path_probing import LB_VALUES, PathSearch
+from controller.routing.path_probing import LB_VALUES, PathProbe
 from emulation.traffic.host.path_choice import Connections
 from emulation.traffic.schedule.schedule import Schedule
 from lab.scenario.schema import ConnectionSettings
@@ -28,21 +28,21 @@ def connections_of(
     plan: Plan, schedule: Schedule, members: Sequence[str], wanted: ConnectionSettings, seed: int
 ) -> Connections:
     """Of all pairs that send; PlanError when the paths of one cannot be known."""
-    search = PathSearch(plan)
+    search = PathProbe(plan)
     pairs = {(one.source, one.target) for one in schedule.transfers}
     lbs = {pair: _values(search, members[pair[0]], members[pair[1]], wanted, seed) for pair in sorted(pairs)}
     return Connections(lbs, wanted.choose, seed)
 
 
 def _values(
-    search: PathSearch, source: str, target: str, wanted: ConnectionSettings, seed: int
+    search: PathProbe, source: str, target: str, wanted: ConnectionSettings, seed: int
 ) -> tuple[int, ...]:
     # By name: the jobs of a run have pairs of equal ranks.
     draw = Random(f"{seed} {source} {target}")
     if wanted.paths == "search":
         order = draw.sample(range(LB_VALUES), LB_VALUES)
-        return tuple(one.lb for one in search.disjoint(source, target, wanted.most, order))
-    ports = search.ports(source, target)
+        return tuple(one.lb for one in search.disjoint_paths(source, target, wanted.most, order))
+    ports = search.lbs_by_port(source, target)
     if wanted.paths == "five-tuple":
         return tuple(draw.choice(values) for values in ports)
     drawn = [draw.sample(values, min(wanted.most, len(values))) for values in ports]

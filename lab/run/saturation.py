@@ -89,7 +89,7 @@ def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) ->
     for source in ends:
         own = found[source.name] = []
         for target in ends:
-            for path in finder.between(source.name, target.name, max_hops):
+            for path in finder.paths_up_to(source.name, target.name, max_hops):
                 if rules.vls_of(fabric, path) is not None:
                     # At the end of its way it leaves by the port of the node's own side.
                     ports = [*(fabric.port_to(near, far) for near, far in hops_of(path)), HOST_PORT]

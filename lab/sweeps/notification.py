@@ -15,8 +15,8 @@ from typing import final
 from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import Path
-from controller.recovery.node_controller import Finders
-from controller.routing.all_path import deal
+from controller.recovery.node_controller import SharedRouters
+from controller.routing.all_path import apportion
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS
 from topologies import Fabric
@@ -76,7 +76,7 @@ class Notification:
         self._plan = plan
         self._mode: Mode = mode
         self._costs = costs
-        self._finders = Finders(plan)
+        self._finders = SharedRouters(plan)
 
     def fail(self, links: Sequence[str], apart_ps: int = 0) -> Told:
         """These links fail one after the other, each `apart_ps` after the one before."""
@@ -87,7 +87,7 @@ class Notification:
 class _Failure:
     """One run of the event queue."""
 
-    def __init__(self, plan: Plan, mode: Mode, costs: Costs, finders: Finders) -> None:
+    def __init__(self, plan: Plan, mode: Mode, costs: Costs, finders: SharedRouters) -> None:
         self._plan = plan
         self._fabric: Fabric = plan.fabric
         self._mode: Mode = mode
@@ -159,9 +159,9 @@ class _Failure:
             if any(update.entry.table == "all_path" for update in reaction.updates):
                 self._sources.add(node)
         self._notices += len(reaction.notices)
-        self._watches += len(reaction.watches)
+        self._watches += len(reaction.subscriptions)
         leaves = max(self._now, self._busy.get(node, 0)) if self._costs.queued else self._now
-        for outgoing in (*reaction.notices, *reaction.watches):
+        for outgoing in (*reaction.notices, *reaction.subscriptions):
             leaves += self._costs.send_ps
             self._at(leaves, lambda one=outgoing: self._send(node, one))
         self._busy[node] = max(self._busy.get(node, 0), leaves)
@@ -176,7 +176,7 @@ class _Failure:
         if not outgoing.ports:
             far = self._fabric.node_of(outgoing.destination_cna)
             assert far is not None
-            route = self._controller(node).steered(far.name) or route
+            route = self._controller(node).source_routed_path(far.name) or route
         self._hop(outgoing, route, (node,))
 
     def _hop(self, outgoing: Outgoing, route: Path, path: Path) -> None:
@@ -201,15 +201,15 @@ class _Failure:
         if self._fabric.node(node).address != outgoing.destination_cna:
             self._hop(outgoing, route, path)
             return
-        notice, controller = outgoing.notice, self._controller(node)
+        notice, controller = outgoing.message, self._controller(node)
         port = self._fabric.port_to(node, path[-2])
         if isinstance(notice, Notice):
             self._act(node, lambda: controller.on_notice(notice, port))
         else:
-            self._act(node, lambda: controller.on_watch(notice))
+            self._act(node, lambda: controller.on_subscription(notice))
 
     def _left_over(self, dead: frozenset[str]) -> tuple[int, int]:
-        near = {source for name in dead for source in self._plan.watchers[name]}
+        near = {source for name in dead for source in self._plan.subscribers[name]}
         stranded = cut_off = 0
         for source in sorted(near | self._controllers.keys()):
             controller = self._controller(source)
@@ -239,16 +239,16 @@ def spread_over(plan: Plan, more_hops: int) -> Plan:
         found = [
             one
             for hops in range(len(path) - 1, len(path) + more_hops)
-            for one in finder.exactly(source, destination, hops)
+            for one in finder.paths_of_length(source, destination, hops)
             if rules.vls_of(fabric, one) is not None
         ]
         turn = fabric.node(source).index + fabric.node(destination).index
-        routes[source, destination] = deal(found, [1.0] * len(found), turn)
+        routes[source, destination] = apportion(found, [1.0] * len(found), turn)
         for hop in dict.fromkeys(hop for one in found for hop in hops_of(one)):
             for link in fabric.links_between(*hop):
                 watching[link.name][source] = None
-    watchers = {link: tuple(sources) for link, sources in watching.items()}
-    return replace(plan, routes=routes, watchers=watchers)
+    subscribers = {link: tuple(sources) for link, sources in watching.items()}
+    return replace(plan, routes=routes, subscribers=subscribers)
 
 
 def bare_ps(told: Told, costs: Costs) -> int:

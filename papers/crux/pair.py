@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
-from controller.jobs import Shape, run
+from controller.jobs import JobProfile, simulate
 from papers.claims.model_figure import Figure, Kind
 
 __all__ = ["GPT_SECONDS", "Pair", "contention", "fitted_share", "pair_figures"]
@@ -40,10 +40,10 @@ def contention(
     """GPT sends for `share` of its iteration, over 400 of which both run; `levels` as links serve them."""
     alone = (GPT_SECONDS, bert_seconds)
     jobs = [
-        Shape(seconds * (1 - sending), {0: seconds * sending})
+        JobProfile(seconds * (1 - sending), {0: seconds * sending})
         for seconds, sending in zip(alone, (share, bert_share), strict=True)
     ]
-    ran = run(jobs, levels, 400 * GPT_SECONDS)
+    ran = simulate(jobs, levels, 400 * GPT_SECONDS)
     # By what was computed, since the last iteration is cut off.
     speed = [
         float(done) / (seconds * (1 - sending)) / ran.seconds * seconds

@@ -26,7 +26,7 @@ from controller.jobs import (
     utilisation,
 )
 from controller.jobs.optimal import every_choice, every_order
-from controller.jobs.schedulers import in_levels, uses
+from controller.jobs.schedulers import levels_by_rank, link_usage
 from papers.flow_level.rates import Floats
 
 __all__ = ["AGGREGATION", "Reached", "drawn", "reached"]
@@ -75,16 +75,16 @@ def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15
     best = float(table.max())
     at, order = np.unravel_index(np.argmax(table), table.shape)
 
-    alone = np.array([job.done / job.amounts[0] for job in jobs])
+    alone = np.array([job.iteration_work / job.amounts[0] for job in jobs])
     own = least_congested(jobs, ranking(alone).tolist(), rates)
     paths = max(worth(Schedule.of(own, rank)) for rank in orders) / best
 
     value, intensities = priorities(jobs, choices[at], rates)
-    ranked = in_levels(ranking(value), number)
+    ranked = levels_by_rank(ranking(value), number)
     by_priority = worth(Schedule.of(choices[at], ranked)) / best
 
     placed = np.argsort(orders[order])
-    graph = contention(uses(jobs, choices[at], len(rates)), placed, intensities)
+    graph = contention(link_usage(jobs, choices[at], len(rates)), placed, intensities)
     valid = [
         np.array(taken, np.int64)
         for taken in np.ndindex(*(levels,) * number)
@@ -92,5 +92,5 @@ def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15
     ]
     most = max(worth(Schedule.of(choices[at], taken)) for taken in valid)
     packed = worth(Schedule.of(choices[at], compress(graph, levels))) / most
-    first = worth(Schedule.of(choices[at], in_levels(placed, levels))) / most
+    first = worth(Schedule.of(choices[at], levels_by_rank(placed, levels))) / most
     return Reached(paths, by_priority, packed, first)

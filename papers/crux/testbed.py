@@ -19,8 +19,8 @@ from typing import final
 
 import numpy as np
 
-from controller.jobs import SCHEDULERS, Job, Scheduler, run
-from controller.jobs.timeline import shapes
+from controller.jobs import SCHEDULERS, Job, Scheduler, simulate
+from controller.jobs.timeline import job_profiles
 from papers.crux.workloads import KINDS, training
 from papers.flow_level.jobs import SERVER, Pairs, Phase
 from papers.flow_level.jobs import Job as Placed
@@ -106,12 +106,12 @@ def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: fl
     for draw in range(draws):
         schedule = scheduler(jobs, rates, 8, draw)
         late = np.random.default_rng(draw).random(len(jobs))
-        found = shapes(jobs, schedule, rates)
+        found = job_profiles(jobs, schedule, rates)
         found = [
-            replace(one, late=float(part)) if group < 0 else one
+            replace(one, start_delay=float(part)) if group < 0 else one
             for one, part, group in zip(found, late, schedule.groups, strict=True)
         ]
-        ran = run(found, schedule.levels.tolist(), seconds)
+        ran = simulate(found, schedule.levels.tolist(), seconds)
         shares.append(float(gpus @ ran.computed / (gpus.sum() * seconds)))
         lengths.append([job.compute * seconds / done for job, done in zip(jobs, ran.computed, strict=True)])
     return Side(mean(shares), np.mean(lengths, axis=0))

@@ -16,7 +16,7 @@ from typing import Literal, final
 import numpy as np
 
 from controller.plan import Hashing
-from controller.routing.path_probing import LB_VALUES, flow_hash, ways_taken
+from controller.routing.path_probing import LB_VALUES, flow_hash, selected_members
 from emulation.traffic.host.path_choice import Choose
 from lab.errors import ModelError
 from papers.flow_level.ecmp import Gpus, Pod
@@ -108,7 +108,7 @@ def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Genera
         # In the order in which a pair looks at them.
         chosen = draw.permuted(np.tile(own, (len(source), 1)), axis=1)
         if kind.paths == "search":
-            ways = ways_taken(flow_hash(ends[0][:, None], ends[1][:, None], chosen), aggs)
+            ways = selected_members(flow_hash(ends[0][:, None], ends[1][:, None], chosen), aggs)
             chosen = np.array([_distinct(*row, each) for row in zip(ways, chosen, strict=True)])
         found[:, :, port] = chosen[:, :each]
     return found.reshape(len(source), kind.count)

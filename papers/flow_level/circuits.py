@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from controller.circuits.uniform import realise_uniform
+from controller.circuits.uniform import allocate_uniform
 from papers.flow_level.rates import Ints
 
 __all__ = ["at_most", "filled", "matched", "ways"]
@@ -86,7 +86,7 @@ def matched(wanted: Ints, spines: int, ports: int) -> Ints:
     """
     pods = len(wanted)
     if pods > _FEW_PODS:
-        _, maps = realise_uniform(wanted, spines * ports, "greedy")
+        _, maps = allocate_uniform(wanted, spines * ports, "greedy")
         i, j = np.nonzero(maps >= 0)
         counts = np.zeros((spines, pods, pods), np.int64)
         np.add.at(counts, (i % spines, j, maps[i, j]), 1)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from controller.plan import BUCKETS, Hashing
 from controller.routing.ecmp_source import port_of_bucket
-from controller.routing.path_probing import LB_VALUES, flow_hash, ways_taken
+from controller.routing.path_probing import LB_VALUES, flow_hash, selected_members
 from controller.tables.multipath import group_size
 from lab.errors import ModelError
 from papers.flow_level.rates import Floats, Ints
@@ -96,9 +96,9 @@ class Pod:
         shape = self.shape
         hashes = flow_hash(self.addresses(source), self.addresses(target), lb)
         port = self.port(lb)
-        agg = ways_taken(hashes, shape.aggs)
+        agg = selected_members(hashes, shape.aggs)
         near = (source.segment == target.segment) & (source.rail == target.rail)
-        tor = port if self.planes > 1 else ways_taken(hashes, shape.tors, self._agg_shift)
+        tor = port if self.planes > 1 else selected_members(hashes, shape.tors, self._agg_shift)
         tor = np.where(near, port, tor)
         up = self._cable(source.segment, source.rail, port, agg)
         down = self._cable(target.segment, target.rail, tor, agg)

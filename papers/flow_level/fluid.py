@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from controller.jobs.jobs import iteration
+from controller.jobs.jobs import iteration_seconds
 from papers.flow_level.fabrics import Fabric, Loads
 from papers.flow_level.jobs import Job
 from papers.flow_level.pace import ROUNDING, Counted, Order
@@ -168,7 +168,7 @@ class Fluid:
             one.duty = stuck / stuck.sum()
             return
         sending = one.amounts / rates
-        whole = iteration(one.job.compute, float(sending.sum()), one.job.overlap)
+        whole = iteration_seconds(one.job.compute, float(sending.sum()), one.job.overlap)
         self._rate[key] = 1 / whole
         one.duty = sending / whole
 

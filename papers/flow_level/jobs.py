@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.jobs.jobs import iteration
+from controller.jobs.jobs import iteration_seconds
 from lab.errors import ModelError
 
 __all__ = ["Job", "Pairs", "Phase", "SERVER", "experts", "gradients", "pipeline"]
@@ -71,7 +71,7 @@ class Job:
     def alone(self) -> float:
         """Seconds from start to end where every flow has the rate 1."""
         sending = sum(phase.amount for phase in self.phases)
-        return self.iterations * iteration(self.compute, sending, self.overlap)
+        return self.iterations * iteration_seconds(self.compute, sending, self.overlap)
 
 
 def _positions(servers: int, stages: int) -> Pairs:

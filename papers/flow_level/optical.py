@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 
 from controller.circuits.demand import pod_demand
-from controller.circuits.even_split import balanced_parts
+from controller.circuits.even_split import even_split
 from controller.circuits.leaf import leaf_split, pod_centric_split
 from controller.circuits.split import symmetric_split
 from lab.errors import ModelError
@@ -181,7 +181,7 @@ class Lumos:
         self._pods = pods
         if self._wiring is Wiring.uniform:
             return matched(pods, self._spines, self._ports)
-        half = balanced_parts(symmetric_split(pods), self._spines)
+        half = even_split(symmetric_split(pods), self._spines)
         return filled(half + half.transpose(0, 2, 1), self._ports)
 
     def _dealt(self) -> Ints:

@@ -16,7 +16,7 @@ from typing import Protocol, final
 import numpy as np
 
 from controller.jobs.jobs import Job as Known
-from controller.jobs.jobs import iteration, slowest
+from controller.jobs.jobs import bottleneck_seconds, iteration_seconds
 from controller.jobs.paths import busy_shares, least_congested
 from controller.jobs.schedulers import Scheduler
 from papers.flow_level.jobs import Job
@@ -115,7 +115,7 @@ class Steered:
             late = 0.0
             group = int(schedule.groups[place])
             if group >= 0:
-                length = iteration(job.compute, slowest(job, choice, rates), job.overlap)
+                length = iteration_seconds(job.compute, bottleneck_seconds(job, choice, rates), job.overlap)
                 late = float(schedule.shifts[place]) / length
             found[key] = Order(
                 int(schedule.levels[place]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from controller.circuits import CircuitPlan, fill_spare, realise
+from controller.circuits import CircuitPlan, allocate, saturate_demand
 
 if TYPE_CHECKING:
     from controller.circuits.flow import Ints
@@ -33,7 +33,7 @@ def feasible(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
     """The same with row sums of `ports`, `pods * ports` being even."""
     while True:
-        demand = fill_spare(feasible(rng, pods, ports), ports)
+        demand = saturate_demand(feasible(rng, pods, ports), ports)
         if (demand.sum(axis=1) == ports).all():
             return demand
 
@@ -91,18 +91,18 @@ class Trace:
 def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
     """New demands of a trace, each with the circuits that stand when it comes."""
     trace = Trace(pods, spines * ports, seed)
-    plan = realise(trace.demand, spines, ports)
+    plan = allocate(trace.demand, spines, ports)
     for _ in range(changes):
         demand = trace.change()
         yield demand, plan
-        plan = realise(demand, spines, ports, plan)
+        plan = allocate(demand, spines, ports, plan)
 
 
 def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
     """A change of a trace where whatever jobs leave over is asked for too, so that no port is free."""
     trace = Trace(pods, spines * ports, seed)
-    plan = realise(fill_spare(trace.demand, spines * ports), spines, ports)
-    return fill_spare(trace.change(), spines * ports), plan
+    plan = allocate(saturate_demand(trace.demand, spines * ports), spines, ports)
+    return saturate_demand(trace.change(), spines * ports), plan
 
 
 def least(demand: Ints, plan: CircuitPlan) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from controller.circuits import assign_exact, assign_pairs, moved, realise, symmetric_split
+from controller.circuits import allocate, assign_exact, assign_pairs, count_moves, symmetric_split
 from papers.lumoscore.load import feasible, refilled, states
 
 if TYPE_CHECKING:
@@ -68,15 +68,15 @@ def two_pairs(
         for i, j in rng.integers(0, n, (2 * n, 2)):
             matrix[i, j] += i != j and matrix[i].sum() < 2 and matrix[:, j].sum() < 2
         ours, exact = (
-            moved(standing, assign(matrix, 2, standing)) for assign in (assign_pairs, assign_exact)
+            count_moves(standing, assign(matrix, 2, standing)) for assign in (assign_pairs, assign_exact)
         )
-        best, kept, gone = best + (ours == exact), kept + ours.kept, gone + ours.gone
+        best, kept, gone = best + (ours == exact), kept + ours.kept, gone + ours.removed
     return best, kept, gone
 
 
 def _made(demand: Ints, shape: tuple[int, int, int], plan: CircuitPlan, method: Method) -> int:
     _, spines, ports = shape
-    return realise(demand, spines, ports, plan, method, seconds=math.inf).moved.made
+    return allocate(demand, spines, ports, plan, method, seconds=math.inf).moves.added
 
 
 def _over(made: int, best: int) -> float:

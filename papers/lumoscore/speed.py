@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, final
 
 from controller import PlanError
-from controller.circuits import realise
+from controller.circuits import allocate
 from papers.lumoscore.load import Trace, least, refilled, states
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def clusters(note: Callable[[int, float], None] = lambda pods, share: None) -> S
 @cache
 def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: bool) -> Cluster:
     """Measured once a process: so many changes of one job for each seed, one of each other sort."""
-    realise(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
+    allocate(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
     found = {
         Change.job: _timed(_job_changes(pods, seeds, changes)),
         Change.first: _timed((Trace(pods, SPINES * PORTS, seed).demand, None) for seed in range(seeds)),
@@ -123,7 +123,7 @@ def _job_changes(pods: int, seeds: int, changes: int) -> Iterator[tuple[Ints, Ci
 
 def _replaced(pods: int, seeds: int) -> Iterator[tuple[Ints, CircuitPlan]]:
     for seed in range(seeds):
-        plan = realise(Trace(pods, SPINES * PORTS, seed).demand, SPINES, PORTS)
+        plan = allocate(Trace(pods, SPINES * PORTS, seed).demand, SPINES, PORTS)
         yield Trace(pods, SPINES * PORTS, seeds + seed).demand, plan
 
 
@@ -131,9 +131,9 @@ def _timed(cases: Iterator[tuple[Ints, CircuitPlan | None]]) -> Timed:
     seconds: list[float] = []
     made = needed = 0
     for demand, plan in cases:
-        spent, new = _processor(lambda demand=demand, plan=plan: realise(demand, SPINES, PORTS, plan))
+        spent, new = _processor(lambda demand=demand, plan=plan: allocate(demand, SPINES, PORTS, plan))
         seconds.append(spent)
-        made += new.moved.made
+        made += new.moves.added
         needed += least(demand, plan) if plan is not None else int(demand.sum()) // 2
     return Timed(tuple(seconds), made, needed)
 
@@ -141,7 +141,7 @@ def _timed(cases: Iterator[tuple[Ints, CircuitPlan | None]]) -> Timed:
 def _exact(pods: int, changes: int) -> float | None:
     *_, (demand, plan) = states(pods, SPINES, PORTS, 0, changes)
     try:
-        spent, _ = _processor(lambda: realise(demand, SPINES, PORTS, plan, "exact", seconds=EXACT_LIMIT_S))
+        spent, _ = _processor(lambda: allocate(demand, SPINES, PORTS, plan, "exact", seconds=EXACT_LIMIT_S))
     except PlanError:
         return None
     return spent

@@ -113,19 +113,19 @@ def test_a_demand_gives_the_hot_pair_all_paths_and_the_rest_their_shortest(rack:
 
 def test_watchers_of_shortest_routes(shortest_plan: Plan) -> None:
     # X first: a link along X is used by its two ends only, one along Y by the two boards it joins.
-    assert shortest_plan.watchers["npu9-npu12"] == ("npu9", "npu12")
-    assert shortest_plan.watchers["npu9-npu57"] == tuple(
+    assert shortest_plan.subscribers["npu9-npu12"] == ("npu9", "npu12")
+    assert shortest_plan.subscribers["npu9-npu57"] == tuple(
         f"npu{index}" for index in (*range(8, 16), *range(56, 64))
     )
-    assert Counter(map(len, shortest_plan.watchers.values())) == {2: 224, 16: 224}
+    assert Counter(map(len, shortest_plan.subscribers.values())) == {2: 224, 16: 224}
 
 
 def test_watchers_of_all_paths(rack_plan: Plan) -> None:
     # The line of the link, by detours, and the columns of its ends, by the other order.
     board = {f"npu{index}" for index in range(8)}
     columns = {f"npu{slot + 8 * row}" for slot in (0, 1) for row in range(8)}
-    assert set(rack_plan.watchers["npu0-npu1"]) == board | columns
-    assert {len(watchers) for watchers in rack_plan.watchers.values()} == {22}
+    assert set(rack_plan.subscribers["npu0-npu1"]) == board | columns
+    assert {len(watchers) for watchers in rack_plan.subscribers.values()} == {22}
 
 
 @pytest.mark.parametrize("strategy", ["all-path", "shortest"])

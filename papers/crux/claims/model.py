@@ -19,15 +19,15 @@ def run_intensity(note: Progress, draws: int = 20) -> Sequence[Finding]:
     """Intensity by hand, and that what is sent of it is the work done."""
     import numpy as np
 
-    from controller.jobs import Job, Shape, intensity, run, slowest
+    from controller.jobs import Job, JobProfile, bottleneck_seconds, intensity, simulate
 
     note("cases by hand", 0.0)
     job = Job("a", 16, 4.0, np.array([3.0, 1.0]), np.array([[[0, -1], [1, -1]], [[0, 2], [1, 2]]]))
     together, apart = np.array([0, 0]), np.array([0, 1])
     values = [
-        slowest(job, together, np.ones(3)),
-        slowest(job, apart, np.ones(3)),
-        slowest(job, apart, np.array([1.0, 1.0, 0.25])),
+        bottleneck_seconds(job, together, np.ones(3)),
+        bottleneck_seconds(job, apart, np.ones(3)),
+        bottleneck_seconds(job, apart, np.array([1.0, 1.0, 0.25])),
         intensity(job, together, np.ones(3)),
     ]
     by_hand = [4.0, 3.0, 4.0, 16.0]
@@ -37,11 +37,13 @@ def run_intensity(note: Progress, draws: int = 20) -> Sequence[Finding]:
         note("1,000 iterations on one link", draw / draws)
         number = int(rng.integers(2, 6))
         jobs = [
-            Shape(rng.uniform(0.5, 2.0), {0: rng.uniform(0.2, 1.0)}, overlap=float(rng.choice([0.0, 0.5])))
+            JobProfile(
+                rng.uniform(0.5, 2.0), {0: rng.uniform(0.2, 1.0)}, overlap=float(rng.choice([0.0, 0.5]))
+            )
             for _ in range(number)
         ]
         gpus = 2.0 ** rng.integers(3, 8, number)
-        ran = run(jobs, rng.permutation(number).tolist(), 1000 * max(one.iteration for one in jobs))
+        ran = simulate(jobs, rng.permutation(number).tolist(), 1000 * max(one.iteration for one in jobs))
         sent = sum(
             n * one.compute / one.sending * time for n, one, time in zip(gpus, jobs, ran.sent, strict=True)
         )
@@ -68,11 +70,11 @@ def run_corrections(note: Progress, draws: int = 30) -> Sequence[Finding]:
     """The paper's two examples, and whether k follows what they stand for."""
     import numpy as np
 
-    from controller.jobs import Job, Schedule, Shape, correction, priorities, utilisation
-    from controller.jobs.priority import gains
+    from controller.jobs import Job, JobProfile, Schedule, correction, priorities, utilisation
+    from controller.jobs.priority import priority_gains
 
     note("the paper's examples", 0.0)
-    longer, shorter = Shape(2.0, {0: 2.0}), Shape(1.0, {0: 1.0})
+    longer, shorter = JobProfile(2.0, {0: 2.0}), JobProfile(1.0, {0: 1.0})
     path = np.zeros((1, 1, 1), np.int64)
     jobs = [Job("1", 10, 2.0, np.array([2.0]), path), Job("2", 10, 1.0, np.array([1.0]), path)]
     choice = np.zeros(1, np.int64)
@@ -81,7 +83,7 @@ def run_corrections(note: Progress, draws: int = 30) -> Sequence[Finding]:
         100 * utilisation(jobs, Schedule.of([choice, choice], np.array(levels)), one, 1200.0)
         for levels in ([0, 1], [1, 0])
     ]
-    gained, k = gains(shorter, longer, 12.0), correction(shorter, longer)
+    gained, k = priority_gains(shorter, longer, 12.0), correction(shorter, longer)
     rows = [
         Finding(
             "example 1: accelerators' utilisation, job 1 first and job 2 first",

@@ -49,7 +49,7 @@ def run_compression(note: Progress, draws: int = 200) -> Sequence[Finding]:
     """Cuts of random contention graphs of up to eight jobs, against those of every assignment."""
     import numpy as np
 
-    from controller.jobs import best_cut, compress, contention, cut, inverted
+    from controller.jobs import best_cut, compress, contention, cut_weight, has_inversion
 
     rng = np.random.default_rng(1)
     shares, turned = [], 0
@@ -59,9 +59,9 @@ def run_compression(note: Progress, draws: int = 200) -> Sequence[Finding]:
         uses = rng.random((number, 6)) < rng.uniform(0.2, 0.5)
         weights = contention(uses, rng.permutation(number), rng.uniform(0.1, 10, number))
         found = compress(weights, levels)
-        turned += inverted(weights, found)
-        most = cut(weights, best_cut(weights, levels))
-        shares.append(cut(weights, found) / most if most else 1.0)
+        turned += has_inversion(weights, found)
+        most = cut_weight(weights, best_cut(weights, levels))
+        shares.append(cut_weight(weights, found) / most if most else 1.0)
     return (
         Finding(
             "edges inverted", "Crux, section 4.3", "0", f"{turned}", "holds" if not turned else "differs"

@@ -36,12 +36,12 @@ def run_search(note: Progress) -> Sequence[Finding]:
     """Which uplinks a source reaches by lb, and whether frames go where the search says."""
     from controller.plan import BUCKETS
     from controller.routing.ecmp_source import port_of_bucket
-    from controller.routing.path_probing import LB_VALUES, reach
+    from controller.routing.path_probing import LB_VALUES, min_reached_members
 
     note("all addresses that there can be", 0.0)
     ports = [[lb for lb in range(LB_VALUES) if port_of_bucket(lb % BUCKETS, 2) == port] for port in (0, 1)]
-    found = [reach(_UPLINKS, lbs=lbs) for lbs in ports]
-    fewer = [reach(_UPLINKS - 1, lbs=lbs) for lbs in ports]
+    found = [min_reached_members(_UPLINKS, lbs=lbs) for lbs in ports]
+    fewer = [min_reached_members(_UPLINKS - 1, lbs=lbs) for lbs in ports]
     return (
         Finding(
             "uplinks of a ToR that the search finds values of lb for, whatever the two addresses",
@@ -64,7 +64,7 @@ def run_search(note: Progress) -> Sequence[Finding]:
 
 def _on_a_fabric(note: Progress) -> Sequence[Finding]:
     from controller import make_plan
-    from controller.routing.path_probing import PathSearch
+    from controller.routing.path_probing import PathProbe
     from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
     from lab.frames.walk import walk
     from topologies import HOST_PORT, End, hpn
@@ -75,13 +75,13 @@ def _on_a_fabric(note: Progress) -> Sequence[Finding]:
     for planes in (2, 1):
         fabric = hpn(2, 2, 2, aggs=_UPLINKS, planes=planes)
         plan = make_plan(fabric, strategy="hashed", peers=[(source, far)], check=False)
-        search = PathSearch(plan)
-        cost[planes] = prod(search.choices(source, far))
+        search = PathProbe(plan)
+        cost[planes] = prod(search.group_sizes(source, far))
         if planes == 2:
-            disjoint = len(search.disjoint(source, far))
+            disjoint = len(search.disjoint_paths(source, far))
     small = hpn(2, 2, 2, aggs=3)
     plan = make_plan(small, strategy="hashed")
-    found = PathSearch(plan).disjoint(source, far)
+    found = PathProbe(plan).disjoint_paths(source, far)
     arrived = 0
     for place, one in enumerate(found):
         note("frames on the testbed", 0.4 + 0.6 * place / len(found))

@@ -140,13 +140,13 @@ def run_choices(note: Progress) -> Sequence[Finding]:
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
     """Of all flows, one a pair and value of lb, how many arrive by another ToR of the set than they took."""
-    from controller.routing.path_probing import PathSearch
+    from controller.routing.path_probing import PathProbe
     from lab.report.plane_counts import plane_of
 
-    planes, search = plane_of(plan.fabric), PathSearch(plan)
+    planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0
     for source, destination in permutations(members, 2):
-        for path, lbs in search.by_lb(source, destination).items():
+        for path, lbs in search.lbs_by_path(source, destination).items():
             tors = [planes[name] for name in path if name in planes]
             flows += len(lbs)
             left += len(lbs) * (bool(tors) and tors[0] != tors[-1])

@@ -53,7 +53,7 @@ def run_decomposition(note: Progress, draws: int = 1000) -> Sequence[Finding]:
     """Any symmetric matrix as A + A.T; then A over spines."""
     import numpy as np
 
-    from controller.circuits import balanced_parts, symmetric_split
+    from controller.circuits import even_split, symmetric_split
 
     rng = np.random.default_rng(SEED)
     exact, even, split = 0, 0, max(draws // 5, 1)
@@ -64,7 +64,7 @@ def run_decomposition(note: Progress, draws: int = 1000) -> Sequence[Finding]:
         exact += bool((a + a.T == demand).all()) and _shared(a, demand, 2)
         if draw < split:
             spines = int(rng.integers(2, 9))
-            parts = balanced_parts(a, spines)
+            parts = even_split(a, spines)
             even += bool((parts.sum(axis=0) == a).all()) and all(_shared(part, a, spines) for part in parts)
     return (
         Finding(
@@ -108,7 +108,7 @@ def run_realisable(note: Progress, draws: int = 200) -> Sequence[Finding]:
     """Demands that use every port, under either wiring."""
     import numpy as np
 
-    from controller.circuits import realise, realise_uniform
+    from controller.circuits import allocate, allocate_uniform
     from papers.lumoscore.load import full
 
     rng = np.random.default_rng(SEED + 1)
@@ -121,12 +121,12 @@ def run_realisable(note: Progress, draws: int = 200) -> Sequence[Finding]:
         ports = 2 * int(rng.integers(1, 5))
         demand = full(rng, pods, spines * ports)
         asked = int(demand.sum()) // 2
-        cross.append(realise(demand, spines, ports).total / asked)
+        cross.append(allocate(demand, spines, ports).total / asked)
         if few:
-            uniform.append(realise_uniform(demand, ports, "exact")[0] / asked)
+            uniform.append(allocate_uniform(demand, ports, "exact")[0] / asked)
     note("three Pods", 0.9)
-    thirds = [realise_uniform(_three(ports), ports, "exact")[0] for ports in _FAMILY]
-    whole = [realise(_three(ports), 1, ports).total for ports in _FAMILY]
+    thirds = [allocate_uniform(_three(ports), ports, "exact")[0] for ports in _FAMILY]
+    whole = [allocate(_three(ports), 1, ports).total for ports in _FAMILY]
     cut = sum(one < 1 for one in uniform)
     asked = [3 * ports // 2 for ports in _FAMILY]
     sizes = ", ".join(map(str, _FAMILY))
@@ -173,7 +173,7 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
     import numpy as np
 
     from controller import PlanError
-    from controller.circuits import check_crossconnects, check_l2, crossconnects, realise
+    from controller.circuits import allocate, check_crossconnects, check_l2, crossconnects
     from papers.lumoscore.load import feasible
 
     rng = np.random.default_rng(SEED + 2)
@@ -181,8 +181,8 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
     for draw in range(draws):
         note("plans", draw / draws)
         pods, spines, pairs = int(rng.integers(3, 17)), int(rng.integers(1, 5)), int(rng.integers(1, 7))
-        plan = realise(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs)
-        plan = realise(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs, plan)
+        plan = allocate(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs)
+        plan = allocate(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs, plan)
         check_l2(plan.maps)
         found = crossconnects(plan.maps)
         talks, hears = _peers(found)

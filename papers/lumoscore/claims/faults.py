@@ -28,8 +28,8 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
     """Random demands for every port, then pairs of switches, spines or single ports fail."""
     import numpy as np
 
-    from controller.circuits import light_spare, realise, realise_left
-    from controller.circuits.demand import fitted
+    from controller.circuits import allocate, allocate_available, fill_unused_ports
+    from controller.circuits.demand import trim_demand
     from papers.lumoscore.load import feasible, full
 
     rng = np.random.default_rng(SEED + 20)
@@ -43,7 +43,7 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
             note(kind, (place + draw / some) / len(kinds))
             pods, spines = int(rng.integers(3, 6 if single else 9)), int(rng.integers(2, 5))
             ports = 2 * int(rng.integers(2, 4 if single else 5))
-            before = light_spare(realise(feasible(rng, pods, spines * ports), spines, ports))
+            before = fill_unused_ports(allocate(feasible(rng, pods, spines * ports), spines, ports))
             demand = full(rng, pods, spines * ports)
             working = np.ones((spines, ports // 2, pods, 2), bool)
             if place == 0:
@@ -52,12 +52,12 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
                 working[int(rng.integers(spines)), :, int(rng.integers(pods))] = False
             else:
                 working = rng.random(working.shape) >= 0.05
-            fits = fitted(demand, working.sum(axis=(0, 1, 3)), demand)
-            plan = realise_left(demand, before, working)
+            fits = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand)
+            plan = allocate_available(demand, before, working)
             whole += bool((plan.counts.sum(axis=0) == fits).all())
             asked, made = asked + int(fits.sum()) // 2, made + plan.total
-            again = realise_left(demand, plan, working)
-            kept, could = kept + again.moved.kept, could + plan.total
+            again = allocate_available(demand, plan, working)
+            kept, could = kept + again.moves.kept, could + plan.total
         found.append(
             Finding(
                 f"every port asked for, {kind} gone: circuits of what the ports left suffice for",

@@ -107,12 +107,12 @@ def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Fin
     import numpy as np
 
     from controller.circuits import (
+        allocate,
+        allocate_by_spine,
         leaf_spine_load,
         leaf_split,
         pod_centric_split,
         pod_demand,
-        realise,
-        realise_counts,
     )
     from papers.lumoscore.load import full
 
@@ -129,8 +129,8 @@ def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Fin
         if tau == 1:
             continue
         counts = pod_demand(split, each)
-        realised += bool((realise_counts(counts, each * tau).counts == counts).all())
-        among = realise(pod_demand(demand, each), spines, each * tau).counts
+        realised += bool((allocate_by_spine(counts, each * tau).counts == counts).all())
+        among = allocate(pod_demand(demand, each), spines, each * tau).counts
         load = leaf_spine_load(pod_centric_split(demand, each, among, rng))
         by_pod.append(int(load.max()))
         links, over = links + load.size, over + int((load > tau).sum())

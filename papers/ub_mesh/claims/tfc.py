@@ -54,7 +54,7 @@ def _run_rules(note: Progress) -> Sequence[Finding]:
         _finding(
             "paths of 1, 2 and 3 hops in a rack",
             "896 / 11,648 / 146,048",
-            _counts(paths.of_hops(hops, paths.simple) for hops in (1, 2, 3)),
+            _counts(paths.count_paths(hops, paths.simple) for hops in (1, 2, 3)),
         ),
         Finding(
             "all-path routing with 2 VLs: all of these paths, in a graph without a cycle",
@@ -89,7 +89,7 @@ def _cyclic(cycle: Sequence[object]) -> str:
 
 
 def _both_orders() -> str:
-    from controller.deadlock.dependency_graph import dependencies
+    from controller.deadlock.dependency_graph import path_graph
     from controller.deadlock.turn_rules import rule_set
     from controller.routing.paths import PathFinder, distance
     from topologies import full_mesh
@@ -97,17 +97,17 @@ def _both_orders() -> str:
     mesh = full_mesh([4, 4])
     finder, names = PathFinder(mesh), [node.name for node in mesh.nodes]
     pairs = [(source, target) for source in names for target in names if source != target]
-    paths = [path for pair in pairs for path in finder.exactly(*pair, distance(mesh, *pair))]
-    return _in_words(dependencies(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,)))
+    paths = [path for pair in pairs for path in finder.paths_of_length(*pair, distance(mesh, *pair))]
+    return _in_words(path_graph(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,)))
 
 
 def _orders_of_dimensions() -> Iterable[Finding]:
-    from controller.deadlock.tfc import orders
+    from controller.deadlock.tfc import admitted_orders
     from controller.deadlock.turn_rules import rule_set
     from topologies import full_mesh
 
     pod = full_mesh([8, 8, 4, 4], lanes=3)
-    found = orders(pod, rule_set("T2-V", pod))
+    found = admitted_orders(pod, rule_set("T2-V", pod))
     yield _finding(
         "orders of 4 dimensions on 2 VLs, all in one group",
         "93.75 %, at least 20 of 24",
@@ -117,28 +117,29 @@ def _orders_of_dimensions() -> Iterable[Finding]:
     shares: list[Fraction] = []
     for dims in ([8, 8], [8, 8, 4], [8, 8, 4, 4]):
         mesh = full_mesh(dims, lanes=3)
-        shares.append(orders(mesh, rule_set("T1-UD", mesh)).share)
+        shares.append(admitted_orders(mesh, rule_set("T1-UD", mesh)).share)
     percent = " / ".join(f"{float(100 * share):g}" for share in shares)
     yield _finding("orders of 2, 3 and 4 dimensions on 1 VL, percent", "75 / 50 / 31.25", percent)
 
 
 def _run_graphs(note: Progress) -> Sequence[Finding]:
-    from controller.deadlock.dependency_graph import permitted
-    from controller.deadlock.turn_rules import Turn, rule_set
+    from controller.deadlock.dependency_graph import permitted_graph
+    from controller.deadlock.turn_rules import VlIncrement, rule_set
     from topologies import full_mesh
     from topologies.catalog import build
 
     pod = full_mesh([8, 8, 4, 4], lanes=3)
     expected = (
-        ("T2-V", Turn.VALLEY, "672,768", ""),
-        ("T2-G", Turn.VALLEY, "543,744", ""),
-        ("T2-DOR", Turn.STEP, "389,120", "the second lane for a dimension's second hop"),
-        ("T2-DOR", Turn.VALLEY, "454,656", "the second lane from a dimension's first valley on"),
+        ("T2-V", VlIncrement.VALLEY, "672,768", ""),
+        ("T2-G", VlIncrement.VALLEY, "543,744", ""),
+        ("T2-DOR", VlIncrement.STEP, "389,120", "the second lane for a dimension's second hop"),
+        ("T2-DOR", VlIncrement.VALLEY, "454,656", "the second lane from a dimension's first valley on"),
     )
     found: list[Finding] = []
     for number, (name, turn, dependencies, how) in enumerate(expected):
         note(f"8 x 8 x 4 x 4, {name}", number / 8)
-        graph = permitted(pod, replace(rule_set(name, pod), turn=turn), entry_vls=(0,), u_turns=False)
+        rules = replace(rule_set(name, pod), increment=turn)
+        graph = permitted_graph(pod, rules, entry_vls=(0,), u_turns=False)
         what = f"all turns of an ideal 8 x 8 x 4 x 4 under {name}" + (f", {how}" if how else "")
         words = f"40,960 channels, {dependencies} dependencies, acyclic"
         found.append(_finding(what, words, _in_words(graph)))
@@ -146,7 +147,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
         note(name, (4 + number) / 8)
         fabric = build(name)
         rules = rule_set("T2-G", fabric)
-        graph = permitted(fabric, rules)
+        graph = permitted_graph(fabric, rules)
         words = f"{len(fabric.nodes):,} nodes, {len(fabric.links):,} links: {_in_words(graph)}"
         good = words.endswith(" acyclic")
         found.append(
@@ -160,7 +161,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
         )
     note("one lane", 7 / 8)
     rack = build("ub-rack-lrs")
-    free = permitted(rack, rule_set("single-vl", rack), entry_vls=(0,), u_turns=False)
+    free = permitted_graph(rack, rule_set("single-vl", rack), entry_vls=(0,), u_turns=False)
     return (*found, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", _in_words(free).rsplit(" ", 1)[1]))
 
 

@@ -9,11 +9,11 @@ import pytest
 from controller import PlanError
 from controller.circuits import (
     CircuitPlan,
-    Moved,
+    Moves,
+    allocate,
+    allocate_by_spine,
     check_l2,
     check_maps,
-    realise,
-    realise_counts,
     symmetric_split,
 )
 from controller.circuits.allocation import Method
@@ -38,7 +38,7 @@ def test_every_feasible_demand_is_realised_whole() -> None:
         pods, spines, ports = int(rng.integers(2, 14)), int(rng.integers(1, 6)), 2 * int(rng.integers(1, 7))
         make = full if at % 2 and pods > 2 else feasible
         demand = make(rng, pods, spines * ports)
-        check_plan(realise(demand, spines, ports), demand, (spines, ports // 2, pods))
+        check_plan(allocate(demand, spines, ports), demand, (spines, ports // 2, pods))
 
 
 @pytest.mark.parametrize("method", ["flow", "scratch", "greedy", "exact"])
@@ -46,22 +46,22 @@ def test_a_change_of_everything_is_realised_whole(method: Method) -> None:
     rng = np.random.default_rng(17)
     for _ in range(4 if method == "exact" else 40):
         pods, spines, ports = int(rng.integers(2, 9)), int(rng.integers(1, 5)), 2 * int(rng.integers(1, 5))
-        before = realise(full(rng, pods, spines * ports), spines, ports)
+        before = allocate(full(rng, pods, spines * ports), spines, ports)
         demand = full(rng, pods, spines * ports)
-        plan = realise(demand, spines, ports, before, method, seconds=math.inf)
+        plan = allocate(demand, spines, ports, before, method, seconds=math.inf)
         check_plan(plan, demand, (spines, ports // 2, pods))
-        assert plan.moved.gone + plan.moved.kept == before.total
+        assert plan.moves.removed + plan.moves.kept == before.total
 
 
 def test_one_job_less_moves_nothing_else() -> None:
     for seed in range(6):
         trace = Trace(12, 32, seed)
-        plan = realise(trace.demand, 4, 8)
-        assert realise(trace.demand, 4, 8, plan).moved == Moved(0, 0, plan.total)
+        plan = allocate(trace.demand, 4, 8)
+        assert allocate(trace.demand, 4, 8, plan).moves == Moves(0, 0, plan.total)
         job = np.zeros_like(trace.demand)
         i, j = np.argwhere(trace.demand)[0]
         job[i, j] = job[j, i] = 1
-        assert realise(trace.demand - job, 4, 8, plan).moved == Moved(1, 0, plan.total - 1)
+        assert allocate(trace.demand - job, 4, 8, plan).moves == Moves(1, 0, plan.total - 1)
 
 
 def test_rewirings_are_close_to_the_fewest() -> None:
@@ -70,12 +70,12 @@ def test_rewirings_are_close_to_the_fewest() -> None:
     for pods, spines, ports in ((4, 2, 4), (6, 2, 8), (8, 4, 4), (12, 2, 8), (16, 2, 8)):
         for seed in range(5):
             trace = Trace(pods, spines * ports, seed)
-            plan = realise(trace.demand, spines, ports)
+            plan = allocate(trace.demand, spines, ports)
             for _ in range(2):
-                plan = realise(trace.change(), spines, ports, plan)
+                plan = allocate(trace.change(), spines, ports, plan)
             demand = trace.change()
-            best = realise(demand, spines, ports, plan, "exact", seconds=math.inf).moved.made
-            ours = realise(demand, spines, ports, plan).moved.made
+            best = allocate(demand, spines, ports, plan, "exact", seconds=math.inf).moves.added
+            ours = allocate(demand, spines, ports, plan).moves.added
             assert ours >= best >= np.maximum(demand - plan.counts.sum(axis=0), 0).sum() // 2
             ratios.append(ours / best if best else 1.0 + ours)
     assert np.mean(ratios) <= 1.2
@@ -83,17 +83,17 @@ def test_rewirings_are_close_to_the_fewest() -> None:
 
 def test_few_move_in_a_large_cluster() -> None:
     trace = Trace(64, 128, 1)
-    plan = realise(trace.demand, 8, 16)
+    plan = allocate(trace.demand, 8, 16)
     made = least = 0
     demand = trace.demand
     for _ in range(5):
         demand = trace.change()
         least += int(np.maximum(demand - plan.counts.sum(axis=0), 0).sum()) // 2
-        plan = realise(demand, 8, 16, plan)
+        plan = allocate(demand, 8, 16, plan)
         check_plan(plan, demand, (8, 8, 64))
-        made += plan.moved.made
+        made += plan.moves.added
     assert least <= made <= 2 * least + 20
-    assert realise(demand, 8, 16, plan, "scratch").moved.made > 10 * made
+    assert allocate(demand, 8, 16, plan, "scratch").moves.added > 10 * made
 
 
 def test_pairs_that_do_not_work_stay_dark() -> None:
@@ -102,10 +102,10 @@ def test_pairs_that_do_not_work_stay_dark() -> None:
         spines, pairs = int(rng.integers(2, 6)), int(rng.integers(1, 5))
         working = rng.random((spines, pairs)) < 0.7
         working[0, 0] = True
-        before = realise(feasible(rng, 7, 2 * spines * pairs), spines, 2 * pairs)
+        before = allocate(feasible(rng, 7, 2 * spines * pairs), spines, 2 * pairs)
         demand = feasible(rng, 7, 2 * int(working.sum()))
         for standing in (None, before):
-            plan = realise(demand, spines, 2 * pairs, standing, working=working)
+            plan = allocate(demand, spines, 2 * pairs, standing, working=working)
             check_maps(plan.maps, (spines, pairs, 7))
             assert (plan.counts.sum(axis=0) == demand).all()
             assert (plan.maps[~working] == -1).all()
@@ -114,7 +114,7 @@ def test_pairs_that_do_not_work_stay_dark() -> None:
     lost = np.ones((2, 2), bool)
     lost[1] = False
     with pytest.raises(PlanError, match="Pod 0 asks for 5 circuits and has 4"):
-        realise(np.array([[0, 5], [5, 0]]), 2, 4, working=lost)
+        allocate(np.array([[0, 5], [5, 0]]), 2, 4, working=lost)
 
 
 def test_a_demand_that_says_which_spine_gets_what_it_says() -> None:
@@ -122,31 +122,31 @@ def test_a_demand_that_says_which_spine_gets_what_it_says() -> None:
     for _ in range(30):
         spines, pairs, pods = int(rng.integers(1, 5)), int(rng.integers(1, 6)), int(rng.integers(2, 10))
         counts = np.array([feasible(rng, pods, 2 * pairs) for _ in range(spines)])
-        plan = realise_counts(counts, 2 * pairs)
+        plan = allocate_by_spine(counts, 2 * pairs)
         assert (plan.counts == counts).all()
         other = counts.copy()
         other[0] = feasible(rng, pods, 2 * pairs)
-        after = realise_counts(other, 2 * pairs, plan)
+        after = allocate_by_spine(other, 2 * pairs, plan)
         check_maps(after.maps, (spines, pairs, pods))
         assert (after.counts == other).all()
         assert (after.maps[1:] == plan.maps[1:]).all()
     with pytest.raises(PlanError, match="spine 1: Pod 0 asks for 3 circuits and has 2"):
-        realise_counts(np.array([[[0, 2], [2, 0]], [[0, 3], [3, 0]]]), 2)
+        allocate_by_spine(np.array([[[0, 2], [2, 0]], [[0, 3], [3, 0]]]), 2)
 
 
 def test_what_is_no_fabric_is_refused() -> None:
     with pytest.raises(PlanError, match="ports in pairs"):
-        realise(np.zeros((2, 2), int), 2, 3)
+        allocate(np.zeros((2, 2), int), 2, 3)
     with pytest.raises(PlanError, match="working pairs of shape"):
-        realise(np.zeros((2, 2), int), 2, 4, working=np.ones((2, 4), bool))
-    other = realise(np.zeros((3, 3), int), 2, 4)
+        allocate(np.zeros((2, 2), int), 2, 4, working=np.ones((2, 4), bool))
+    other = allocate(np.zeros((3, 3), int), 2, 4)
     with pytest.raises(PlanError, match="maps of shape"):
-        realise(np.zeros((2, 2), int), 2, 4, other)
+        allocate(np.zeros((2, 2), int), 2, 4, other)
     with pytest.raises(PlanError, match="needs all pairs to work"):
-        realise(np.zeros((2, 2), int), 2, 4, method="exact", working=np.eye(2, dtype=bool))
+        allocate(np.zeros((2, 2), int), 2, 4, method="exact", working=np.eye(2, dtype=bool))
 
 
 def test_a_plan_cannot_be_written_to() -> None:
-    plan = realise(symmetric_split(np.zeros((2, 2), int)), 1, 2)
+    plan = allocate(symmetric_split(np.zeros((2, 2), int)), 1, 2)
     with pytest.raises(ValueError, match="read-only"):
         plan.maps[0, 0, 0] = 1

@@ -8,13 +8,13 @@ import pytest
 
 from controller import PlanError
 from controller.circuits import (
+    allocate,
     check_demand,
     check_l2,
     check_maps,
-    fill_spare,
-    light_spare,
+    fill_unused_ports,
     pod_demand,
-    realise,
+    saturate_demand,
 )
 from tests.controller.circuits.demands import feasible
 
@@ -43,13 +43,13 @@ def test_demands_that_cannot_be_are_refused() -> None:
 
 
 def test_spare_ports_are_filled_evenly_and_as_many_as_can_be() -> None:
-    even = fill_spare(np.zeros((5, 5), int), 8)
+    even = saturate_demand(np.zeros((5, 5), int), 8)
     assert (even == 2 * (1 - np.eye(5))).all()
     rng = np.random.default_rng(2)
     for _ in range(100):
         ports = int(rng.integers(1, 20))
         demand = feasible(rng, int(rng.integers(2, 12)), ports)
-        filled = fill_spare(demand, ports)
+        filled = saturate_demand(demand, ports)
         check_demand(filled, ports)
         assert (filled >= demand).all()
         before, after = (np.sort(ports - one.sum(axis=1)) for one in (demand, filled))
@@ -67,16 +67,16 @@ def test_dark_ports_are_lit_and_what_was_lit_stays_unless_it_is_in_the_way() -> 
     rng = np.random.default_rng(6)
     for _ in range(20):
         pods, spines, ports = int(rng.integers(2, 10)), int(rng.integers(1, 4)), 2 * int(rng.integers(1, 5))
-        plan = realise(feasible(rng, pods, spines * ports), spines, ports)
-        lit = light_spare(plan)
+        plan = allocate(feasible(rng, pods, spines * ports), spines, ports)
+        lit = fill_unused_ports(plan)
         check_maps(lit.maps, plan.maps.shape)
         check_l2(lit.maps)
         assert (lit.maps[plan.maps >= 0] == plan.maps[plan.maps >= 0]).all()
         dark = (lit.maps < 0).sum(axis=2)
         assert dark.max() <= 1  # a Pod whose two ports were left
-        assert light_spare(plan, lit).moved.made == 0
-        other = realise(feasible(rng, pods, spines * ports), spines, ports, plan)
-        after = light_spare(other, lit)
+        assert fill_unused_ports(plan, lit).moves.added == 0
+        other = allocate(feasible(rng, pods, spines * ports), spines, ports, plan)
+        after = fill_unused_ports(other, lit)
         check_maps(after.maps, plan.maps.shape)
         assert (after.maps[other.maps >= 0] == other.maps[other.maps >= 0]).all()
-        assert after.moved.kept >= other.moved.kept
+        assert after.moves.kept >= other.moves.kept

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from controller import PlanError
 from controller.circuits import (
-    fill_spare,
+    allocate,
+    allocate_by_spine,
     leaf_plan,
     leaf_spine_load,
     leaf_split,
     pod_centric_split,
     pod_demand,
-    realise,
-    realise_counts,
+    saturate_demand,
 )
 from tests.controller.circuits.demands import feasible, full
 
@@ -23,7 +23,7 @@ from tests.controller.circuits.demands import feasible, full
 @given(st.integers(2, 10), st.integers(1, 5), st.sampled_from([2, 4]), st.integers(0, 2**32 - 1))
 def test_no_link_is_overloaded_by_any_legal_demand(leaves: int, spines: int, tau: int, seed: int) -> None:
     demand = feasible(np.random.default_rng(seed), leaves, spines * tau)
-    for load in (demand, fill_spare(demand, spines * tau)):
+    for load in (demand, saturate_demand(demand, spines * tau)):
         split = leaf_split(load, spines, tau)
         assert (split.sum(axis=0) == load).all()
         assert (split == split.transpose(0, 2, 1)).all()
@@ -40,7 +40,7 @@ def test_pods_alone_polarise_where_leaves_do_not() -> None:
     """Two Pods of two leaves, two spines, tau 2: each leaf wants all four of its links to one other leaf."""
     demand = np.zeros((4, 4), int)
     demand[[0, 1, 2, 3], [2, 3, 0, 1]] = 4
-    counts = realise(pod_demand(demand, 2), 2, 4).counts
+    counts = allocate(pod_demand(demand, 2), 2, 4).counts
     assert counts[:, 0, 1].tolist() == [4, 4]
     by_pod = pod_centric_split(demand, 2, counts)
     assert (by_pod.sum(axis=0) == demand).all()
@@ -54,13 +54,13 @@ def test_hashing_overloads_links_of_most_full_demands() -> None:
     over = 0
     for _ in range(20):
         demand = full(rng, 12, 8)  # three leaves a Pod, four spines, tau 2
-        counts = realise(pod_demand(demand, 3), 4, 6).counts
+        counts = allocate(pod_demand(demand, 3), 4, 6).counts
         by_pod = pod_centric_split(demand, 3, counts, rng)
         assert (by_pod.sum(axis=0) == demand).all()
         over += leaf_spine_load(by_pod).max() > 2
         split = leaf_split(demand, 4, 2)
         assert leaf_spine_load(split).max() <= 2
-        assert (realise_counts(pod_demand(split, 3), 6).counts == pod_demand(split, 3)).all()
+        assert (allocate_by_spine(pod_demand(split, 3), 6).counts == pod_demand(split, 3)).all()
     assert over > 10
 
 
@@ -74,7 +74,7 @@ def test_a_plan_of_leaves_moves_little_and_keeps_the_bound() -> None:
         demand[i, j] -= 1
         demand[j, i] -= 1
         after = leaf_plan(demand, 4, 2, plan)
-        assert (after.moved.gone, after.moved.made) == (1, 0)
+        assert (after.moves.removed, after.moves.added) == (1, 0)
         assert leaf_spine_load(after.counts).max() <= 2
         plan = after
 

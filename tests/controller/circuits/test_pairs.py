@@ -8,13 +8,13 @@ import pytest
 
 from controller import PlanError
 from controller.circuits import (
-    Moved,
+    Moves,
     assign_exact,
     assign_from_scratch,
     assign_greedy,
     assign_pairs,
     check_maps,
-    moved,
+    count_moves,
     symmetric_split,
 )
 from tests.controller.circuits.demands import carried, feasible
@@ -41,8 +41,8 @@ def test_with_two_pairs_no_program_keeps_more() -> None:
         matrix = symmetric_split(feasible(rng, n, 4))
         ours, best = assign_pairs(matrix, 2, before), assign_exact(matrix, 2, before, seconds=math.inf)
         assert (carried(best) == matrix).all()
-        assert moved(before, ours) == moved(before, best)
-        kept.append(moved(before, best).kept)
+        assert count_moves(before, ours) == count_moves(before, best)
+        kept.append(count_moves(before, best).kept)
     assert max(kept) > 0
 
 
@@ -54,11 +54,11 @@ def test_with_more_pairs_few_move_that_need_not() -> None:
         demand = feasible(rng, n, 2 * pairs)
         before = assign_pairs(symmetric_split(demand), pairs)
         matrix = symmetric_split(feasible(rng, n, 2 * pairs))
-        ours = moved(before, assign_pairs(matrix, pairs, before))
-        best = moved(before, assign_exact(matrix, pairs, before, seconds=math.inf))
-        assert ours.made >= best.made
-        if best.made:
-            ratios.append(ours.made / best.made)
+        ours = count_moves(before, assign_pairs(matrix, pairs, before))
+        best = count_moves(before, assign_exact(matrix, pairs, before, seconds=math.inf))
+        assert ours.added >= best.added
+        if best.added:
+            ratios.append(ours.added / best.added)
     assert np.mean(ratios) <= 1.2
 
 
@@ -69,7 +69,7 @@ def test_what_is_wanted_as_before_stays() -> None:
     assert (assign_pairs(matrix, 6, maps) == maps).all()
     less = matrix.copy()
     less[np.nonzero(matrix)[0][0], np.nonzero(matrix)[1][0]] -= 1
-    assert moved(maps, assign_pairs(less, 6, maps)) == Moved(gone=1, made=0, kept=int(less.sum()))
+    assert count_moves(maps, assign_pairs(less, 6, maps)) == Moves(removed=1, added=0, kept=int(less.sum()))
 
 
 def test_a_program_that_reaches_its_limit_says_so() -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from controller import PlanError
-from controller.circuits import check_crossconnects, check_l2, crossconnects, realise
+from controller.circuits import allocate, check_crossconnects, check_l2, crossconnects
 from tests.controller.circuits.demands import full
 
 RING = np.array([[1, 2, 0]])
@@ -20,7 +20,7 @@ def peers(switches: np.ndarray, pod: int, port: int) -> tuple[tuple[int, int], t
 
 def test_fibre_by_fibre_both_directions_lead_to_one_port() -> None:
     rng = np.random.default_rng(43)
-    plan = realise(full(rng, 6, 16), 2, 8)
+    plan = allocate(full(rng, 6, 16), 2, 8)
     check_l2(plan.maps)
     for group in crossconnects(plan.maps):
         assert group.shape == (8, 6)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import PlanError
-from controller.circuits import balanced_parts, symmetric_split
+from controller.circuits import even_split, symmetric_split
 from controller.circuits.flow import Ints
 from tests.controller.circuits.demands import feasible
 
@@ -51,7 +51,7 @@ def test_parts_are_even_in_every_entry_row_and_column(parts: int) -> None:
     for _ in range(40):
         n = int(rng.integers(1, 14))
         matrix = rng.integers(0, 12, (n, n)) * (rng.random((n, n)) < rng.random())
-        found = balanced_parts(matrix, parts)
+        found = even_split(matrix, parts)
         assert (found.sum(axis=0) == matrix).all()
         for part, whole in (
             (found, matrix),
@@ -64,8 +64,8 @@ def test_parts_are_even_in_every_entry_row_and_column(parts: int) -> None:
 
 def test_no_parts_and_halves_of_circuits_are_refused() -> None:
     with pytest.raises(PlanError, match="in 0 parts"):
-        balanced_parts(np.zeros((2, 2), int), 0)
+        even_split(np.zeros((2, 2), int), 0)
     with pytest.raises(PlanError, match="whole numbers"):
-        balanced_parts(np.full((2, 2), 0.5), 2)
+        even_split(np.full((2, 2), 0.5), 2)
     with pytest.raises(PlanError, match="from 0 to 1 is -1"):
-        balanced_parts(np.array([[0, -1], [0, 0]]), 2)
+        even_split(np.array([[0, -1], [0, 0]]), 2)

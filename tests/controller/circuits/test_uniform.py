@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from controller.circuits import (
+    allocate,
+    allocate_uniform,
     assign_pairs,
     check_crossconnects,
-    dual_link,
-    realise,
-    realise_uniform,
+    dual_link_maps,
     symmetric_split,
 )
 from controller.circuits.flow import Ints
@@ -31,9 +31,9 @@ def check_uniform(links: int, maps: Ints, demand: Ints) -> None:
 @pytest.mark.parametrize("method", ["exact", "greedy"])
 def test_three_pods_get_two_thirds(ports: int, method) -> None:
     demand = ports // 2 * (1 - np.eye(3, dtype=int))
-    links, maps = realise_uniform(demand, ports, method, seconds=math.inf)
+    links, maps = allocate_uniform(demand, ports, method, seconds=math.inf)
     check_uniform(links, maps, demand)
-    assert (links, realise(demand, 1, ports).total) == (ports, 3 * ports // 2)
+    assert (links, allocate(demand, 1, ports).total) == (ports, 3 * ports // 2)
 
 
 def test_some_full_demands_of_more_pods_are_not_realised_either() -> None:
@@ -42,9 +42,9 @@ def test_some_full_demands_of_more_pods_are_not_realised_either() -> None:
     for _ in range(20):
         pods, ports = int(rng.integers(3, 8)), 2 * int(rng.integers(1, 5))
         demand = full(rng, pods, ports)
-        links, maps = realise_uniform(demand, ports, seconds=math.inf)
+        links, maps = allocate_uniform(demand, ports, seconds=math.inf)
         check_uniform(links, maps, demand)
-        assert realise(demand, 1, ports).total == demand.sum() // 2
+        assert allocate(demand, 1, ports).total == demand.sum() // 2
         shares.append(2 * links / demand.sum())
     assert min(shares) < 1
     assert max(shares) == 1
@@ -54,11 +54,11 @@ def test_greedy_is_no_better_than_exact_and_serves_many_pods() -> None:
     rng = np.random.default_rng(31)
     for _ in range(10):
         demand = feasible(rng, 6, 8)
-        greedy, maps = realise_uniform(demand, 8, "greedy")
+        greedy, maps = allocate_uniform(demand, 8, "greedy")
         check_uniform(greedy, maps, demand)
-        assert greedy <= realise_uniform(demand, 8, "exact", seconds=math.inf)[0]
+        assert greedy <= allocate_uniform(demand, 8, "exact", seconds=math.inf)[0]
     demand = full(rng, 40, 8)
-    links, maps = realise_uniform(demand, 8)
+    links, maps = allocate_uniform(demand, 8)
     check_uniform(links, maps, demand)
     assert links > 0.9 * demand.sum() / 2
 
@@ -66,7 +66,7 @@ def test_greedy_is_no_better_than_exact_and_serves_many_pods() -> None:
 def test_dual_links_hold_the_same_circuits_on_twice_the_ports() -> None:
     demand = 2 * (1 - np.eye(3, dtype=int))
     maps = assign_pairs(symmetric_split(demand), 2)
-    joined = dual_link(maps)
+    joined = dual_link_maps(maps)
     check_crossconnects(joined, "uniform")
     assert joined.shape == (2, 6)
     assert (joined >= 0).sum() == demand.sum()

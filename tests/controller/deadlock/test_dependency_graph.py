@@ -9,19 +9,21 @@ from controller import DeadlockError, Path, PlanError
 from controller.deadlock.dependency_graph import (
     Channel,
     DependencyGraph,
-    check,
-    dependencies,
+    check_acyclic,
     find_cycle,
-    permitted,
+    path_graph,
+    permitted_graph,
 )
-from controller.deadlock.turn_rules import RuleSet, Turn, direction, rule_names, rule_set
+from controller.deadlock.turn_rules import RuleSet, VlIncrement, direction, rule_names, rule_set
 from controller.routing.paths import PathFinder, distance
 from topologies import Fabric, full_mesh
 
 
 def all_paths(fabric: Fabric, hops: Sequence[int]) -> list[Path]:
     finder, names = PathFinder(fabric), [node.name for node in fabric.nodes]
-    return [path for a in names for b in names for count in hops for path in finder.exactly(a, b, count)]
+    return [
+        path for a in names for b in names for count in hops for path in finder.paths_of_length(a, b, count)
+    ]
 
 
 def permitted_by_search(fabric: Fabric, rules: RuleSet, u_turns: bool) -> dict[Channel, set[Channel]]:
@@ -52,7 +54,7 @@ def is_cycle(graph: DependencyGraph, cycle: Sequence[Channel]) -> bool:
 
 
 def test_all_paths_of_three_hops_on_t2g_have_no_cycle(rack: Fabric) -> None:
-    graph = dependencies(rack, all_paths(rack, (1, 2, 3)), rule_set("T2-G", rack), entry_vls=(0,))
+    graph = path_graph(rack, all_paths(rack, (1, 2, 3)), rule_set("T2-G", rack), entry_vls=(0,))
     assert graph.channels == 1_790
     assert graph.dependencies == 17_442
     assert find_cycle(graph) == ()
@@ -61,7 +63,7 @@ def test_all_paths_of_three_hops_on_t2g_have_no_cycle(rack: Fabric) -> None:
 def test_classes_share_no_channel() -> None:
     mesh = full_mesh([4, 4])
     paths, rules = all_paths(mesh, (1, 2)), rule_set("T2-G", mesh)
-    both, data = dependencies(mesh, paths, rules), dependencies(mesh, paths, rules, entry_vls=(0,))
+    both, data = path_graph(mesh, paths, rules), path_graph(mesh, paths, rules, entry_vls=(0,))
     assert (both.channels, both.dependencies) == (2 * data.channels, 2 * data.dependencies)
     for channel, following in both.waits.items():
         assert {after.vl // 2 for after in following} <= {channel.vl // 2}
@@ -70,21 +72,21 @@ def test_classes_share_no_channel() -> None:
 def test_all_detours_of_a_line_on_one_vl_close_a_cycle() -> None:
     line = full_mesh([8])
     paths = all_paths(line, (2,))
-    graph = dependencies(line, paths, rule_set("single-vl", line), entry_vls=(0,))
+    graph = path_graph(line, paths, rule_set("single-vl", line), entry_vls=(0,))
     assert (len(paths), graph.channels, graph.dependencies) == (336, 56, 336)
     cycle = find_cycle(graph)
     assert cycle
     assert is_cycle(graph, cycle)
-    assert find_cycle(dependencies(line, paths, rule_set("T2-G", line))) == ()
+    assert find_cycle(path_graph(line, paths, rule_set("T2-G", line))) == ()
 
 
 def test_both_orders_on_one_vl_close_a_cycle() -> None:
     mesh = full_mesh([4, 4])
     paths = [path for path in all_paths(mesh, (1, 2)) if len(path) - 1 == distance(mesh, path[0], path[-1])]
-    graph = dependencies(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,))
+    graph = path_graph(mesh, paths, rule_set("single-vl", mesh), entry_vls=(0,))
     assert (graph.channels, graph.dependencies) == (96, 288)
     with pytest.raises(DeadlockError, match="4 channels wait in a circle") as caught:
-        check(graph)
+        check_acyclic(graph)
     assert len(caught.value.cycle) == 4
     assert is_cycle(graph, [Channel(*channel) for channel in caught.value.cycle])
     # The cycle follows the links: each leads to a node from which the next one starts.
@@ -94,21 +96,21 @@ def test_both_orders_on_one_vl_close_a_cycle() -> None:
         assert to in (mesh.link(link).a.node, mesh.link(link).b.node)
         assert to in (mesh.link(onward).a.node, mesh.link(onward).b.node)
         assert vl == 0
-    assert find_cycle(dependencies(mesh, paths, rule_set("T2-G", mesh))) == ()
+    assert find_cycle(path_graph(mesh, paths, rule_set("T2-G", mesh))) == ()
 
 
 def test_one_order_on_one_vl_has_no_cycle() -> None:
     mesh = full_mesh([4, 4])
     x_first = [path for path in all_paths(mesh, (2,)) if mesh.link_between(*path[:2]).dimension == 0]
     straight = [path for path in x_first if mesh.link_between(*path[1:]).dimension == 1]
-    assert find_cycle(dependencies(mesh, straight, rule_set("single-vl", mesh))) == ()
+    assert find_cycle(path_graph(mesh, straight, rule_set("single-vl", mesh))) == ()
 
 
 @pytest.mark.parametrize("name", [name for name in rule_names() if name != "single-vl"])
 @pytest.mark.parametrize("dims", [[8], [8, 8], [3, 3, 2], [3, 2, 2, 3]])
 def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> None:
     mesh = full_mesh(dims)
-    assert find_cycle(permitted(mesh, rule_set(name, mesh))) == ()
+    assert find_cycle(permitted_graph(mesh, rule_set(name, mesh))) == ()
 
 
 @pytest.mark.parametrize("name", rule_names())
@@ -117,7 +119,7 @@ def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> N
 def test_arrays_find_what_a_search_finds(name: str, u_turns: bool, dims: list[int]) -> None:
     mesh = full_mesh(dims)
     rules = rule_set(name, mesh)
-    found, searched = permitted(mesh, rules, u_turns=u_turns), permitted_by_search(mesh, rules, u_turns)
+    found, searched = permitted_graph(mesh, rules, u_turns=u_turns), permitted_by_search(mesh, rules, u_turns)
     assert found.waits == searched
     assert found.channels == len(searched)
     assert found.dependencies == sum(map(len, searched.values()))
@@ -128,32 +130,32 @@ def test_arrays_find_what_a_search_finds(name: str, u_turns: bool, dims: list[in
 @pytest.mark.parametrize(
     ("name", "turn", "turns"),
     [
-        ("T2-G", Turn.VALLEY, 543_744),
-        ("T2-V", Turn.VALLEY, 672_768),
+        ("T2-G", VlIncrement.VALLEY, 543_744),
+        ("T2-V", VlIncrement.VALLEY, 672_768),
         # In dimension order each dimension has a second lane: for its second hop, or, with more paths than
         # those with a detour in each, from its first valley on.
-        ("T2-DOR", Turn.STEP, 389_120),
-        ("T2-DOR", Turn.VALLEY, 454_656),
+        ("T2-DOR", VlIncrement.STEP, 389_120),
+        ("T2-DOR", VlIncrement.VALLEY, 454_656),
     ],
 )
-def test_dependencies_of_a_pod(name: str, turn: Turn, turns: int) -> None:
+def test_dependencies_of_a_pod(name: str, turn: VlIncrement, turns: int) -> None:
     pod = full_mesh([8, 8, 4, 4], lanes=3)
-    rules = replace(rule_set(name, pod), turn=turn)
-    graph = permitted(pod, rules, entry_vls=(0,), u_turns=False)
+    rules = replace(rule_set(name, pod), increment=turn)
+    graph = permitted_graph(pod, rules, entry_vls=(0,), u_turns=False)
     assert (graph.channels, graph.dependencies) == (40_960, turns)
     assert find_cycle(graph) == ()
 
 
 def test_what_one_vl_permits_has_a_cycle() -> None:
     mesh = full_mesh([3])
-    graph = permitted(mesh, rule_set("single-vl", mesh), entry_vls=(0,), u_turns=False)
+    graph = permitted_graph(mesh, rule_set("single-vl", mesh), entry_vls=(0,), u_turns=False)
     cycle = find_cycle(graph)
     assert len(cycle) == 3
     assert is_cycle(graph, cycle)
 
 
 def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
-    graph = dependencies(rack, all_paths(rack, (1, 2)), rule_set("single-vl", rack))
+    graph = path_graph(rack, all_paths(rack, (1, 2)), rule_set("single-vl", rack))
     cycle = find_cycle(graph)
     turned = DependencyGraph(graph.hops, graph.used, graph.before[::-1], graph.after[::-1])
     assert cycle == find_cycle(turned)
@@ -165,4 +167,4 @@ def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
 def test_a_path_that_the_rules_do_not_allow_is_named() -> None:
     mesh = full_mesh([4, 4])
     with pytest.raises(PlanError, match="path npu0 npu4 npu5: rules T1-DOR do not allow the turn at npu4"):
-        dependencies(mesh, [("npu0", "npu4", "npu5")], rule_set("T1-DOR", mesh))
+        path_graph(mesh, [("npu0", "npu4", "npu5")], rule_set("T1-DOR", mesh))

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from controller.deadlock.dependency_graph import dependencies, find_cycle, permitted
-from controller.deadlock.tfc import PathClass, analyse, orders
+from controller.deadlock.dependency_graph import find_cycle, path_graph, permitted_graph
+from controller.deadlock.tfc import PathClass, admitted_orders, analyse
 from controller.deadlock.turn_rules import rule_names, rule_set
 from controller.errors import PlanError
 from controller.routing.paths import PathFinder
@@ -17,7 +17,7 @@ DIRECT, ORDERED, DETOUR = PathClass.DIRECT, PathClass.ORDERED, PathClass.DETOUR
 
 def test_paths_of_a_rack_by_kind(rack: Fabric) -> None:
     found = analyse(rack, rule_set("T2-G", rack))
-    assert [found.of_hops(hops, found.simple) for hops in (1, 2, 3)] == [896, 11_648, 146_048]
+    assert [found.count_paths(hops, found.simple) for hops in (1, 2, 3)] == [896, 11_648, 146_048]
     assert found.admitted == found.simple
     # 448 links; of 64 x 49 pairs in two dimensions two orders; a detour over each of 6 others in the line.
     assert found.admitted[DIRECT, 1] == 2 * 448
@@ -59,12 +59,12 @@ def test_the_walk_counts_what_enumeration_counts(name: str) -> None:
     mesh = full_mesh([3, 2, 2])
     rules, finder = rule_set(name, mesh), PathFinder(mesh)
     names = [node.name for node in mesh.nodes]
-    paths = [path for a in names for b in names if a != b for path in finder.between(a, b, 4)]
+    paths = [path for a in names for b in names if a != b for path in finder.paths_up_to(a, b, 4)]
     allowed = [path for path in paths if rules.vls_of(mesh, path) is not None]
     found = analyse(mesh, rules, 4)
     assert sum(found.simple.values()) == len(paths)
     assert sum(found.admitted.values()) == len(allowed)
-    graph = dependencies(mesh, allowed, rules, entry_vls=(0,))
+    graph = path_graph(mesh, allowed, rules, entry_vls=(0,))
     assert found.graph.waits == graph.waits
     assert analyse(mesh, rules, 4, refused=False).admitted == found.admitted
 
@@ -89,7 +89,7 @@ def test_some_sources_only() -> None:
 )
 def test_orders_of_dimensions(dims: list[int], rules: str, share: Fraction, fewest: int) -> None:
     mesh = full_mesh(dims)
-    found = orders(mesh, rule_set(rules, mesh))
+    found = admitted_orders(mesh, rule_set(rules, mesh))
     assert (found.share, found.fewest) == (share, fewest)
 
 
@@ -102,9 +102,9 @@ def test_the_corners_stand_for_all_pairs() -> None:
         for b in mesh.nodes
         if all(one != other for one, other in zip(a.coordinates, b.coordinates, strict=True))
     ]
-    paths = [path for pair in apart for path in finder.exactly(*pair, 3) if is_shortest(mesh, path)]
+    paths = [path for pair in apart for path in finder.paths_of_length(*pair, 3) if is_shortest(mesh, path)]
     allowed = sum(rules.vls_of(mesh, path) is not None for path in paths)
-    assert Fraction(allowed, len(paths)) == orders(mesh, rules).share
+    assert Fraction(allowed, len(paths)) == admitted_orders(mesh, rules).share
 
 
 def is_shortest(mesh: Fabric, path: tuple[str, ...]) -> bool:
@@ -139,7 +139,7 @@ def test_kinds_of_paths_over_rails() -> None:
 
 def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
     rack = build("ub-rack-lrs", dims=(2, 2))
-    graph = permitted(rack, rule_set("T2-G", rack))
+    graph = permitted_graph(rack, rule_set("T2-G", rack))
     ends = {channel.to for channel, after in graph.waits.items() if after}
     assert not {name for name in ends if rack.node(name).kind in (NodeKind.SPARE, NodeKind.CPU)}
     assert {NodeKind.NPU, NodeKind.LRS} == {rack.node(name).kind for name in ends}
@@ -166,6 +166,6 @@ def test_whatever_rules_permit_over_switches_has_no_cycle(
             rule_set(name, made)
         return
     rules = rule_set(name, made)
-    assert find_cycle(permitted(made, rules)) == ()
-    free = permitted(made, rule_set("single-vl", made), u_turns=False)
+    assert find_cycle(permitted_graph(made, rules)) == ()
+    free = permitted_graph(made, rule_set("single-vl", made), u_turns=False)
     assert find_cycle(free) != ()

@@ -22,7 +22,7 @@ FAR_UP = Direction(2, True)
 
 def mesh_paths(mesh: Fabric, hops: int) -> list[tuple[str, ...]]:
     finder, names = PathFinder(mesh), [node.name for node in mesh.nodes]
-    return [path for a in names for b in names if a != b for path in finder.exactly(a, b, hops)]
+    return [path for a in names for b in names if a != b for path in finder.paths_of_length(a, b, hops)]
 
 
 def allowed(mesh: Fabric, rules: str, hops: int) -> int:
@@ -52,7 +52,7 @@ def test_every_path_of_three_hops_in_the_rack_is_allowed(rack: Fabric) -> None:
     assert allowed(rack, "T2-G", 2) == 11_648
     rules, finder = rule_set("T2-G", rack), PathFinder(rack)
     for far in range(1, 64):
-        for path in finder.exactly("npu0", f"npu{far}", 3):
+        for path in finder.paths_of_length("npu0", f"npu{far}", 3):
             assert rules.vls_of(rack, path) is not None
 
 

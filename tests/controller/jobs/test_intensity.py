@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from controller.errors import PlanError
-from controller.jobs import Job, Schedule, Shape, intensity, loads, run, slowest, utilisation
+from controller.jobs import (
+    Job,
+    JobProfile,
+    Schedule,
+    bottleneck_seconds,
+    intensity,
+    link_loads,
+    simulate,
+    utilisation,
+)
 from tests.controller.jobs.fabrics import RATES, fork, wire
 
 
@@ -14,11 +23,11 @@ def test_traffic_by_link_and_the_slowest_of_them() -> None:
     job = Job("a", 16, 4.0, np.array([3.0, 1.0]), np.array([[[0, -1], [1, -1]], [[0, 2], [1, 2]]]))
     rates = np.array([1.0, 1.0, 0.25])
     together, apart = np.array([0, 0]), np.array([0, 1])
-    assert loads(job, together, 3).tolist() == [4, 0, 1]
-    assert loads(job, apart, 3).tolist() == [3, 1, 1]
-    assert slowest(job, together, rates) == 4
-    assert slowest(job, apart, rates) == 4  # link 2: 1 at a quarter a second
-    assert slowest(job, apart, np.ones(3)) == 3
+    assert link_loads(job, together, 3).tolist() == [4, 0, 1]
+    assert link_loads(job, apart, 3).tolist() == [3, 1, 1]
+    assert bottleneck_seconds(job, together, rates) == 4
+    assert bottleneck_seconds(job, apart, rates) == 4  # link 2: 1 at a quarter a second
+    assert bottleneck_seconds(job, apart, np.ones(3)) == 3
     assert intensity(job, together, np.ones(3)) == 64 / 4
     assert intensity(job, apart, np.ones(3)) == 64 / 3
 
@@ -27,17 +36,17 @@ def test_work_in_flop_and_jobs_that_send_nothing() -> None:
     job = Job("a", 10, 2.0, np.array([2.0]), np.array([[[0]]]), work=10e9)
     assert intensity(job, np.array([0]), RATES) == 5e9
     silent = Job("b", 8, 1.0, np.zeros(0), np.zeros((0, 1, 1), np.int64))
-    assert slowest(silent, np.zeros(0, np.int64), RATES) == 0
+    assert bottleneck_seconds(silent, np.zeros(0, np.int64), RATES) == 0
     assert intensity(silent, np.zeros(0, np.int64), RATES) == np.inf
 
 
 @pytest.mark.parametrize("levels", [(0, 1, 2), (2, 1, 0), (0, 0, 0)])
 def test_theorem_1_intensity_sent_is_work_done(levels: tuple[int, ...]) -> None:
     """F_T / U_T is within 1 % of 1 after a thousand iterations on one link, whoever goes first."""
-    jobs = [Shape(2.0, {0: 1.5}), Shape(0.7, {0: 0.9}, overlap=0.5), Shape(1.1, {0: 0.4})]
+    jobs = [JobProfile(2.0, {0: 1.5}), JobProfile(0.7, {0: 0.9}, overlap=0.5), JobProfile(1.1, {0: 0.4})]
     gpus = np.array([64, 8, 32])
     seconds = 1000 * max(job.iteration for job in jobs)
-    ran = run(jobs, levels, seconds)
+    ran = simulate(jobs, levels, seconds)
     intensities = gpus * [job.compute / job.sending for job in jobs]
     assert intensities @ ran.sent / (gpus @ ran.computed) == pytest.approx(1, abs=0.01)
 
@@ -53,18 +62,18 @@ def test_the_papers_first_example() -> None:
 
 def test_equal_levels_share_and_an_endless_wait_is_none() -> None:
     """Both want the link from 1 on: each sends its second in two."""
-    ran = run([Shape(1.0, {0: 1.0}), Shape(1.0, {0: 1.0})], (0, 0), 3.0)
+    ran = simulate([JobProfile(1.0, {0: 1.0}), JobProfile(1.0, {0: 1.0})], (0, 0), 3.0)
     assert ran.iterations.tolist() == [1, 1]
     assert ran.sent == pytest.approx([1, 1])
     # The second sends half as much over link 0 as over link 1, and is slowed only there.
-    ran = run([Shape(1.0, {0: 1.0}), Shape(1.0, {0: 0.5, 1: 1.0})], (0, 1), 2.0)
+    ran = simulate([JobProfile(1.0, {0: 1.0}), JobProfile(1.0, {0: 0.5, 1: 1.0})], (0, 1), 2.0)
     assert ran.sent == pytest.approx([1, 0])
-    ran = run([Shape(1.0, {0: 0.5, 1: 1.0}), Shape(1.0, {0: 1.0})], (0, 1), 2.0)
+    ran = simulate([JobProfile(1.0, {0: 0.5, 1: 1.0}), JobProfile(1.0, {0: 1.0})], (0, 1), 2.0)
     assert ran.sent == pytest.approx([1, 0.5])
 
 
 def test_who_begins_late_does_nothing_before() -> None:
-    ran = run([Shape(1.0, {0: 1.0}, late=1.0), Shape(1.0, {0: 1.0})], (0, 0), 3.0)
+    ran = simulate([JobProfile(1.0, {0: 1.0}, start_delay=1.0), JobProfile(1.0, {0: 1.0})], (0, 0), 3.0)
     assert ran.computed.tolist() == [1, 2]
     assert ran.sent.tolist() == [1, 1]
 
@@ -76,8 +85,8 @@ def test_who_begins_late_does_nothing_before() -> None:
         (lambda: wire("a", 8, 1.0, 1.0, overlap=2.0), "overlap"),
         (lambda: wire("a", 8, 1.0, 1.0, link=-1), "flow 0 has no path"),
         (lambda: Job("a", 8, 1.0, np.ones(2), np.zeros((1, 1, 1), np.int64)), "2 flows"),
-        (lambda: run([Shape(1.0, {})], (0, 0), 1.0), "2 levels of 1 jobs"),
-        (lambda: run([Shape(0.0, {})], (0,), 1.0), "no time"),
+        (lambda: simulate([JobProfile(1.0, {})], (0, 0), 1.0), "2 levels of 1 jobs"),
+        (lambda: simulate([JobProfile(0.0, {})], (0,), 1.0), "no time"),
     ],
 )
 def test_what_cannot_be_is_refused(make: object, told: str) -> None:
@@ -87,5 +96,5 @@ def test_what_cannot_be_is_refused(make: object, told: str) -> None:
 
 def test_flows_of_one_job_meet_each_other() -> None:
     job = fork("a", 8, 1.0, 1.0, flows=2)
-    assert slowest(job, np.array([0, 0]), RATES) == 2
-    assert slowest(job, np.array([0, 1]), RATES) == 1
+    assert bottleneck_seconds(job, np.array([0, 0]), RATES) == 2
+    assert bottleneck_seconds(job, np.array([0, 1]), RATES) == 1

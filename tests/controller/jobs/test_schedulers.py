@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from controller.errors import PlanError
-from controller.jobs import SCHEDULERS, Schedule, hashed, intensity, optimal, utilisation
+from controller.jobs import SCHEDULERS, Schedule, best_schedule, hash_paths, intensity, utilisation
 from controller.jobs.optimal import horizon
-from controller.jobs.schedulers import bottleneck_order, in_levels
-from controller.jobs.shifts import interleaved
+from controller.jobs.schedulers import bottleneck_order, levels_by_rank
+from controller.jobs.shifts import interleaving_shifts
 from tests.controller.jobs.fabrics import RATES, drawn, fork, wire
 
 
@@ -32,7 +32,7 @@ def test_the_order_by_bottlenecks() -> None:
     assert bottleneck_order(jobs, choices, RATES).tolist() == [0, 1, 2]
     jobs += [wire("d", 8, 1.0, 2.5, link=1), wire("e", 8, 1.0, 1.5, link=1)]
     assert bottleneck_order(jobs, [np.array([0])] * 5, RATES).tolist() == [0, 4, 1, 3, 2]
-    assert in_levels(np.array([2, 0, 1]), 2).tolist() == [1, 1, 0]
+    assert levels_by_rank(np.array([2, 0, 1]), 2).tolist() == [1, 1, 0]
 
 
 def test_what_goes_farther_goes_first() -> None:
@@ -52,7 +52,7 @@ def test_jobs_of_one_length_send_in_turns() -> None:
 
 def test_a_job_of_half_the_length_goes_round_twice() -> None:
     jobs = [wire("a", 8, 1.5, 0.5), wire("b", 8, 0.75, 0.25), wire("elsewhere", 8, 1.5, 0.5, link=3)]
-    groups, turns, shifts = interleaved(jobs, [np.array([0])] * 3, RATES)
+    groups, turns, shifts = interleaving_shifts(jobs, [np.array([0])] * 3, RATES)
     assert groups.tolist() == [0, 0, -1]
     assert turns.tolist() == [1, 2, 1]
     found = Schedule((np.array([0]),) * 2, np.zeros(2, np.int64), groups[:2], turns[:2], shifts[:2])
@@ -69,7 +69,7 @@ def test_crux_comes_near_the_optimum_and_goes_before_the_hash() -> None:
             name: utilisation(jobs, SCHEDULERS[name](jobs, RATES, 2, 0), RATES, seconds)
             for name in ("none", "crux")
         }
-        shares.append(of["crux"] / utilisation(jobs, optimal(jobs, RATES, 2), RATES, seconds))
+        shares.append(of["crux"] / utilisation(jobs, best_schedule(jobs, RATES, 2), RATES, seconds))
         better += of["crux"] >= of["none"]
     assert np.mean(shares) >= 0.97
     assert better >= 2
@@ -79,7 +79,7 @@ def test_a_large_job_is_not_slowed_by_a_small_one() -> None:
     jobs = [wire("small", 8, 0.3, 0.6), wire("large", 512, 1.0, 0.5)]
     found = SCHEDULERS["crux"](jobs, RATES, 8, 0)
     assert found.levels.tolist() == [1, 0]
-    assert intensity(jobs[1], hashed(jobs[1]), RATES) == 1024
+    assert intensity(jobs[1], hash_paths(jobs[1]), RATES) == 1024
 
 
 def test_a_link_without_a_rate_is_refused() -> None:

@@ -7,23 +7,23 @@ import pytest
 from controller.errors import PlanError
 from controller.jobs import (
     Job,
-    Shape,
+    JobProfile,
     best_cut,
+    best_schedule,
+    bottleneck_seconds,
     compress,
     contention,
     correction,
     corrections,
-    cut,
-    hashed,
+    cut_weight,
+    has_inversion,
+    hash_paths,
     intensity,
-    inverted,
     least_congested,
-    optimal,
     priorities,
     ranking,
-    slowest,
 )
-from controller.jobs.priority import LIMITS, gains, reference
+from controller.jobs.priority import LIMITS, priority_gains, reference_job
 from tests.controller.jobs.fabrics import RATES, drawn, fork, wire
 
 
@@ -50,22 +50,22 @@ def test_flows_of_one_job_spread_over_all_paths_and_so_do_those_with_common_link
     # Four paths over two links up and two down.
     paths = np.array([[[up, 4 + down] for up in range(2) for down in range(2)]] * 4)
     (choice,) = least_congested([Job("a", 8, 1.0, np.ones(4), paths)], [0], RATES)
-    assert slowest(Job("a", 8, 1.0, np.ones(4), paths), choice, RATES) == 2
+    assert bottleneck_seconds(Job("a", 8, 1.0, np.ones(4), paths), choice, RATES) == 2
 
 
 def test_a_hash_is_the_same_again_and_takes_paths_only() -> None:
     job = fork("a", 8, 1.0, 1.0, ways=4, flows=50)
     job = Job("a", 8, 1.0, job.amounts, np.where(np.arange(4)[None, :, None] < 3, job.paths, -1))
-    taken = hashed(job, 1)
+    taken = hash_paths(job, 1)
     assert set(taken.tolist()) == {0, 1, 2}
-    assert hashed(job, 1).tolist() == taken.tolist()
-    assert hashed(job, 2).tolist() != taken.tolist()
+    assert hash_paths(job, 1).tolist() == taken.tolist()
+    assert hash_paths(job, 2).tolist() != taken.tolist()
 
 
 def test_the_papers_correction() -> None:
     """Figure 11: by going first the longer job gains 2 s of sending in 12 s, the shorter 3 s, so k is 1.5."""
-    longer, shorter = Shape(2.0, {0: 2.0}), Shape(1.0, {0: 1.0})
-    assert gains(shorter, longer, 12.0) == (3, 2)
+    longer, shorter = JobProfile(2.0, {0: 2.0}), JobProfile(1.0, {0: 1.0})
+    assert priority_gains(shorter, longer, 12.0) == (3, 2)
     assert correction(shorter, longer) == pytest.approx(1.5)
 
 
@@ -84,7 +84,7 @@ def test_of_equal_intensity_what_is_hidden_goes_last() -> None:
         Job("2", 12, 2.0, np.array([3.0]), np.array([[[0]]]), 0.5, work=30.0),
     ]
     choices = (np.array([0]), np.array([0]))
-    assert reference(jobs, choices, RATES) == 1
+    assert reference_job(jobs, choices, RATES) == 1
     value, intensities = priorities(jobs, choices, RATES)
     assert intensities[0] == intensities[1]
     assert value[1] > value[0]
@@ -95,10 +95,10 @@ def test_corrections_stay_in_their_limits_and_the_reference_has_none() -> None:
     jobs = drawn(rng, 8)
     choices = tuple(np.zeros(1, np.int64) for _ in jobs)
     found = corrections(jobs, choices, RATES)
-    assert found[reference(jobs, choices, RATES)] == 1
+    assert found[reference_job(jobs, choices, RATES)] == 1
     assert ((found >= LIMITS[0]) & (found <= LIMITS[1])).all()
     # Two that never meet for long lose nothing to each other.
-    assert correction(Shape(1.0, {0: 0.0}), Shape(1.0, {0: 0.5})) == 1
+    assert correction(JobProfile(1.0, {0: 0.0}), JobProfile(1.0, {0: 0.5})) == 1
 
 
 def graph(rng: np.random.Generator, number: int) -> np.ndarray:
@@ -114,11 +114,11 @@ def test_compression_inverts_no_edge_and_is_near_the_best() -> None:
         weights = graph(rng, int(rng.integers(2, 8)))
         levels = int(rng.integers(1, 4))
         found = compress(weights, levels)
-        assert not inverted(weights, found)
+        assert not has_inversion(weights, found)
         assert found.max(initial=0) < levels
-        most = cut(weights, best_cut(weights, levels))
-        assert cut(weights, found) <= most + 1e-9
-        shares.append(cut(weights, found) / most if most else 1.0)
+        most = cut_weight(weights, best_cut(weights, levels))
+        assert cut_weight(weights, found) <= most + 1e-9
+        shares.append(cut_weight(weights, found) / most if most else 1.0)
     assert min(shares) >= 0.97
 
 
@@ -127,13 +127,13 @@ def test_the_papers_example_of_compression() -> None:
     uses = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool)
     weights = contention(uses, np.arange(4), np.array([4.0, 3.0, 2.0, 1.0]))
     assert weights.sum() == 6
-    assert cut(weights, compress(weights, 2)) == 6
-    assert cut(weights, np.array([0, 1, 1, 1])) == 4  # the first alone, as Sincronia has it
+    assert cut_weight(weights, compress(weights, 2)) == 6
+    assert cut_weight(weights, np.array([0, 1, 1, 1])) == 4  # the first alone, as Sincronia has it
 
 
 def test_with_a_level_each_all_is_cut_and_a_cycle_is_refused() -> None:
     weights = graph(np.random.default_rng(2), 12)
-    assert cut(weights, compress(weights, 12)) == pytest.approx(weights.sum())
+    assert cut_weight(weights, compress(weights, 12)) == pytest.approx(weights.sum())
     assert compress(np.zeros((3, 3)), 1).tolist() == [0, 0, 0]
     assert compress(np.zeros((0, 0)), 2).tolist() == []
     with pytest.raises(PlanError, match="before another"):
@@ -144,7 +144,7 @@ def test_with_a_level_each_all_is_cut_and_a_cycle_is_refused() -> None:
 
 def test_the_optimum_puts_apart_what_can_be_and_is_for_few() -> None:
     jobs = [fork("a", 64, 0.5, 1.5), fork("b", 64, 0.5, 1.5)]
-    found = optimal(jobs, RATES, 2)
+    found = best_schedule(jobs, RATES, 2)
     assert not shared(found.choices, jobs, 0, 1)
     with pytest.raises(PlanError, match="schedules to try"):
-        optimal(drawn(np.random.default_rng(0), 9, 4), RATES, 4)
+        best_schedule(drawn(np.random.default_rng(0), 9, 4), RATES, 4)

@@ -165,12 +165,12 @@ def test_hellos_say_who_speaks_to_whom_and_whether_it_hears() -> None:
     assert sessions.on_timer(4 * PERIOD).hellos == ((1, Hello(1, 1, 0, 1, False)),)
 
 
-@pytest.mark.parametrize("change", [{"cna": 9}, {"port": 3}, {"far_cna": 0}, {"far_port": 2}])
+@pytest.mark.parametrize("change", [{"cna": 9}, {"port": 3}, {"neighbour_cna": 0}, {"neighbour_port": 2}])
 def test_a_hello_from_elsewhere_keeps_no_link_alive(change: dict[str, int]) -> None:
     sessions = HelloSessions(full_mesh([2]), "npu1", period_ps=PERIOD)
-    right = {"cna": 0, "port": 1, "far_cna": 1, "far_port": 1}
+    right = {"cna": 0, "port": 1, "neighbour_cna": 1, "neighbour_port": 1}
     assert sessions.on_hello(1, Hello(**(right | change), hears=True), 2 * PERIOD) == HelloAnswer()
-    assert sessions.strangers == 1
+    assert sessions.unexpected == 1
     assert sessions.on_timer(4 * PERIOD).changes == ((1, False),)
 
 

@@ -16,7 +16,7 @@ from controller import (
     Plan,
     PlanError,
     Reaction,
-    Watch,
+    Subscription,
     make_plan,
 )
 from controller.deadlock.turn_rules import rule_set
@@ -54,14 +54,14 @@ class Rack:
 
     def react(self, node: str, reaction: Reaction) -> None:
         self.fake.apply(node, reaction.updates)
-        self.waiting.extend((node, outgoing) for outgoing in (*reaction.notices, *reaction.watches))
+        self.waiting.extend((node, outgoing) for outgoing in (*reaction.notices, *reaction.subscriptions))
 
     def settle(self) -> None:
         while self.waiting:
             node, outgoing = self.waiting.popleft()
             frame = Frame(outgoing.destination_cna, mgmt=True)
-            if isinstance(outgoing.notice, Watch):
-                self.watched(node, outgoing.notice, replace(frame, route=steered(outgoing.ports)))
+            if isinstance(outgoing.message, Subscription):
+                self.watched(node, outgoing.message, replace(frame, route=steered(outgoing.ports)))
                 continue
             if not outgoing.ports:
                 walk = self.fake.send(node, frame, by=CPU_PORT)
@@ -75,16 +75,16 @@ class Rack:
             reached = walk.nodes[-1]
             assert self.fabric.node(reached).address == outgoing.destination_cna
             self.told.append(reached)
-            assert isinstance(outgoing.notice, Notice)
+            assert isinstance(outgoing.message, Notice)
             arrived_by = self.fabric.port_to(reached, walk.nodes[-2])
-            self.react(reached, self.controllers[reached].on_notice(outgoing.notice, arrived_by))
+            self.react(reached, self.controllers[reached].on_notice(outgoing.message, arrived_by))
 
-    def watched(self, node: str, watch: Watch, frame: Frame) -> None:
+    def watched(self, node: str, watch: Subscription, frame: Frame) -> None:
         walk = self.fake.send(node, frame, by=CPU_PORT)
         if walk.end == "dead link":  # that of the link which is watched: its other end answers
             return
         assert (walk.end, self.fabric.node(walk.nodes[-1]).address) == ("controller", frame.dcna), walk
-        self.react(walk.nodes[-1], self.controllers[walk.nodes[-1]].on_watch(watch))
+        self.react(walk.nodes[-1], self.controllers[walk.nodes[-1]].on_subscription(watch))
 
     def tables(self) -> dict[str, set]:
         return {name: set(switch.entries.values()) for name, switch in self.fake.switches.items()}
@@ -128,10 +128,10 @@ def test_direct_notices_reach_exactly_the_watchers(rack_plan: Plan, link: str) -
     rack = Rack(rack_plan, "direct")
     rack.set_link(link, up=False)
     ends = {rack.fabric.link(link).a.node, rack.fabric.link(link).b.node}
-    assert set(rack.told) | ends == set(rack_plan.watchers[link])
+    assert set(rack.told) | ends == set(rack_plan.subscribers[link])
     assert len(rack.told) == 2 * (22 - 1)
     knowing = {name for name, controller in rack.controllers.items() if link in controller.down}
-    assert knowing == set(rack_plan.watchers[link])
+    assert knowing == set(rack_plan.subscribers[link])
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -139,7 +139,7 @@ def test_direct_notices_of_shortest_routes_reach_few(shortest_plan: Plan, link: 
     rack = Rack(shortest_plan, "direct")
     rack.set_link(link, up=False)
     knowing = {name for name, controller in rack.controllers.items() if link in controller.down}
-    assert knowing == set(shortest_plan.watchers[link])
+    assert knowing == set(shortest_plan.subscribers[link])
     assert len(knowing) in (2, 16)
     rack.assert_no_entry_uses({link})
 
@@ -163,7 +163,9 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
     for link in random.Random(7).sample(plan.fabric.links, 3):
         rack.set_link(link.name, up=False)
         rack.assert_no_entry_uses({link.name})
-        rack.assert_entries_are_the_routes((link.a.node, link.b.node, plan.watchers[link.name][0]), range(16))
+        rack.assert_entries_are_the_routes(
+            (link.a.node, link.b.node, plan.subscribers[link.name][0]), range(16)
+        )
         check_routes(PathFinder(plan.fabric, {link.name}), rules, (path for path in rack.routes() if path))
         for far in plan.fabric.nodes:
             walk = rack.fake.send(link.a.node, Frame(far.address, route=SourceRoute(0, 0, (0,) * 6)))
@@ -281,7 +283,7 @@ def test_flooding_passes_on_by_all_live_ports_but_the_one_it_came_by(rack_plan: 
 
 
 def told_by(reaction: Reaction) -> set[Notice]:
-    return {out.notice for out in reaction.notices if isinstance(out.notice, Notice)}
+    return {out.message for out in reaction.notices if isinstance(out.message, Notice)}
 
 
 def test_both_ends_number_a_change_alike(rack_plan: Plan) -> None:

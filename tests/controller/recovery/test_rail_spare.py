@@ -6,14 +6,14 @@ from itertools import permutations
 
 import pytest
 
-from controller.diff import applied
+from controller.diff import apply_updates
 from controller.errors import PlanError
 from controller.plan import Plan
 from controller.planner import make_plan
 from controller.recovery.hello import HelloSessions
 from controller.recovery.node_controller import NodeController
-from controller.recovery.spare import Standby, links_of, takeover
-from controller.routing.unreachable import cut_off
+from controller.recovery.spare import SparePool, links_of, takeover
+from controller.routing.unreachable import describe_unreachable
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, rail_only
 from topologies.transform.spares import Replacement
@@ -26,7 +26,7 @@ LEAVES = rail_only(4, 2, radix=4, spares=1, spare_domains=1, optical=True)
 both_insides = pytest.mark.parametrize("fabric", [MESH, SWITCHED], ids=["mesh", "switch"])
 
 
-def down(standby: Standby, *ends: tuple[str, int]) -> list[str | None]:
+def down(standby: SparePool, *ends: tuple[str, int]) -> list[str | None]:
     return [standby.on_port(*end, False) for end in ends]
 
 
@@ -39,16 +39,16 @@ def nic(fabric: Fabric, gpu: str) -> tuple[str, int]:
     return gpu, next(port.number for port in fabric.node(gpu).ports if port.name == "nic")
 
 
-def after(fabric: Fabric, *lost: str) -> tuple[Standby, Replacement]:
-    standby = Standby(fabric)
+def after(fabric: Fabric, *lost: str) -> tuple[SparePool, Replacement]:
+    standby = SparePool(fabric)
     for node in lost:
         down(standby, *around(fabric, node))
-    found = standby.remedy(standby.lost()[0])
+    found = standby.find_replacement(standby.lost_nodes()[0])
     assert found is not None
     return standby, found
 
 
-def replace(standby: Standby, found: Replacement) -> None:
+def replace(standby: SparePool, found: Replacement) -> None:
     """The new circuits carry."""
     before = {link.name for link in standby.fabric.links}
     standby.replace(found)
@@ -58,7 +58,7 @@ def replace(standby: Standby, found: Replacement) -> None:
                 standby.on_port(end.node, end.port, True)
 
 
-def members_of(fabric: Fabric, standby: Standby) -> list[str]:
+def members_of(fabric: Fabric, standby: SparePool) -> list[str]:
     return [standby.holder(node.name) for node in fabric.nodes if node.kind.member]
 
 
@@ -93,7 +93,7 @@ def test_all_reach_the_places_of_what_was_lost(fabric: Fabric, strategy: str, pe
     assert set(gone).isdisjoint(members)
     all_arrive(new, members)
     for node, entries in plan.entries.items():
-        assert set(applied(entries, updates[node])) == set(new.entries[node])
+        assert set(apply_updates(entries, updates[node])) == set(new.entries[node])
 
 
 def test_a_rail_of_several_leaves_loses_a_gpu_and_then_its_domain() -> None:
@@ -104,7 +104,7 @@ def test_a_rail_of_several_leaves_loses_a_gpu_and_then_its_domain() -> None:
     plan, _ = takeover(plan, found, down=standby.down)
     all_arrive(plan, members_of(LEAVES, standby))
     down(standby, *around(standby.fabric, "spare1"))
-    found = standby.remedy("spare1")
+    found = standby.find_replacement("spare1")
     assert found is not None
     assert found.places == {"gpu2": "gpu8", "spare1": "gpu9"}
     assert standby.replace(found) == {"gpu2": "gpu8", "gpu3": "gpu9"}
@@ -144,39 +144,39 @@ def test_pairs_without_a_way_are_left_out_only_if_asked() -> None:
 
 
 def test_a_gpu_without_nic_is_lost_and_so_are_all_below_a_switch() -> None:
-    standby = Standby(MESH)
+    standby = SparePool(MESH)
     assert down(standby, nic(MESH, "gpu5")) == ["gpu5"]
     assert not standby.is_gone("gpu5")
-    assert standby.side_lost("gpu5") == "network"
-    assert standby.lost() == ("gpu5",)
+    assert standby.lost_side("gpu5") == "network"
+    assert standby.lost_nodes() == ("gpu5",)
     standby.on_port(*nic(MESH, "gpu5"), True)
-    assert standby.lost() == ()
+    assert standby.lost_nodes() == ()
     said = down(standby, *around(MESH, "rail1"))
     assert said == ["gpu1", "gpu5", "gpu9", None]  # the last is idle
     assert standby.is_gone("rail1")
-    assert standby.lost() == ("gpu1", "gpu5", "gpu9")
-    found = standby.remedy("gpu5")
+    assert standby.lost_nodes() == ("gpu1", "gpu5", "gpu9")
+    found = standby.find_replacement("gpu5")
     assert found is not None
     assert found.places == {"rail1": "sparerail0"}
 
 
 def test_a_switch_is_not_gone_by_the_word_of_the_dead() -> None:
     fabric = rail_only(2, 3, spare_rails=1, spares=1, optical=True)
-    standby = Standby(fabric)
+    standby = SparePool(fabric)
     for gpu in ("gpu0", "gpu3"):
         down(standby, *around(fabric, gpu), nic(fabric, gpu))
     assert not standby.is_gone("rail0")
-    found = standby.remedy("gpu0")
+    found = standby.find_replacement("gpu0")
     assert found is not None
     assert found.places == {"gpu0": "spare0"}
 
 
 def test_who_loses_its_domain_is_lost_too() -> None:
-    standby = Standby(SWITCHED)
+    standby = SparePool(SWITCHED)
     said = down(standby, *around(SWITCHED, "hbs1"))
     assert said == ["gpu4", "gpu5", "gpu6", "gpu7", None]
-    assert standby.side_lost("gpu4") == "domain"
-    found = standby.remedy("gpu4")  # its idle GPU is of no use
+    assert standby.lost_side("gpu4") == "domain"
+    found = standby.find_replacement("gpu4")  # its idle GPU is of no use
     assert found is not None
     assert found.places == {"gpu4": "gpu12", "gpu5": "gpu13", "gpu6": "gpu14", "gpu7": "gpu15"}
 
@@ -187,27 +187,27 @@ def test_what_has_been_used_or_replaced_is_no_spare_again() -> None:
     assert standby.holder("rail0") == "sparerail0"
     # The dead one has no links any more, nor had the idle one; it does not serve for another.
     down(standby, *around(standby.fabric, "rail1"))
-    assert standby.remedy("gpu1") is None
+    assert standby.find_replacement("gpu1") is None
     assert standby.why_none("gpu1") == "rail1 is gone, with no spare rail switch left"
 
 
 def test_only_members_are_missed() -> None:
-    standby = Standby(MESH, members=["gpu0", "gpu4"])
+    standby = SparePool(MESH, members=["gpu0", "gpu4"])
     assert down(standby, nic(MESH, "gpu5")) == [None]
     assert down(standby, nic(MESH, "gpu4")) == ["gpu4"]
-    assert standby.lost() == ("gpu4",)
+    assert standby.lost_nodes() == ("gpu4",)
 
 
 def test_all_that_have_lost_the_network_are_named() -> None:
     fabric = rail_only(6, 4)
     plan = make_plan(fabric, peers=[])
     pairs = list(permutations([node.name for node in fabric.nodes if not node.tier], 2))
-    said = cut_off(plan, links_of(fabric, "rail1"), pairs)
+    said = describe_unreachable(plan, links_of(fabric, "rail1"), pairs)
     assert said == "gpu1, gpu5, gpu9, gpu13, gpu17, gpu21 have lost the network between domains"
-    said = cut_off(plan, frozenset({"gpu5-rail1"}), pairs)
+    said = describe_unreachable(plan, frozenset({"gpu5-rail1"}), pairs)
     # Its domain has lost its way to that rail as well.
     assert said.startswith("gpu5 has lost the network between domains; no route joins gpu4 to gpu1,")
-    assert cut_off(plan, links_of(fabric, "gpu5"), pairs).startswith(
+    assert describe_unreachable(plan, links_of(fabric, "gpu5"), pairs).startswith(
         "gpu5 is cut off; no route joins gpu4 to"
     )
 

@@ -7,13 +7,13 @@ from itertools import permutations
 import pytest
 
 from controller.deadlock.turn_rules import rule_set
-from controller.diff import applied
+from controller.diff import apply_updates
 from controller.plan import Path, Plan
 from controller.planner import make_plan
-from controller.recovery.node_controller import NodeController, Notice, latest
-from controller.recovery.spare import Standby, links_of, takeover
+from controller.recovery.node_controller import NodeController, Notice, latest_sequences
+from controller.recovery.spare import SparePool, links_of, takeover
 from controller.routing.paths import PathFinder, hops_of
-from controller.routing.unreachable import cut_off
+from controller.routing.unreachable import describe_unreachable
 from controller.tables.linear import table_path
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
 from topologies.transform.spares import Replacement, spares_for, taken_over
@@ -120,15 +120,15 @@ def test_updates_lead_from_what_is_installed_to_the_new_plan(two_plan: Plan) -> 
 
     plan, updates = takeover(two_plan, taking("npu5", "spare1"))
     for node, entries in two_plan.entries.items():
-        assert same(applied(entries, updates[node]), plan.entries[node])
+        assert same(apply_updates(entries, updates[node]), plan.entries[node])
     # What a node has changed by itself in the meantime is where it starts from.
     link = two_plan.fabric.link_between("npu4", "npu5")
     port = two_plan.fabric.port_to("npu4", "npu5")
     changed = NodeController(two_plan, "npu4").on_port(port, False).updates
     assert changed
-    installed = {**two_plan.entries, "npu4": applied(two_plan.entries["npu4"], changed)}
+    installed = {**two_plan.entries, "npu4": apply_updates(two_plan.entries["npu4"], changed)}
     again, updates = takeover(two_plan, taking("npu5", "spare1"), installed=installed)
-    assert same(applied(installed["npu4"], updates["npu4"]), again.entries["npu4"])
+    assert same(apply_updates(installed["npu4"], updates["npu4"]), again.entries["npu4"])
     assert again.entries == plan.entries
     assert link.name in again.failed
 
@@ -145,10 +145,10 @@ def test_controllers_go_on_from_the_new_plan(two_plan: Plan) -> None:
     port = fabric.port_to("npu4", "npu5")
     old = {name: NodeController(two_plan, name) for name in ("npu4", "npu5")}
     reaction = old["npu4"].on_port(port, False)
-    notice = reaction.notices[0].notice
+    notice = reaction.notices[0].message
     assert isinstance(notice, Notice)
     plan, _ = takeover(two_plan, taking("npu5", "spare1"), down=old["npu4"].down)
-    new = NodeController(plan, "npu4", sequences=latest(old.values()))
+    new = NodeController(plan, "npu4", sequences=latest_sequences(old.values()))
     assert new.on_port(port, False).notices == ()  # told already
     assert new.on_notice(notice, port).updates == ()  # old news
     assert new.ignored == 1
@@ -161,39 +161,39 @@ def ports_to(fabric: Fabric, node: str) -> list[tuple[str, int]]:
 
 
 def test_a_node_is_gone_when_all_its_neighbours_say_so(two_racks: Fabric) -> None:
-    standby = Standby(two_racks)
+    standby = SparePool(two_racks)
     ends = ports_to(two_racks, "npu5")
     assert [standby.on_port(*end, False) for end in ends[:-1]] == [None] * (len(ends) - 1)
     # What it says of itself does not count.
     for far in two_racks.neighbours("npu5"):
         assert standby.on_port("npu5", two_racks.port_to("npu5", far), False) is None
     assert standby.on_port(*ends[-1], False) == "npu5"
-    assert standby.lost() == ("npu5",)
-    assert standby.remedy("npu5") == taking("npu5", "spare1")
+    assert standby.lost_nodes() == ("npu5",)
+    assert standby.find_replacement("npu5") == taking("npu5", "spare1")
     standby.on_port(*ends[0], True)
-    assert standby.lost() == ()
+    assert standby.lost_nodes() == ()
 
 
 def test_a_spare_serves_once_and_only_when_it_is_there(two_racks: Fabric) -> None:
-    standby = Standby(two_racks)
+    standby = SparePool(two_racks)
     assert standby.replace(taking("npu5", "spare1")) == {"npu5": "spare1"}
     assert standby.holder("npu5") == "spare1"
-    assert standby.remedy("npu6") is None
+    assert standby.find_replacement("npu6") is None
     assert standby.why_none("npu6") == "spare1 is used already"
     for end in ports_to(two_racks, "spare0"):
         assert standby.on_port(*end, False) is None  # nobody misses it
-    assert standby.remedy("npu0") is None
+    assert standby.find_replacement("npu0") is None
     assert standby.why_none("npu0") == "spare0 is gone"
-    assert Standby(ub_rack()).why_none("npu0") == "its rack has no spare NPU"
+    assert SparePool(ub_rack()).why_none("npu0") == "its rack has no spare NPU"
 
 
 def test_a_spare_in_service_is_missed_and_replaced() -> None:
     fabric = ub_rack_lrs(spares=2)
-    standby = Standby(fabric)
+    standby = SparePool(fabric)
     standby.replace(taking("npu5", "spare0.0"))
     said = [standby.on_port(*end, False) for end in ports_to(fabric, "spare0.0")]
     assert said[-1] == "spare0.0"
-    assert standby.remedy("spare0.0") == taking("spare0.0", "spare0.1")
+    assert standby.find_replacement("spare0.0") == taking("spare0.0", "spare0.1")
     assert standby.replace(taking("spare0.0", "spare0.1")) == {"npu5": "spare0.1"}
     assert standby.holders == {"npu5": "spare0.1"}
 
@@ -202,8 +202,8 @@ def test_what_is_cut_off_is_named(two_plan: Plan) -> None:
     fabric = two_plan.fabric
     npus = [f"npu{number}" for number in range(8)]
     pairs = list(permutations(npus, 2))
-    assert cut_off(two_plan, frozenset(), pairs) == ""
-    assert cut_off(two_plan, links_of(fabric, "npu5"), pairs) == "npu5 is cut off"
+    assert describe_unreachable(two_plan, frozenset(), pairs) == ""
+    assert describe_unreachable(two_plan, links_of(fabric, "npu5"), pairs) == "npu5 is cut off"
     between = frozenset(link.name for link in fabric.links if link.dimension == 2)
-    said = cut_off(two_plan, between, pairs)
+    said = describe_unreachable(two_plan, between, pairs)
     assert said == "no route joins npu0 to npu4, npu0 to npu5, npu0 to npu6, npu0 to npu7 and 28 more"

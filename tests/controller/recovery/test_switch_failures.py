@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from controller import Mode, NodeController, Notice, Plan, Reaction, Watch, make_plan
+from controller import Mode, NodeController, Notice, Plan, Reaction, Subscription, make_plan
 from controller.deadlock.turn_rules import rule_set
 from controller.planner import check_routes
 from controller.routing.paths import PathFinder, hops_of
@@ -81,7 +81,7 @@ def test_sources_behind_both_ends_hear_of_a_link_between_racks(pod_plan: Plan) -
     rack.set_link(link.name, up=False)
     knowing = {name for name, one in rack.controllers.items() if link.name in one.down}
     # And the one other switch of each of these lines that could be a way around it: lines of two have none.
-    assert knowing == {*pod_plan.watchers[link.name], link.a.node, link.b.node}
+    assert knowing == {*pod_plan.subscribers[link.name], link.a.node, link.b.node}
     racks = {fabric.node(name).coordinates[2:] for name in knowing}
     assert {fabric.node(end.node).coordinates[2:] for end in (link.a, link.b)} <= racks
 
@@ -92,7 +92,7 @@ def test_a_switch_sends_no_notice_where_it_has_no_way_left(small_rack_plan: Plan
     link = fabric.link("lrs0p0n0-lrs0p0r0")
     rack = Joined(small_rack_plan, "direct")
     rack.set_link(link.name, up=False)  # every notice that is sent arrives: see Rack.settle
-    assert all(link.name in rack.controllers[name].down for name in small_rack_plan.watchers[link.name])
+    assert all(link.name in rack.controllers[name].down for name in small_rack_plan.subscribers[link.name])
 
 
 def replacement_of(plan: Plan, controller: NodeController, destination: str) -> str:
@@ -108,7 +108,7 @@ def test_a_source_beyond_its_candidates_hears_of_a_second_failure(shortest_plan:
     rack.set_link(first, up=False)
     source, destination = first.split("-")
     second = replacement_of(shortest_plan, rack.controllers[source], destination)
-    assert source not in shortest_plan.watchers[second]
+    assert source not in shortest_plan.subscribers[second]
     rack.set_link(second, up=False)
     assert second in rack.controllers[source].down
     rack.assert_no_entry_uses({first, second})
@@ -149,30 +149,30 @@ def test_failures_one_after_the_other_leave_no_dead_path(mode: Mode, strategy) -
 
 def test_routes_within_the_candidates_ask_nobody(rack_plan: Plan) -> None:
     controller = NodeController(rack_plan, "npu0")
-    assert controller.on_port(rack_plan.fabric.port_to("npu0", "npu1"), up=False).watches == ()
+    assert controller.on_port(rack_plan.fabric.port_to("npu0", "npu1"), up=False).subscriptions == ()
 
 
 def test_flooding_asks_nobody(shortest_plan: Plan) -> None:
     controller = NodeController(shortest_plan, "npu0", "flooding")
-    assert controller.on_port(shortest_plan.fabric.port_to("npu0", "npu1"), up=False).watches == ()
+    assert controller.on_port(shortest_plan.fabric.port_to("npu0", "npu1"), up=False).subscriptions == ()
 
 
 def test_a_watch_of_somebody_elses_link_changes_nothing(shortest_plan: Plan) -> None:
     a, b = shortest_plan.fabric.link("npu0-npu1").a, shortest_plan.fabric.link("npu0-npu1").b
-    watch = Watch(0, a.port, 1, b.port, origin=9)
+    watch = Subscription(0, a.port, 1, b.port, origin=9)
     controller = NodeController(shortest_plan, "npu2")
-    assert controller.on_watch(watch) == Reaction()
+    assert controller.on_subscription(watch) == Reaction()
     assert controller.ignored == 1
     end = NodeController(shortest_plan, "npu1")
-    assert end.on_watch(watch) == Reaction()
+    assert end.on_subscription(watch) == Reaction()
     (told,) = [
         one for one in end.on_port(b.port, up=False).notices
         if one.destination_cna == 9
     ]  # fmt: skip
-    assert isinstance(told.notice, Notice)
-    assert (told.notice.up, told.ports) == (False, (end_port(shortest_plan, "npu1", "npu9"),))
-    (again,) = end.on_watch(watch).notices
-    assert again.notice == told.notice
+    assert isinstance(told.message, Notice)
+    assert (told.message.up, told.ports) == (False, (end_port(shortest_plan, "npu1", "npu9"),))
+    (again,) = end.on_subscription(watch).notices
+    assert again.message == told.message
 
 
 def end_port(plan: Plan, near: str, far: str) -> int:

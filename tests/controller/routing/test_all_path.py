@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller import BUCKETS, Path, PlanError, Strategy
 from controller.deadlock.turn_rules import rule_set
-from controller.routing.all_path import Router, all_path_entries, deal
+from controller.routing.all_path import Router, all_path_entries, apportion
 from controller.routing.paths import PathFinder
 from topologies import Fabric
 
@@ -24,28 +24,28 @@ def counts(paths: tuple[Path | None, ...]) -> list[int]:
 
 
 def test_buckets_follow_the_weights_by_largest_remainder() -> None:
-    assert Counter(deal([A, B], [3, 1])) == {A: 12, B: 4}
+    assert Counter(apportion([A, B], [3, 1])) == {A: 12, B: 4}
     # Quotas 5.33: the odd bucket goes to the earliest.
-    assert Counter(deal([A, B, C], [1, 1, 1])) == {A: 6, B: 5, C: 5}
+    assert Counter(apportion([A, B, C], [1, 1, 1])) == {A: 6, B: 5, C: 5}
     # Quotas 15.2, 0.4, 0.4.
-    assert Counter(deal([A, B, C], [38, 1, 1])) == {A: 15, B: 1}
-    assert deal([A], [1e-9]) == (A,) * BUCKETS
+    assert Counter(apportion([A, B, C], [38, 1, 1])) == {A: 15, B: 1}
+    assert apportion([A], [1e-9]) == (A,) * BUCKETS
 
 
 def test_noise_in_the_weights_does_not_move_a_bucket() -> None:
     third = 1 / 3
-    assert deal([A, B, C], [third, third + 1e-13, third - 1e-13]) == deal([A, B, C], [1, 1, 1])
+    assert apportion([A, B, C], [third, third + 1e-13, third - 1e-13]) == apportion([A, B, C], [1, 1, 1])
 
 
 def test_neighbouring_buckets_take_different_paths() -> None:
-    assert deal([A, B], [1, 1]) == (A, B) * 8
-    assert deal([A, B, C], [2, 1, 1])[:4] in ((A, B, C, A), (A, A, B, C))
+    assert apportion([A, B], [1, 1]) == (A, B) * 8
+    assert apportion([A, B, C], [2, 1, 1])[:4] in ((A, B, C, A), (A, A, B, C))
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=1, max_size=8).filter(lambda weights: sum(weights) > 0))
 def test_every_bucket_is_dealt_and_no_share_is_off_by_more_than_one(weights: list[float]) -> None:
     paths = [("s", f"m{number}", "d") for number in range(len(weights))]
-    dealt = Counter(deal(paths, weights))
+    dealt = Counter(apportion(paths, weights))
     assert dealt.total() == BUCKETS
     for path, weight in zip(paths, weights, strict=True):
         assert abs(dealt[path] - BUCKETS * weight / sum(weights)) < 1 + 1e-6
@@ -54,7 +54,7 @@ def test_every_bucket_is_dealt_and_no_share_is_off_by_more_than_one(weights: lis
 @pytest.mark.parametrize("weights", [[0, 0], [1, -1]])
 def test_weights_that_mean_nothing_are_refused(weights: list[float]) -> None:
     with pytest.raises(PlanError, match="weights"):
-        deal([A, B], weights)
+        apportion([A, B], weights)
 
 
 def test_candidates_of_a_strategy(rack: Fabric) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from controller import Plan, make_plan
-from controller.circuits import realise
-from controller.deadlock.dependency_graph import find_cycle, permitted
+from controller.circuits import allocate
+from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.errors import PlanError
 from controller.recovery.node_controller import Mode, NodeController
-from controller.routing.circuit_paths import climb
+from controller.routing.circuit_paths import leaf_segments
 from controller.routing.paths import PathFinder
 from controller.tables.linear import linear_entries, table_path
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
@@ -27,7 +27,7 @@ SMALL = lumos(accelerators=4, hb_size=4)
 # Two Pods with many circuits, others with few.
 UNEVEN = with_maps(
     lumos(4, 4, 2, accelerators=4, hb_size=4),
-    realise(np.array([[0, 9, 2, 1], [9, 0, 1, 2], [2, 1, 0, 7], [1, 2, 7, 0]]), 2, 8).maps,
+    allocate(np.array([[0, 9, 2, 1], [9, 0, 1, 2], [2, 1, 0, 7], [1, 2, 7, 0]]), 2, 8).maps,
 )
 # Of the spines 0, Pods 0 and 1 have three circuits to each other, of the spines 1 one.
 LOPSIDED = with_maps(
@@ -101,7 +101,7 @@ def test_everybody_is_reached(fabric: Fabric, planned: bool) -> None:
 
 @named
 def test_nothing_that_the_rules_permit_deadlocks(fabric: Fabric) -> None:
-    graph = permitted(fabric, rule_set("T2-G", fabric))
+    graph = permitted_graph(fabric, rule_set("T2-G", fabric))
     assert graph.channels
     assert find_cycle(graph) == ()
 
@@ -153,7 +153,7 @@ def test_a_leaf_shares_in_proportion_to_its_spines_circuits() -> None:
         assert taken["spine0.0"] == pytest.approx(192, abs=0 if planned else 25)
     # Where no shares differ, the default does.
     finder = PathFinder(SMALL)
-    assert climb(finder, SMALL.node("leaf0.0"), ("spine0.0", "spine0.1")) == []
+    assert leaf_segments(finder, SMALL.node("leaf0.0"), ("spine0.0", "spine0.1")) == []
     groups = [entry for entry in linear_entries(finder, "leaf0.0") if entry.action == "set_group"]
     assert len(groups) == 1
 
@@ -224,14 +224,14 @@ def react(fake: FakeFabric, plan: Plan, cut: list[str], mode: Mode = "direct") -
         while waiting:
             node, reaction = waiting.pop(0)
             fake.apply(node, reaction.updates)
-            for out in (*reaction.notices, *reaction.watches):
+            for out in (*reaction.notices, *reaction.subscriptions):
                 far = fabric.node_of(out.destination_cna)
                 assert far is not None
                 asked = controllers[far.name]
-                if hasattr(out.notice, "up"):
-                    waiting.append((far.name, asked.on_notice(out.notice, 0)))  # pyright: ignore
+                if hasattr(out.message, "up"):
+                    waiting.append((far.name, asked.on_notice(out.message, 0)))  # pyright: ignore
                 else:
-                    waiting.append((far.name, asked.on_watch(out.notice)))  # pyright: ignore
+                    waiting.append((far.name, asked.on_subscription(out.message)))  # pyright: ignore
 
 
 @pytest.mark.parametrize("planned", [True, False], ids=["source routes", "tables"])

@@ -7,7 +7,7 @@ from itertools import permutations, product
 import pytest
 
 from controller import Plan, make_plan
-from controller.recovery.route_withdrawal import withdrawn
+from controller.recovery.route_withdrawal import withdrawn_segments
 from controller.routing.paths import PathFinder
 from controller.tables.linear import segments
 from controller.tables.rails import rail_of
@@ -57,9 +57,9 @@ def test_tors_have_a_route_a_host_and_aggs_ways_to_segments() -> None:
     assert rail_of(fabric, "tor0.0.0") is None
     tor = segments(finder, "tor0.0.0")
     assert sorted(one.prefix.length for one in tor) == [0, *[16] * (64 + 1)]  # up, its hosts, itself
-    assert tor[-1].members == (("agg0.0", "agg0.1"),)
+    assert tor[-1].next_hops == (("agg0.0", "agg0.1"),)
     down = [one for one in segments(finder, "agg1.0") if one.prefix.length < 16]
-    assert [one.members for one in down] == [
+    assert [one.next_hops for one in down] == [
         tuple(f"tor{segment}.{rail}.1" for rail in range(8)) for segment in range(2)
     ]
 
@@ -96,13 +96,13 @@ def test_a_host_route_is_withdrawn_and_the_plane_is_told() -> None:
     assert not {"agg1.0", "agg1.1"} & set(rack.told)
     # Nobody changes planes but who sends: the other plane's tables are as they were.
     finder = PathFinder(fabric, {"gpu0-tor0.0.0"})
-    assert [one.members for one in withdrawn(finder, fabric.node("agg0.0"), [])] == [(None,)]
-    assert withdrawn(finder, fabric.node("agg1.0"), []) == []
+    assert [one.next_hops for one in withdrawn_segments(finder, fabric.node("agg0.0"), [])] == [(None,)]
+    assert withdrawn_segments(finder, fabric.node("agg1.0"), []) == []
 
 
 def test_in_one_plane_the_aggs_take_the_other_tor() -> None:
     fabric = SMALL["one plane"]()
     finder = PathFinder(fabric, {"gpu0-tor0.0.0"})
-    (route,) = withdrawn(finder, fabric.node("agg0.0"), [])
+    (route,) = withdrawn_segments(finder, fabric.node("agg0.0"), [])
     assert (route.prefix.value, route.prefix.length) == (fabric.node("gpu0").address, 16)
-    assert route.members == ("tor0.0.1",)
+    assert route.next_hops == ("tor0.0.1",)

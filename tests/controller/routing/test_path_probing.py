@@ -10,8 +10,15 @@ import pytest
 from controller import PlanError, make_plan
 from controller.plan import BUCKETS, Hashing, Plan
 from controller.recovery.node_controller import NodeController
-from controller.routing.ecmp_source import head, port_of_bucket
-from controller.routing.path_probing import LB_VALUES, PathSearch, flow_hash, lb_by_way, reach, ways_taken
+from controller.routing.ecmp_source import port_of_bucket, until_first_switch
+from controller.routing.path_probing import (
+    LB_VALUES,
+    PathProbe,
+    flow_hash,
+    lb_by_member,
+    min_reached_members,
+    selected_members,
+)
 from controller.tables.multipath import group_size, hash_shift
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, hpn, lumos, rail_optimised
@@ -45,22 +52,22 @@ def test_the_hash_is_affine() -> None:
 
 
 def test_sixty_uplinks_are_in_reach_of_every_source_by_either_port() -> None:
-    assert reach(60) == 60
-    assert [reach(60, lbs=lbs) for lbs in PORTS] == [60, 60]
+    assert min_reached_members(60) == 60
+    assert [min_reached_members(60, lbs=lbs) for lbs in PORTS] == [60, 60]
     # Were the port bit 0, it would cost two of them.
-    assert reach(60, lbs=range(0, LB_VALUES, 2)) == 58
+    assert min_reached_members(60, lbs=range(0, LB_VALUES, 2)) == 58
 
 
 @pytest.mark.parametrize(("ways", "shift"), [(60, 0), (59, 0), (16, 3), (7, 5)])
 def test_values_are_found_for_ways_and_take_them(ways: int, shift: int) -> None:
-    draw, least = np.random.default_rng(ways), reach(ways, shift)
+    draw, least = np.random.default_rng(ways), min_reached_members(ways, shift)
     for scna, dcna in draw.integers(1 << 16, size=(8, 2)).tolist():
-        found = lb_by_way(scna, dcna, ways, shift)
+        found = lb_by_member(scna, dcna, ways, shift)
         assert (found >= 0).sum() >= least
         for way, lb in enumerate(found.tolist()):
             if lb >= 0:
                 assert (crc(scna, dcna, lb) >> shift & group_size(ways) - 1) % ways == way
-        taken = {int(ways_taken(crc(scna, dcna, lb), ways, shift)) for lb in range(LB_VALUES)}
+        taken = {int(selected_members(crc(scna, dcna, lb), ways, shift)) for lb in range(LB_VALUES)}
         assert {way for way, lb in enumerate(found.tolist()) if lb >= 0} == taken
 
 
@@ -83,10 +90,10 @@ EACH = pytest.mark.parametrize(("fabric", "hashing"), FABRICS.values(), ids=FABR
 @EACH
 def test_frames_take_the_paths_that_were_worked_out(fabric: Fabric, hashing: Hashing) -> None:
     plan = hashed(fabric, hashing)
-    search, fake = PathSearch(plan), FakeFabric(plan)
+    search, fake = PathProbe(plan), FakeFabric(plan)
     for source, far in list(permutations(ends(fabric), 2))[::5]:
         scna, dcna = fabric.node(source).address, fabric.node(far).address
-        found = search.by_lb(source, far)
+        found = search.lbs_by_path(source, far)
         assert sorted(lb for lbs in found.values() for lb in lbs) == list(range(LB_VALUES))
         for path, lbs in found.items():
             for lb in lbs[:3]:
@@ -96,39 +103,39 @@ def test_frames_take_the_paths_that_were_worked_out(fabric: Fabric, hashing: Has
 
 @EACH
 def test_disjoint_paths_share_no_link_between_switches(fabric: Fabric, hashing: Hashing) -> None:
-    search = PathSearch(hashed(fabric, hashing))
+    search = PathProbe(hashed(fabric, hashing))
     source, far = ends(fabric)[0], ends(fabric)[-1]
-    found = search.disjoint(source, far)
+    found = search.disjoint_paths(source, far)
     between = [
         {hop for hop in pairwise(one.path) if all(fabric.node(name).tier for name in hop)} for one in found
     ]
     assert len(found) > 1
     assert all(one.isdisjoint(other) for one, other in combinations(between, 2))
-    assert search.disjoint(source, far, most=2) == found[:2]
-    by_lb = {lb: path for path, lbs in search.by_lb(source, far).items() for lb in lbs}
+    assert search.disjoint_paths(source, far, most=2) == found[:2]
+    by_lb = {lb: path for path, lbs in search.lbs_by_path(source, far).items() for lb in lbs}
     assert all(by_lb[one.lb] == one.path for one in found)
-    backwards = search.disjoint(source, far, order=range(LB_VALUES)[::-1])
+    backwards = search.disjoint_paths(source, far, order=range(LB_VALUES)[::-1])
     assert {one.lb for one in backwards}.isdisjoint(one.lb for one in found)
 
 
 def test_two_planes_have_all_uplinks_of_both_tors_and_ports_take_turns() -> None:
     fabric = hpn(2, 2, 2, aggs=60)
     plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", "gpu7")], check=False)
-    search = PathSearch(plan)
-    assert search.choices("gpu0", "gpu7") == (60,)
-    found = search.disjoint("gpu0", "gpu7")
+    search = PathProbe(plan)
+    assert search.group_sizes("gpu0", "gpu7") == (60,)
+    found = search.disjoint_paths("gpu0", "gpu7")
     assert len(found) == 120
-    assert [head(fabric, one.path)[-1] for one in found[:4]] == ["tor0.0.0", "tor0.0.1"] * 2
-    assert [len(lbs) for lbs in search.ports("gpu0", "gpu7")] == [128, 128]
+    assert [until_first_switch(fabric, one.path)[-1] for one in found[:4]] == ["tor0.0.0", "tor0.0.1"] * 2
+    assert [len(lbs) for lbs in search.lbs_by_port("gpu0", "gpu7")] == [128, 128]
 
 
 def test_one_plane_chooses_twice_and_the_same_bits_leave_one_tor_a_switch() -> None:
     fabric = hpn(2, 2, 2, aggs=4, planes=1)
     downs = {}
     for hashing in ("per-tier", "identical"):
-        search = PathSearch(hashed(fabric, hashing))
-        assert search.choices("gpu0", "gpu7") == (4, 2)
-        downs[hashing] = {path[2:4] for path in search.by_lb("gpu0", "gpu7")}
+        search = PathProbe(hashed(fabric, hashing))
+        assert search.group_sizes("gpu0", "gpu7") == (4, 2)
+        downs[hashing] = {path[2:4] for path in search.lbs_by_path("gpu0", "gpu7")}
     assert len(downs["per-tier"]) == 8
     assert len(downs["identical"]) == len({agg for agg, _ in downs["identical"]}) == 4
 
@@ -143,7 +150,7 @@ def test_the_same_bits_on_every_level() -> None:
 def test_other_strategies_steer_by_bucket_and_have_their_paths() -> None:
     fabric = hpn(2, 2, 2, aggs=3)
     plan = make_plan(fabric, strategy="all-path")
-    found = PathSearch(plan).by_lb("gpu0", "gpu7")
+    found = PathProbe(plan).lbs_by_path("gpu0", "gpu7")
     assert set(found) == set(plan.routes["gpu0", "gpu7"])
     assert all(plan.routes["gpu0", "gpu7"][lb % BUCKETS] == path for path, lbs in found.items() for lb in lbs)
 
@@ -163,7 +170,7 @@ def test_when_a_port_fails_all_buckets_take_the_other() -> None:
 def test_circuits_are_refused() -> None:
     fabric = lumos(pods=2, leaves=2, accelerators=8)
     with pytest.raises(PlanError, match="circuits"):
-        PathSearch(make_plan(fabric, peers=[], check=False))
+        PathProbe(make_plan(fabric, peers=[], check=False))
 
 
 def test_where_the_tables_lead_nowhere_the_search_says_so() -> None:
@@ -171,4 +178,4 @@ def test_where_the_tables_lead_nowhere_the_search_says_so() -> None:
     failed = {"gpu7-tor1.1.0", "gpu7-tor1.1.1"}
     plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", "gpu5")], failed=failed, check=False)
     with pytest.raises(PlanError, match="no further than"):
-        PathSearch(plan).by_lb("gpu0", "gpu7")
+        PathProbe(plan).lbs_by_path("gpu0", "gpu7")

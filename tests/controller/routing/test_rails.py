@@ -9,11 +9,11 @@ from itertools import pairwise, permutations
 import pytest
 
 from controller import BUCKETS, Plan, make_plan
-from controller.deadlock.dependency_graph import find_cycle, permitted
+from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import Direction, direction, rule_set
 from controller.routing.paths import PathFinder
 from controller.tables.linear import linear_entries, table_path
-from controller.tables.multipath import group_size, hash_shift, taken
+from controller.tables.multipath import group_size, hash_shift, selected_neighbour
 from controller.tables.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Lost, Walk
 from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised
@@ -88,7 +88,7 @@ def test_every_bucket_arrives_by_its_planned_path(fabric: Fabric, strategy: str)
 
 @named(FABRICS)
 def test_nothing_that_the_rules_permit_deadlocks(fabric: Fabric) -> None:
-    graph = permitted(fabric, rule_set("T2-G", fabric))
+    graph = permitted_graph(fabric, rule_set("T2-G", fabric))
     assert graph.channels
     assert find_cycle(graph) == ()
 
@@ -249,7 +249,7 @@ def test_a_group_has_a_power_of_two_of_members(ways: int, members: int) -> None:
 def test_lb_mode_1_counts_the_ways() -> None:
     fabric = RAIL_ONLY["leaves and spines"]
     ways = ["rail0s0", "rail0s1"]
-    assert [taken(fabric, "rail0l0", ways, (1, 2, lb), lb_mode=1) for lb in range(4)] == 2 * ways
+    assert [selected_neighbour(fabric, "rail0l0", ways, (1, 2, lb), lb_mode=1) for lb in range(4)] == 2 * ways
 
 
 def with_port_256(fabric: Fabric, name: str) -> Fabric:

@@ -12,7 +12,7 @@ from controller.routing.all_path import STRATEGIES, Router
 from controller.routing.paths import PathFinder, distance
 from controller.routing.switch_paths import SwitchPaths
 from controller.tables.linear import linear_entries, segments, table_path
-from controller.tables.prefixes import Prefix, below, parts
+from controller.tables.prefixes import Prefix, descendants, subprefixes
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind
 from topologies.catalog import build
@@ -126,24 +126,24 @@ def test_a_rule_set_with_too_many_groups_is_refused(high: Fabric) -> None:
 
 def test_what_is_below_a_switch(pod: Fabric, switched: Fabric) -> None:
     bits = 16
-    reach = below(pod)
+    reach = descendants(pod)
     assert reach["lrs0p0n3"].hops == {Prefix(3 << 3, 13): 1}  # board 3
     spare = pod.node("spare0").address
     assert reach["lrs0p0c0"].hops_to(spare, bits) == 1
     assert reach["lrs0p0r5"].hops == {Prefix(0, 10): 2, Prefix(1 << 13, 10): 2, Prefix(2 << 13, 10): 2}
     assert reach["lrs0p0r5"].hops_to(pod.node("npu64").address, bits) is None
     # One rack: all of a class would be below, but no segment is as wide as a class.
-    assert all(prefix.length > 3 for prefix in below(switched)["lrs0p0r0"].hops)
-    assert len(parts(pod, Prefix(0, 10), 13)) == 8
+    assert all(prefix.length > 3 for prefix in descendants(switched)["lrs0p0r0"].hops)
+    assert len(subprefixes(pod, Prefix(0, 10), 13)) == 8
 
 
 def test_an_inter_rack_switch_goes_down_by_boards_and_across_by_rack(pod: Fabric) -> None:
     found = {one.prefix: one for one in segments(PathFinder(pod), "lrs5p2r3")}
     own = pod.node("npu320").address  # rack 5: column 1, row 1
     boards = found[Prefix(own, 10)]
-    assert boards.members == tuple(f"lrs5p2n{board}" for board in range(8))
-    assert found[Prefix(own >> 8 << 8, 8)].members == ("lrs4p2r3", None, "lrs6p2r3", "lrs7p2r3")
-    assert found[Prefix(0, 6)].members == ("lrs1p2r3", None, "lrs9p2r3", "lrs13p2r3")
+    assert boards.next_hops == tuple(f"lrs5p2n{board}" for board in range(8))
+    assert found[Prefix(own >> 8 << 8, 8)].next_hops == ("lrs4p2r3", None, "lrs6p2r3", "lrs7p2r3")
+    assert found[Prefix(0, 6)].next_hops == ("lrs1p2r3", None, "lrs9p2r3", "lrs13p2r3")
 
 
 def test_a_dead_link_to_a_board_is_passed_by_another_switch(switched: Fabric) -> None:
@@ -167,15 +167,15 @@ def test_vl_entries_are_those_of_the_nodes_own_turns(pod: Fabric) -> None:
 
 def test_paths_between_racks(pod: Fabric) -> None:
     search = SwitchPaths(PathFinder(pod), rule_set("T2-G", pod))
-    row = search.fewest_hops("npu0", "npu64")
+    row = search.shortest_paths("npu0", "npu64")
     assert len(row) == 32
     assert {len(path) for path in row} == {6}
     assert len({path[1] for path in row}) == 4
     assert len({path[2] for path in row}) == 32
-    corner = search.fewest_hops("npu3", "npu330")
+    corner = search.shortest_paths("npu3", "npu330")
     assert len(corner) == 64
     assert {len(path) for path in corner} == {7}
-    third = search.longer(row[0], borrow=False)
+    third = search.detours(row[0], borrow=False)
     assert len(third) == 64
     assert all(sum(name.split("p")[0] == "lrs0" for name in path) == 2 for path in third)
     assert distance(pod, "npu0", "npu64") == 5

@@ -9,14 +9,14 @@ from controller import PlanError
 from controller.deadlock.turn_rules import rule_set
 from controller.routing.all_path import Router
 from controller.routing.paths import PathFinder, distance
-from controller.routing.weights import Pair, by_rate, checked, least_utilisation
+from controller.routing.weights import Pair, check_demand, minimise_utilisation, rate_weights
 from topologies import Fabric, TopologyError, full_mesh
 
 
 def shares_of(fabric: Fabric, demand: dict[Pair, float]) -> tuple[dict, dict[Pair, list]]:
     router = Router(PathFinder(fabric), rule_set("T2-G", fabric), "all-path")
     candidates = {pair: router.candidates(*pair) for pair in demand}
-    return least_utilisation(fabric, demand, candidates), candidates
+    return minimise_utilisation(fabric, demand, candidates), candidates
 
 
 def busiest(fabric: Fabric, demand: dict[Pair, float], shares: dict, candidates: dict) -> float:
@@ -58,7 +58,7 @@ def test_a_slow_link_gets_less() -> None:
     uneven = replace(line, links=(slow, *line.links[1:]))
     shares, _ = shares_of(uneven, {("npu0", "npu1"): 1.0})
     assert shares["npu0", "npu1"] == pytest.approx([0.2, 0.8], abs=1e-5)
-    direct, detour = by_rate(uneven, [("npu0", "npu1"), ("npu0", "npu2", "npu1")])
+    direct, detour = rate_weights(uneven, [("npu0", "npu1"), ("npu0", "npu2", "npu1")])
     assert detour == 2 * direct
 
 
@@ -70,13 +70,13 @@ def test_demands_of_very_different_size_are_solved_together(rack: Fabric) -> Non
 
 
 def test_no_demand_needs_no_shares(rack: Fabric) -> None:
-    assert least_utilisation(rack, {}, {}) == {}
-    assert checked(rack, {("npu0", "npu1"): 0}) == {}
+    assert minimise_utilisation(rack, {}, {}) == {}
+    assert check_demand(rack, {("npu0", "npu1"): 0}) == {}
 
 
 def test_demands_that_cannot_be_are_refused(rack: Fabric) -> None:
     for pair, amount in ((("npu0", "npu0"), 1), (("npu0", "npu1"), -1), (("npu0", "npu1"), float("nan"))):
         with pytest.raises(PlanError, match=f"demand of {amount} bytes from npu0 to {pair[1]}"):
-            checked(rack, {pair: amount})
+            check_demand(rack, {pair: amount})
     with pytest.raises(TopologyError, match="no node named 'npu64'"):
-        checked(rack, {("npu0", "npu64"): 1})
+        check_demand(rack, {("npu0", "npu64"): 1})

@@ -3,7 +3,7 @@
 
 import pytest
 
-from controller.recovery.lacp import NOBODY, SYSTEM, Lacpdu, Member, State
+from controller.recovery.lacp import SYSTEM, UNKNOWN_PARTNER, Lacpdu, Participant, State
 from emulation.control.frames import is_slow, lacpdu_frame, read_lacpdu
 from tests.emulation.programs.standing import Standing, installed, router
 from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, Reason, packet_out
@@ -11,7 +11,7 @@ from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, 
 __all__ = ["installed", "router"]  # fixtures
 
 UP = State.ACTIVITY | State.SHORT_TIMEOUT | State.AGGREGATION | State.SYNCHRONIZATION
-PDU = Lacpdu(Member(SYSTEM, 3, 303, UP), Member("02:00:00:00:00:05", 1, 2, State.ACTIVITY))
+PDU = Lacpdu(Participant(SYSTEM, 3, 303, UP), Participant("02:00:00:00:00:05", 1, 2, State.ACTIVITY))
 FRAME = lacpdu_frame(PDU, SYSTEM)
 
 
@@ -28,7 +28,7 @@ def test_bytes() -> None:
     assert len(FRAME) == 124
 
 
-@pytest.mark.parametrize("pdu", [PDU, Lacpdu(PDU.actor, NOBODY)])
+@pytest.mark.parametrize("pdu", [PDU, Lacpdu(PDU.actor, UNKNOWN_PARTNER)])
 def test_what_is_said_is_read(pdu: Lacpdu) -> None:
     assert read_lacpdu(lacpdu_frame(pdu, SYSTEM)) == pdu
 

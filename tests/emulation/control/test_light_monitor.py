@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from controller.circuits.transition import Lack, lacking, lit_between
+from controller.circuits.transition import CircuitShortage, circuit_shortages, standing_circuits
 from emulation.circuits import CircuitSwitch
 from emulation.control.light_monitor import LightMonitor
 from topologies.families.lumos import lumos
@@ -60,10 +60,12 @@ def test_what_is_lacking_is_dealt_to_the_jobs_that_send_there() -> None:
         "large": {("gpu1", "gpu5"): 2000, ("gpu5", "gpu1"): 1000},
         "other": {("gpu2", "gpu8"): 4000},
     }
-    lit = lit_between(fabric)
+    lit = standing_circuits(fabric)
     assert lit.tolist() == [[0, 4, 4], [4, 0, 4], [4, 4, 0]]
-    assert lacking(fabric, jobs, lit) == ()
+    assert circuit_shortages(fabric, jobs, lit) == ()
     down = {link.name for link in fabric.links_between("spine0.0", "spine1.0")}
     assert len(down) == 2
-    assert lacking(fabric, jobs, lit_between(fabric, down)) == (Lack("large", (0, 1), 3, 1),)
-    assert lacking(fabric, {}, lit) == ()
+    assert circuit_shortages(fabric, jobs, standing_circuits(fabric, down)) == (
+        CircuitShortage("large", (0, 1), 3, 1),
+    )
+    assert circuit_shortages(fabric, {}, lit) == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.routing.path_probing import PathSearch
+from controller.routing.path_probing import PathProbe
 from lab.errors import ScenarioError
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe
@@ -36,11 +36,11 @@ def prepared(write: Write, connections: str, head: str = HEAD) -> Prepared:
 
 def uplinks(ready: Prepared) -> Counter[tuple[str, str]]:
     """How many connections each uplink of a ToR carries."""
-    search, found = PathSearch(ready.plan), Counter[tuple[str, str]]()
+    search, found = PathProbe(ready.plan), Counter[tuple[str, str]]()
     for job in ready.jobs:
         assert job.connections is not None
         for (source, target), lbs in job.connections.lbs.items():
-            by_path = search.by_lb(job.members[source], job.members[target])
+            by_path = search.lbs_by_path(job.members[source], job.members[target])
             asked = {lb: path for path, some in by_path.items() for lb in some}
             found.update((asked[lb][1], asked[lb][2]) for lb in lbs)
     return found

@@ -32,7 +32,7 @@ def shortest_plan() -> Plan:
 def test_direct_notices_inform_the_watchers_and_flooding_everybody(rack_plan: Plan):
     link = "npu3-npu27"
     direct, flooded = (Notification(rack_plan, mode, COSTS).fail([link]) for mode in MODES)
-    assert direct.informed == set(rack_plan.watchers[link])
+    assert direct.informed == set(rack_plan.subscribers[link])
     assert (direct.sources, direct.notices, direct.watches, direct.lost) == (22, 2 * 21, 0, 0)
     assert len(flooded.informed) == 64
     # Both ends by 13 ports, everybody else by all but the one the news came by.
@@ -46,7 +46,7 @@ def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
     def sizes(plan: Plan) -> dict[int | None, set[int]]:
         found: dict[int | None, set[int]] = {}
         for link in plan.fabric.links:
-            found.setdefault(link.dimension, set()).add(len(plan.watchers[link.name]))
+            found.setdefault(link.dimension, set()).add(len(plan.subscribers[link.name]))
         return found
 
     assert sizes(shortest_plan) == {0: {2}, 1: {16}}
@@ -54,7 +54,7 @@ def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
     assert sizes(both) == {0: {16}, 1: {16}}
     x, y = 3, 2  # of the link's ends, in columns 3 and 5 of row 2
     columns = {f"npu{8 * board + slot}" for board in range(8) for slot in (x, 5)}
-    assert set(both.watchers[f"npu{8 * y + x}-npu{8 * y + 5}"]) == columns
+    assert set(both.subscribers[f"npu{8 * y + x}-npu{8 * y + 5}"]) == columns
     assert sizes(rack_plan) == {0: {22}, 1: {22}}
     assert sizes(spread_over(shortest_plan, 1)) == {0: {64}, 1: {64}}
 

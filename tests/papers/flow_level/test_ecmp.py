@@ -8,7 +8,7 @@ import pytest
 
 from controller import make_plan
 from controller.plan import Hashing
-from controller.routing.path_probing import PathSearch
+from controller.routing.path_probing import PathProbe
 from lab.errors import ModelError
 from papers.flow_level.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
 from papers.flow_level.ecmp import Gpus, Pod
@@ -24,7 +24,7 @@ def test_links_are_those_of_the_tables(planes: int, hashing: Hashing):
     shape = planned(2, 2, 2, aggs=3, planes=planes)
     fabric = hpn(2, 2, 2, aggs=3, planes=planes)
     pod = Pod(shape, hashing)
-    search = PathSearch(make_plan(fabric, strategy="hashed", hashing=hashing))
+    search = PathProbe(make_plan(fabric, strategy="hashed", hashing=hashing))
     nics, cables = 2 * 2 * 2 * 2, 2 * 2 * 2 * 3
 
     def nic(place: tuple[int, int, int], port: str) -> int:
@@ -40,7 +40,7 @@ def test_links_are_those_of_the_tables(planes: int, hashing: Hashing):
     for one, other in permutations(places, 2):
         if one[:2] == other[:2]:  # one host
             continue
-        for path, values in search.by_lb(shape.gpu(0, *one), shape.gpu(0, *other)).items():
+        for path, values in search.lbs_by_path(shape.gpu(0, *one), shape.gpu(0, *other)).items():
             up, down = path[1][-1], path[-2][-1]
             middle = (-1, -1)
             if len(path) > 3:

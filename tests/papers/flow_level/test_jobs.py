@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from controller.jobs.jobs import iteration
+from controller.jobs.jobs import iteration_seconds
 from lab.errors import ModelError
 from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients, pipeline
 from papers.flow_level.placement import POLICIES, Cluster, Placement
@@ -54,7 +54,7 @@ def test_stages_send_to_the_next_which_is_close_by() -> None:
 def test_overlap_hides_what_is_sent_before_the_arithmetic_ends(
     compute: float, sending: float, overlap: float, whole: float
 ) -> None:
-    assert iteration(compute, sending, overlap) == pytest.approx(whole)
+    assert iteration_seconds(compute, sending, overlap) == pytest.approx(whole)
 
 
 def test_a_job_alone_takes_its_iterations_one_after_the_other() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from controller.circuits import check_demand, crossconnects, realise
+from controller.circuits import allocate, check_demand, crossconnects
 from papers.claims import Finding, Progress, claims
 from papers.lumoscore.claims import circuits as circuits
 from papers.lumoscore.claims import faults as faults
@@ -69,7 +69,7 @@ def test_no_method_makes_fewer_circuits_than_must_be_or_than_the_exact_program()
     assert sum(found["flow"]) <= sum(found["greedy"])
     assert two_pairs(8, np.random.default_rng(2))[0] == 8
     for demand, plan in states(8, 2, 8, 4, 3):
-        assert realise(demand, 2, 8, plan).moved.made >= least(demand, plan)
+        assert allocate(demand, 2, 8, plan).moves.added >= least(demand, plan)
 
 
 def timed(seconds: float) -> Timed:

@@ -7,7 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controller.circuits.transition import circuits_for, pod_traffic, shares, staying
+from controller.circuits.transition import (
+    circuit_shares,
+    crossconnects_for,
+    keep_common_circuits,
+    pod_traffic,
+)
 from lab.errors import ScenarioError
 from lab.report.circuits_view import between_pods, circuits_svg, rewired_words
 from lab.report.page import report_html
@@ -53,24 +58,24 @@ def test_traffic_between_pods_goes_both_ways_and_not_inside():
 
 def test_shares_are_in_proportion_and_nobody_is_left_out():
     traffic = np.array([[0, 300, 1], [300, 0, 0], [1, 0, 0]])
-    found = shares(traffic, 8)
+    found = circuit_shares(traffic, 8)
     assert found.tolist() == found.T.tolist()
     assert found[0, 2] == 1
     assert found[0, 1] == 6
     assert found.sum(axis=1).max() <= 8
-    assert not shares(np.zeros((3, 3), np.int64), 8).any()
+    assert not circuit_shares(np.zeros((3, 3), np.int64), 8).any()
 
 
 def test_circuits_go_where_the_traffic_is_and_the_wiring_allows_them():
     fabric = small()
-    wanted = circuits_for(fabric, {("gpu0", "gpu8"): 1000})
+    wanted = crossconnects_for(fabric, {("gpu0", "gpu8"): 1000})
     made = with_maps(fabric, wanted)
     check_wiring(made)
     assert between_pods(made)[0, 1] == 8
     assert between_pods(made)[0, 2] == 0
     # Asked again, nothing moves.
-    assert circuits_for(made, {("gpu0", "gpu8"): 1000}) == wanted
-    kept = {link.name for link in staying(fabric, wanted).links}
+    assert crossconnects_for(made, {("gpu0", "gpu8"): 1000}) == wanted
+    kept = {link.name for link in keep_common_circuits(fabric, wanted).links}
     assert kept == {link.name for link in fabric.links} & {link.name for link in made.links}
 
 
