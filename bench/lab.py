@@ -78,7 +78,7 @@ def _scenario(fabric: str) -> tuple[Scenario, Document]:
     scenario, document = load(SCENARIO)
     if fabric != RACK:
         dims = tuple(map(int, fabric.split("x")))
-        topology = scenario.topology.model_copy(update={"name": "full-mesh", "dims": dims})
+        topology = scenario.topology.resized("full-mesh", dims=dims)
         scenario = scenario.model_copy(update={"topology": topology, "assertions": ()})
     return scenario, document
 

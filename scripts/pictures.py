@@ -22,7 +22,7 @@ from typing import final
 
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SRH, TPH
 from lab.report.rack import RACK_STYLE, rack_svg
-from topologies.catalog import build
+from topologies.families.registry import build
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

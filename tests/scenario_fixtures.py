@@ -19,7 +19,7 @@ from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 from railyard.cli import main
 from topologies import Fabric
-from topologies.catalog import build
+from topologies.families.registry import build
 
 pytest.register_assert_rewrite("tests.papers.claim_checks", "tests.lab.run.mininet.real_time")
 

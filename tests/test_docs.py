@@ -12,7 +12,7 @@ from controller.deadlock.turn_rules import rule_names
 from lab.report.metrics import METRICS
 from lab.run.prepare import prepare
 from lab.scenario.loader import load
-from lab.scenario.schema import Collective, Control, Fault, LinkSettings, Routing, Topology, Transport
+from lab.scenario.schema import Collective, Control, Fault, LinkSettings, Routing, Transport
 from papers.training.study import load as load_study
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,7 +69,6 @@ def test_studies_of_the_experiments_are_good(path: Path):
 @pytest.mark.parametrize(
     ("place", "model"),
     [
-        ("topology.", Topology),
         ("collective.", Collective),
         ("routing.", Routing),
         ("link.", LinkSettings),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from topologies import Fabric, NodeKind
-from topologies.catalog import build, names
+from topologies.families.registry import build, names
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = [

@@ -24,12 +24,13 @@ from topologies.errors import RailyardError, TopologyError
 from topologies.families.full_mesh import full_mesh
 from topologies.families.hpn import dcn_plus, hpn
 from topologies.families.lumos import lumos
+from topologies.families.optical_rings import optical_rings
 from topologies.families.rails import any_to_any, rail_only, rail_optimised
 from topologies.families.ub_mesh import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
 from topologies.families.ub_mesh_racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
 from topologies.model.address import AddressField, AddressPlan
 from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
-from topologies.transform.circuits import optical_rings, with_circuits
+from topologies.transform.circuits import with_circuits
 
 __all__ = [
     "HOST_PORT",

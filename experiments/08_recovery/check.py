@@ -20,7 +20,7 @@ from lab.report.chart import Shares, shares_svg
 from lab.sweeps.notification import Costs, Notification, Told
 from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
-from topologies.catalog import build
+from topologies.families.registry import build
 
 HERE = Path(__file__).parent
 US = 10**6

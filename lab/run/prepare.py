@@ -32,7 +32,6 @@ from lab.scenario.schema import (
     Variant,
 )
 from topologies import Fabric, RailyardError
-from topologies.catalog import build
 from topologies.families.lumos import core_of
 from topologies.transform.spares import has_spares
 
@@ -120,7 +119,7 @@ def prepare(
     `note` is told the variant whose plan is being made, which can take a second.
     """
     with_line = _Lines(document)
-    fabric = with_line(("topology",), lambda: build(scenario.topology.name, **scenario.topology.parameters()))
+    fabric = with_line(("topology",), scenario.topology.build)
     plans: dict[object, Plan] = {}
     prepared = []
     for index, variant in enumerate(scenario.variants):

@@ -85,6 +85,8 @@ def _message(error: ErrorDetails, location: Location, root: type[BaseModel]) -> 
             return f"{key}: {value!r} is not a name; use small letters, digits, - and _"
         case "too_short":
             return f"{key}: is empty; give at least {context['min_length']}"
+        case "topology":
+            return context["text"]
         case "value_error":
             return f"{key}: {context['error']}"
         case kind if kind in EXPECTED:

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario says of its topology, as frozen values."""
+"""Topology of a scenario: a family of fabrics and its parameters, as a frozen value."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, final
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self, final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from topologies.errors import TopologyError
+from topologies.families.registry import build, find
+from topologies.model.fabric import Fabric
 
 __all__ = ["Model", "Name", "NotNegative", "Positive", "Topology"]
 
@@ -13,116 +19,60 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-# Of scenarios, variants and jobs: also a folder of results, and a part of what figures are called.
+# Name of a scenario, variant or job: also a folder of results, and a part of the names of metrics.
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
 
 
 class Model(BaseModel):
+    """A frozen value of a scenario file, which takes no other keys."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @final
 class Topology(Model):
-    """A generator of the catalogue and its parameters; what is left out is the generator's default."""
+    """A family and the parameters given for it, which stand beside `name` in a file.
+
+    The family's declaration checks them; parameters left out have the family's defaults.
+    """
 
     name: str
-    dims: tuple[Annotated[int, Field(ge=1)], ...] | None = None
-    lanes: Annotated[int, Field(ge=1)] | None = None
-    lane_rate_gbps: Positive | None = None
-    delay_ns: NotNegative | None = None
-    planes: Annotated[int, Field(ge=1)] | None = None
-    spares: Annotated[int, Field(ge=0)] | None = None
-    cpus: Annotated[int, Field(ge=0)] | None = None
-    hrs_per_lrs: Annotated[int, Field(ge=0)] | None = None
-    hrs: Annotated[int, Field(ge=1)] | None = None
-    lrs: Annotated[int, Field(ge=1)] | None = None
-    board_lanes: Annotated[int, Field(ge=1)] | None = None
-    host_lanes: Annotated[int, Field(ge=1)] | None = None
-    uplink_lanes: Annotated[int, Field(ge=1)] | None = None
-    rack_delay_ns: NotNegative | None = None
-    hrs_delay_ns: NotNegative | None = None
-    domains: Annotated[int, Field(ge=1)] | None = None
-    hb_size: Annotated[int, Field(ge=1)] | None = None
-    inside: str | None = None
-    radix: Annotated[int, Field(ge=1)] | None = None
-    uplinks: Annotated[int, Field(ge=0)] | None = None
-    spines: Annotated[int, Field(ge=0)] | None = None
-    hb_gbps: Positive | None = None
-    nic_gbps: Positive | None = None
-    hb_delay_ns: NotNegative | None = None
-    nic_delay_ns: NotNegative | None = None
-    spine_delay_ns: NotNegative | None = None
-    spare_domains: Annotated[int, Field(ge=0)] | None = None
-    spare_rails: Annotated[int, Field(ge=0)] | None = None
-    optical: bool | None = None
-    reconfiguration_us: NotNegative | None = None
-    pods: Annotated[int, Field(ge=1)] | None = None
-    leaves: Annotated[int, Field(ge=1)] | None = None
-    accelerators: Annotated[int, Field(ge=1)] | None = None
-    tau: Annotated[int, Field(ge=0)] | None = None
-    ports: Annotated[int, Field(ge=0)] | None = None
-    wiring: str | None = None
-    core_delay_ns: NotNegative | None = None
-    segments: Annotated[int, Field(ge=1)] | None = None
-    hosts: Annotated[int, Field(ge=1)] | None = None
-    rails: Annotated[int, Field(ge=2)] | None = None
-    backup: Annotated[int, Field(ge=0)] | None = None
-    tors: str | None = None
-    aggs: Annotated[int, Field(ge=1)] | None = None
-    trunk: Annotated[int, Field(ge=1)] | None = None
-    cores: Annotated[int, Field(ge=0)] | None = None
+    parameters: Mapping[str, Any] = {}
 
-    def parameters(self) -> dict[str, Any]:
-        """Keyword arguments of the generator, in its units."""
-        given = {
-            "dims": self.dims,
-            "lanes": self.lanes,
-            "lane_rate_bps": _scaled(self.lane_rate_gbps, 10**9),
-            "delay_ps": _scaled(self.delay_ns, 1000),
-            "planes": self.planes,
-            "spares": self.spares,
-            "cpus": self.cpus,
-            "hrs_per_lrs": self.hrs_per_lrs,
-            "hrs": self.hrs,
-            "lrs": self.lrs,
-            "board_lanes": self.board_lanes,
-            "host_lanes": self.host_lanes,
-            "uplink_lanes": self.uplink_lanes,
-            "rack_delay_ps": _scaled(self.rack_delay_ns, 1000),
-            "hrs_delay_ps": _scaled(self.hrs_delay_ns, 1000),
-            "domains": self.domains,
-            "hb_size": self.hb_size,
-            "inside": self.inside,
-            "radix": self.radix,
-            "uplinks": self.uplinks,
-            "spines": self.spines,
-            "hb_rate_bps": _scaled(self.hb_gbps, 10**9),
-            "nic_rate_bps": _scaled(self.nic_gbps, 10**9),
-            "hb_delay_ps": _scaled(self.hb_delay_ns, 1000),
-            "nic_delay_ps": _scaled(self.nic_delay_ns, 1000),
-            "spine_delay_ps": _scaled(self.spine_delay_ns, 1000),
-            "spare_domains": self.spare_domains,
-            "spare_rails": self.spare_rails,
-            "optical": self.optical,
-            "reconfiguration_ps": _scaled(self.reconfiguration_us, 10**6),
-            "pods": self.pods,
-            "leaves": self.leaves,
-            "accelerators": self.accelerators,
-            "tau": self.tau,
-            "ports": self.ports,
-            "wiring": self.wiring,
-            "core_delay_ps": _scaled(self.core_delay_ns, 1000),
-            "segments": self.segments,
-            "hosts": self.hosts,
-            "rails": self.rails,
-            "backup": self.backup,
-            "tors": self.tors,
-            "aggs": self.aggs,
-            "trunk": self.trunk,
-            "cores": self.cores,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(values.get("name"), str):
+            return values
+        parameters = {key: value for key, value in values.items() if key != "name"}
+        if errors := [*_errors(values["name"], parameters)]:
+            raise ValidationError.from_exception_data(cls.__name__, errors)
+        return {"name": values["name"], "parameters": parameters}
+
+    def resized(self, name: str, **parameters: Any) -> Self:
+        """Return the topology of a family, with `parameters` and the present ones that it takes."""
+        known = {parameter.name for parameter in find(name).parameters}
+        kept = {key: value for key, value in self.parameters.items() if key in known}
+        return type(self).model_validate({"name": name, **kept, **parameters})
+
+    def build(self) -> Fabric:
+        """Build the fabric; TopologyError when the parameters do not fit together."""
+        return build(self.name, **self.parameters)
 
 
-def _scaled(value: float | None, factor: int) -> int | None:
-    return None if value is None else round(value * factor)
+def _errors(name: str, parameters: Mapping[str, Any]) -> Iterator[InitErrorDetails]:
+    """Yield what is wrong with a family's name, or else with its parameters."""
+    try:
+        family = find(name)
+    except TopologyError as ex:
+        yield _error("name", name, str(ex))
+        return
+    for problem in family.problems(parameters):
+        text = f"topology {name}: {problem.message}; {problem.remedy}"
+        yield _error(problem.name, parameters.get(problem.name), text)
+
+
+def _error(key: str, value: object, text: str) -> InitErrorDetails:
+    # Braces in the text would be read as fields of the message.
+    kind = PydanticCustomError("topology", "{text}", {"text": text})
+    return InitErrorDetails(type=kind, loc=(key,), input=value)

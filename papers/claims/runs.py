@@ -31,7 +31,7 @@ def observed(file: str, note: Progress, names: Collection[str] = (), domains: in
     chosen = tuple(one for one in scenario.variants if not names or one.name in names)
     topology = scenario.topology
     if domains is not None:
-        topology = topology.model_copy(update={"domains": domains})
+        topology = topology.resized(topology.name, domains=domains)
     note("planning", 0.0)
     ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
     seen = {}

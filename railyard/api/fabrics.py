@@ -9,14 +9,14 @@ from typing import Any
 from lab.report.output import output_folder
 from railyard.api.records import Record
 from topologies import Fabric, TopologyError
-from topologies.catalog import build, describe, names
+from topologies.families.registry import build, families
 from topologies.model.codec import from_json, to_json
 
 __all__ = ["fabric", "fabrics", "links", "load_fabric", "nodes", "save_fabric"]
 
 
 def fabric(name: str, **parameters: Any) -> Fabric:
-    """Build a fabric of the catalogue.
+    """Build a fabric of a family.
 
     Args:
         name: name of the topology, as `railyard list` and `fabrics()` print it.
@@ -29,14 +29,14 @@ def fabric(name: str, **parameters: Any) -> Fabric:
 
 
 def fabrics() -> list[Record]:
-    """Return the topologies of the catalogue: name, description and names of the parameters."""
+    """Return the families of fabrics: name, description and names of the parameters."""
     return [
         {
-            "name": name,
-            "description": describe(name).text,
-            "parameters": tuple(parameter.name for parameter in describe(name).parameters),
+            "name": family.name,
+            "description": family.text,
+            "parameters": tuple(parameter.name for parameter in family.parameters),
         }
-        for name in names()
+        for family in families()
     ]
 
 

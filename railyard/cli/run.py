@@ -86,7 +86,7 @@ def _resized(scenario: Scenario, dims: str) -> Scenario:
     """
     from railyard.cli.topology import dims_of
 
-    topology = scenario.topology.model_copy(update={"name": "full-mesh", "dims": dims_of(dims)})
+    topology = scenario.topology.resized("full-mesh", dims=dims_of(dims))
     return scenario.model_copy(
         update={"topology": topology, "title": "", "description": "", "assertions": ()}
     )

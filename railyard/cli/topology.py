@@ -1,47 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology that a verb was given by name."""
+"""Fabrics that verbs are given on the command line: a topology's name, `--dims` and `--param`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from topologies import Fabric
-from topologies.catalog import build, describe
+from topologies.families.registry import find
+
+if TYPE_CHECKING:
+    from topologies import Fabric
+    from topologies.families.declaration import Parameter
 
 __all__ = ["dims_of", "fabric_of"]
 
 
 def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
-    """Of these `dims` and parameters NAME=VALUE; TopologyError, or a usage error, names what is wrong."""
+    """Build the fabric of a topology's name, its `dims` and its parameters written NAME=VALUE.
+
+    TopologyError, or a usage error, names what is wrong.
+    """
+    family = find(name)
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
-    kinds = {parameter.name: parameter.kind for parameter in describe(name).parameters}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
             raise typer.BadParameter(f"{text!r} is not like radix=64", param_hint="--param")
-        parameters[key] = _value(kinds.get(key, "text"), value, text)
-    return build(name, **parameters)
+        parameter = family.parameter(key)
+        try:
+            parameters[key] = parameter.parse(value)
+        except ValueError:
+            example = f"{key}={_example(parameter)}"
+            raise typer.BadParameter(f"{text!r} is not like {example}", param_hint="--param") from None
+    return family.build(**parameters)
 
 
-def _value(kind: str, value: str, text: str) -> Any:
-    if kind == "text":
-        return value
-    try:
-        if kind == "boolean":
-            return ("false", "true").index(value) == 1
-        return int(value) if kind == "integer" else tuple(int(extent) for extent in value.split("x"))
-    except ValueError:
-        example = {"integer": "64", "boolean": "true"}.get(kind, "4x4")
-        raise typer.BadParameter(
-            f"{text!r} is not like {text.partition('=')[0]}={example}", param_hint="--param"
-        ) from None
+def _example(parameter: Parameter) -> str:
+    """Return a value to show when another cannot be read."""
+    if parameter.kind == "boolean":
+        return "true"
+    if parameter.kind == "whole numbers":
+        return "4x4"
+    return "4" if parameter.default is None else parameter.spell(parameter.default)
 
 
 def dims_of(text: str) -> tuple[int, ...]:
-    """Extents written as 4x4; a usage error when they are not."""
+    """Return extents written as 4x4; a usage error says when they are not."""
     try:
         return tuple(int(extent) for extent in text.split("x"))
     except ValueError:

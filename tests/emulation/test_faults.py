@@ -24,7 +24,7 @@ from topologies import (
     full_mesh,
     ub_rack,
 )
-from topologies.transform.circuits import optical_rings
+from topologies.families.optical_rings import optical_rings
 
 RATE = 400_000_000_000
 
@@ -338,7 +338,7 @@ def test_faults_in_words(testbed: FakeTestbed) -> None:
 def test_a_circuit_that_failed_before_it_was_made_stands_when_it_is_mended() -> None:
     """The same on the embedded testbed: the fault outlives a reconfiguration."""
     heard: list[tuple[int, str, int, bool]] = []
-    with EmbeddedTestbed(optical_rings(4, reconfiguration_ps=1000)) as testbed:
+    with EmbeddedTestbed(optical_rings(4, reconfiguration_us=0.001)) as testbed:
         testbed.on_port = lambda node, port, up: heard.append((testbed.now_ps, node, port, up))
         target = find_target(testbed.fabric, "circuit", "ocs0:1-4")
         Faults(testbed).schedule([Fault(10, target, "down"), Fault(5000, target, "up")])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from topologies.errors import TopologyError
-from topologies.families.ub_mesh_parts import HRS_LANES, positive
+from topologies.families.ub_mesh_parts import HRS_LANES
 
 __all__ = ["DcnClos", "dcn_clos"]
 
@@ -46,7 +46,10 @@ def dcn_clos(
     derived. A leaf has half its lanes towards SuperPods, and an equal share of the other half on every spine.
     TopologyError when two levels do not reach so far.
     """
-    positive(superpods=superpods, npus=npus, lanes=lanes, link_lanes=link_lanes, switch_lanes=switch_lanes)
+    counts = {"superpods": superpods, "npus": npus, "lanes": lanes, "link_lanes": link_lanes}
+    for name, value in (counts | {"switch_lanes": switch_lanes}).items():
+        if value <= 0:
+            raise TopologyError(f"{name} is {value}", remedy="give a number above 0")
     if lanes % link_lanes:
         raise TopologyError(
             f"lanes is {lanes}: no number of links of x{link_lanes}", remedy=f"use a multiple of {link_lanes}"

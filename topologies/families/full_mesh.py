@@ -1,22 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""n-dimensional full mesh: nodes that differ in one coordinate are neighbours (UB-Mesh, nD-FullMesh)."""
+"""n-dimensional full mesh: nodes that differ in a single coordinate are neighbours (UB-Mesh, nD-FullMesh)."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
+from typing import Annotated
 
 from topologies.errors import TopologyError
+from topologies.families.declaration import Source, Spec, bps, family, ns
 from topologies.model.address import CNA_BITS, AddressField, AddressPlan
 from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
 
-__all__ = ["LANE_RATE_BPS", "LINK_DELAY_PS", "NPU_LANES", "full_mesh", "mesh_of"]
+__all__ = [
+    "LANE_RATE_GBPS",
+    "LINK_DELAY_NS",
+    "NPU_LANES",
+    "UB_MESH",
+    "HostLanes",
+    "LaneRate",
+    "LinkDelay",
+    "LinkLanes",
+    "full_mesh",
+    "mesh_of",
+]
+
+UB_MESH = "UB-Mesh (arXiv 2503.20377)"
 
 # UB-Mesh gives no lane rate. 100 Gbit/s makes an x4 link 400 Gbit/s, the figure public simulators use in
 # its place.
-LANE_RATE_BPS = 100_000_000_000
+LANE_RATE_GBPS = 100
 
 # One metre of cable.
-LINK_DELAY_PS = 5_000
+LINK_DELAY_NS = 5
 
 # UB lanes of an NPU (UB-Mesh, nD-FullMesh).
 NPU_LANES = 72
@@ -26,16 +41,22 @@ CLASS_BITS = 3
 MAX_PORT = 255
 AXES = "xyzw"
 
+LaneRate = Annotated[float, Spec("rate of a lane, each way", above=0)]
+LinkLanes = Annotated[int, Spec("lanes of a link", at_least=1)]
+LinkDelay = Annotated[float, Spec("propagation delay of a link", at_least=0)]
+HostLanes = Annotated[int, Spec("lanes of an NPU; its links may use no more", at_least=1)]
 
+
+@family("NPUs in an n-dimensional full mesh", source=Source(UB_MESH, "nD-FullMesh"))
 def full_mesh(
-    dims: Sequence[int],
+    dims: Annotated[Sequence[int], Spec("nodes in each dimension; the first is counted fastest", at_least=2)],
     *,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = 4,
-    delay_ps: int = LINK_DELAY_PS,
-    host_lanes: int = NPU_LANES,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: LinkLanes = 4,
+    delay_ns: LinkDelay = LINK_DELAY_NS,
+    host_lanes: HostLanes = NPU_LANES,
 ) -> Fabric:
-    """NPUs in a full mesh of `dims` nodes a dimension, the first dimension counted fastest.
+    """Build NPUs in a full mesh of `dims` nodes a dimension, the first dimension counted fastest.
 
     Addresses: class, then a field a dimension, the last dimension first.
     """
@@ -58,9 +79,9 @@ def full_mesh(
         sizes,
         address_plan=plan,
         address=address,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
         host_lanes=host_lanes,
     )
 
@@ -76,12 +97,7 @@ def mesh_of(
     delay_ps: int,
     host_lanes: int,
 ) -> Fabric:
-    """A full mesh whose addresses `address` gives from coordinates."""
-    for what, value in (("lane_rate_bps", lane_rate_bps), ("lanes", lanes), ("host_lanes", host_lanes)):
-        if value <= 0:
-            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
-    if delay_ps < 0:
-        raise TopologyError(f"delay_ps is {delay_ps}", remedy="give a delay of 0 or more picoseconds")
+    """Build a full mesh whose addresses `address` gives from coordinates."""
     places = [tuple(reversed(place)) for place in product(*(range(size) for size in reversed(dims)))]
     index_of = {place: index for index, place in enumerate(places)}
     nodes: list[Node] = []
@@ -133,10 +149,6 @@ def _pairs(dimensions: int) -> tuple[tuple[int, ...], ...]:
 
 def _checked(dims: Sequence[int]) -> tuple[int, ...]:
     sizes = tuple(dims)
-    if not sizes or any(size < 2 for size in sizes):
-        raise TopologyError(
-            f"dims {list(sizes)}: every dimension needs at least two nodes", remedy="give dims such as [8, 8]"
-        )
     ports = sum(size - 1 for size in sizes)
     if ports > MAX_PORT:
         raise TopologyError(

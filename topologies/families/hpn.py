@@ -14,22 +14,41 @@ counted in NIC ports of 200 Gbit/s: a chip of 51.2 Tbit/s has 256.
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
-from typing import final
+from typing import Annotated, final
 
 from topologies.errors import TopologyError
-from topologies.families.full_mesh import LINK_DELAY_PS
-from topologies.families.hpn_shape import CABLE_LANES, SWITCH_LANES, Shape, planned
-from topologies.families.rail_parts import MAX_PORT, NIC_DELAY_PS, NIC_RATE_BPS, SPINE_DELAY_PS
-from topologies.families.ub_mesh_parts import not_negative, positive
+from topologies.families.declaration import Source, Spec, bps, family, ns
+from topologies.families.full_mesh import LINK_DELAY_NS
+from topologies.families.hpn_shape import CABLE_LANES, SWITCH_LANES, Shape, Tors, planned
+from topologies.families.rail_parts import (
+    MAX_PORT,
+    NIC_DELAY_NS,
+    NIC_RATE_GBPS,
+    SPINE_DELAY_NS,
+    HbDelay,
+    NicDelay,
+    SpineDelay,
+)
 from topologies.model.address import CNA_BITS
 from topologies.model.fabric import Fabric, NodeKind
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 
-__all__ = ["HPN_HB_RATE_BPS", "dcn_plus", "hpn"]
+__all__ = ["HPN_HB_RATE_GBPS", "dcn_plus", "hpn"]
+
+HPN = "HPN (SIGCOMM 2024, doi 10.1145/3651890.3672265)"
 
 # NVLink of a GPU each way: 400 GB/s (HPN, hosts).
-HPN_HB_RATE_BPS = 3_200_000_000_000
+HPN_HB_RATE_GBPS = 3200
+
+Pods = Annotated[int, Spec("Pods, joined by cores", at_least=1)]
+Segments = Annotated[int, Spec("segments of a Pod", at_least=1)]
+Hosts = Annotated[int, Spec("hosts of a segment", at_least=1)]
+Rails = Annotated[int, Spec("GPUs of a host, each with a NIC", at_least=2)]
+Cores = Annotated[int, Spec("cores of a plane", at_least=0)]
+Radix = Annotated[int, Spec("ports of 200 Gbit/s of a switch; cables between switches take two", at_least=1)]
+HbRate = Annotated[float, Spec("rate of a GPU into its host, each way", above=0)]
+NicRate = Annotated[float, Spec("rate of one of the two ports of a NIC, each way", above=0)]
 
 # Of the address field class: GPUs have 0 there.
 _SWITCH = 1
@@ -44,27 +63,36 @@ _REMEDIES = {
 }
 
 
+@family(
+    "HPN: segments of hosts, every NIC on two ToRs, and a plane of switches for each port of a NIC",
+    source=Source(HPN, "structure"),
+)
 def hpn(
-    segments: int = 2,
-    hosts: int = 4,
-    rails: int = 8,
+    segments: Segments = 2,
+    hosts: Hosts = 4,
+    rails: Rails = 8,
     *,
-    backup: int = 0,
-    tors: str = "dual",
-    planes: int = 0,
-    aggs: int = 4,
-    pods: int = 1,
-    cores: int = 0,
-    radix: int = SWITCH_LANES,
-    hb_rate_bps: int = HPN_HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
+    backup: Annotated[int, Spec("idle hosts of a segment", at_least=0)] = 0,
+    tors: Tors = "dual",
+    planes: Annotated[
+        int,
+        Spec("planes of switches; 0: as many as a NIC has ToRs, 1: a typical Clos", at_least=0, at_most=2),
+    ] = 0,
+    aggs: Annotated[int, Spec("aggregation switches of a plane, and cables up from a ToR", at_least=1)] = 4,
+    pods: Pods = 1,
+    cores: Cores = 0,
+    radix: Radix = SWITCH_LANES,
+    hb_gbps: HbRate = HPN_HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """Segments of hosts, a set of ToRs for each rail; the paper has 15, 128 + 8 and 8, 60 aggs, 8 cores.
+    """Build segments of hosts, with a set of ToRs for each rail of a segment.
 
-    `nic_rate_bps` is of one of a NIC's two ports; a cable between switches has twice as much, and so has
+    The paper has 15 segments of 128 + 8 hosts, 8 rails, 60 aggregation switches and 8 cores of a plane.
+
+    `nic_gbps` is of one of a NIC's two ports; a cable between switches has twice as much, and so has
     the only port of a NIC with `tors` single. `planes` 0: as many as ToRs in a set; 1: a typical Clos.
     """
     shape = planned(
@@ -79,27 +107,28 @@ def hpn(
         cores=cores,
         radix=radix,
     )
-    rates = _Rates(radix, hb_rate_bps, nic_rate_bps, hb_delay_ps, nic_delay_ps, spine_delay_ps)
+    rates = _Rates(radix, bps(hb_gbps), bps(nic_gbps), ns(hb_delay_ns), ns(nic_delay_ns), ns(spine_delay_ns))
     return _built("hpn", shape, rates)
 
 
+@family("DCN+: a Clos of three tiers with two ToRs a NIC, the baseline of HPN", source=Source(HPN, "DCN+"))
 def dcn_plus(
-    pods: int = 2,
-    segments: int = 2,
-    hosts: int = 4,
-    rails: int = 8,
+    pods: Pods = 2,
+    segments: Segments = 2,
+    hosts: Hosts = 4,
+    rails: Rails = 8,
     *,
-    aggs: int = 4,
-    trunk: int = 1,
-    cores: int = 4,
-    radix: int = SWITCH_LANES,
-    hb_rate_bps: int = HPN_HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
+    aggs: Annotated[int, Spec("aggregation switches of a Pod", at_least=1)] = 4,
+    trunk: Annotated[int, Spec("cables from a ToR to each aggregation switch", at_least=1)] = 1,
+    cores: Cores = 4,
+    radix: Radix = SWITCH_LANES,
+    hb_gbps: HbRate = HPN_HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """What HPN is compared with: sets of two ToRs that take hosts whole, and Pods joined by cores.
+    """Build the baseline of HPN: sets of two ToRs that take hosts whole, and Pods joined by cores.
 
     The paper has 32 Pods of 4 segments of 16 hosts, and 8 aggs a Pod. How many cables lead up it does not
     say; trunks of 8 and 128 cores leave nothing contended (derived here).
@@ -116,7 +145,7 @@ def dcn_plus(
         trunk=trunk,
         radix=radix,
     )
-    rates = _Rates(radix, hb_rate_bps, nic_rate_bps, hb_delay_ps, nic_delay_ps, spine_delay_ps)
+    rates = _Rates(radix, bps(hb_gbps), bps(nic_gbps), ns(hb_delay_ns), ns(nic_delay_ns), ns(spine_delay_ns))
     return _built("dcn-plus", shape, rates)
 
 
@@ -132,10 +161,6 @@ class _Rates:
 
 
 def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
-    positive(radix=rates.radix, hb_rate_bps=rates.hb_rate_bps, nic_rate_bps=rates.nic_rate_bps)
-    not_negative(
-        hb_delay_ps=rates.hb_delay_ps, nic_delay_ps=rates.nic_delay_ps, spine_delay_ps=rates.spine_delay_ps
-    )
     plan = shape.plan
     dims = (shape.rails, shape.hosts + shape.backup, shape.segments)
     # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.

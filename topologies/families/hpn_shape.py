@@ -3,20 +3,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, Literal, final
 
 from topologies.errors import TopologyError
-from topologies.families.ub_mesh_parts import not_negative, positive
+from topologies.families.declaration import Spec
 from topologies.model.address import CNA_BITS, AddressField, AddressPlan
 
-__all__ = ["CABLE_LANES", "SWITCH_LANES", "TORS", "Shape", "planned"]
+__all__ = ["CABLE_LANES", "SWITCH_LANES", "Shape", "Tors", "planned"]
 
 # A chip of 51.2 Tbit/s in ports of 200 Gbit/s; a cable between switches takes two of them (HPN, structure).
 SWITCH_LANES = 256
 CABLE_LANES = 2
 
-# How many ToRs a NIC leads to.
-TORS = ("dual", "single")
+Tors = Annotated[Literal["dual", "single"], Spec("ToRs of a NIC: two, or one")]
 
 
 @final
@@ -142,17 +141,6 @@ class Shape:
 
     def check(self) -> None:
         """TopologyError when it cannot be built."""
-        positive(
-            pods=self.pods,
-            segments=self.segments,
-            hosts=self.hosts,
-            planes=self.planes,
-            aggs=self.aggs,
-            trunk=self.trunk,
-        )
-        not_negative(backup=self.backup, cores=self.cores)
-        if self.rails < 2:
-            raise TopologyError(f"rails is {self.rails}", remedy="give at least 2")
         if self.planes not in (1, self.tors):
             raise TopologyError(
                 f"{self.planes} planes for {self.tors} ToRs of a set",
@@ -197,7 +185,7 @@ def planned(
     rails: int = 8,
     *,
     backup: int = 0,
-    tors: str = "dual",
+    tors: Tors = "dual",
     planes: int = 0,
     aggs: int = 4,
     pods: int = 1,
@@ -210,8 +198,6 @@ def planned(
 
     Cores are in as few groups of equal size as give each no more ports than `radix` has lanes for.
     """
-    if tors not in TORS:
-        raise TopologyError(f"tors is {tors!r}", remedy=f"there are {', '.join(TORS)}")
     count = 2 if tors == "dual" else 1
     groups = (n for n in range(1, aggs + 1) if not (aggs % n or cores % n))
     group = next((n for n in groups if pods * aggs // n * CABLE_LANES <= radix), 1)

@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import combinations
 from math import ceil
-from typing import final
+from typing import Annotated, final
 
 from topologies.errors import TopologyError
-from topologies.families.full_mesh import LINK_DELAY_PS
+from topologies.families.declaration import Source, Spec, bps, family, ns, us
+from topologies.families.full_mesh import LINK_DELAY_NS
 from topologies.families.lumos_core import (
-    WIRINGS,
     Core,
+    WiringOfPorts,
     check_wiring,
     circulant,
     core_of,
@@ -33,22 +34,29 @@ from topologies.families.lumos_core import (
     with_maps,
 )
 from topologies.families.rail_parts import (
-    HB_RATE_BPS,
-    INSIDES,
+    HB_RATE_GBPS,
     MAX_PORT,
-    NIC_DELAY_PS,
-    NIC_RATE_BPS,
+    NIC_DELAY_NS,
+    NIC_RATE_GBPS,
     RADIX,
-    SPINE_DELAY_PS,
+    RECONFIGURATION_US,
+    SPINE_DELAY_NS,
+    HbDelay,
+    HbRate,
+    Inside,
+    NicDelay,
+    NicRate,
+    Radix,
+    Reconfiguration,
+    SpineDelay,
 )
-from topologies.families.ub_mesh_parts import not_negative, positive
 from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import RECONFIGURATION_PS, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.fabric import End, Fabric, NodeKind, OpticalSwitch
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 
 __all__ = [
-    "CORE_DELAY_PS",
+    "CORE_DELAY_NS",
     "Core",
     "check_wiring",
     "core_of",
@@ -60,7 +68,7 @@ __all__ = [
 ]
 
 # Two fibres, each as long as a cable between switches: this project's.
-CORE_DELAY_PS = 2 * SPINE_DELAY_PS
+CORE_DELAY_NS = 2 * SPINE_DELAY_NS
 
 CLASS_BITS = 3
 
@@ -86,27 +94,35 @@ _SWITCHES = {
 _REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
 
 
+@family(
+    "LumosCore: Pods of leaves and spines, joined by groups of optical switches",
+    source=Source("LumosCore (arXiv 2411.01503)", "cross wiring"),
+)
 def lumos(
-    pods: int = 4,
-    leaves: int = 2,
-    spines: int = 2,
+    pods: Annotated[int, Spec("Pods", at_least=2)] = 4,
+    leaves: Annotated[int, Spec("leaves of a Pod", at_least=1)] = 2,
+    spines: Annotated[int, Spec("spines of a Pod, and groups of optical switches", at_least=1)] = 2,
     *,
-    accelerators: int = 16,
-    hb_size: int = 8,
-    tau: int = 0,
-    ports: int = 0,
-    wiring: str = "cross",
-    inside: str = "mesh",
-    radix: int = RADIX,
-    hb_rate_bps: int = HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
-    core_delay_ps: int = CORE_DELAY_PS,
-    reconfiguration_ps: int = RECONFIGURATION_PS,
+    accelerators: Annotated[int, Spec("GPUs below a leaf", at_least=2)] = 16,
+    hb_size: Annotated[int, Spec("GPUs of a server, an HB domain", at_least=2, at_most=MAX_PORT)] = 8,
+    tau: Annotated[int, Spec("cables from a leaf to a spine; 0: as many up as down", at_least=0)] = 0,
+    ports: Annotated[
+        int, Spec("ports of a spine to optical switches; 0: as many up as down", at_least=0)
+    ] = 0,
+    wiring: Annotated[WiringOfPorts, Spec("how the ports of spines lead to optical switches")] = "cross",
+    inside: Inside = "mesh",
+    radix: Radix = RADIX,
+    hb_gbps: HbRate = HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
+    core_delay_ns: Annotated[
+        float, Spec("propagation delay of a circuit between spines", at_least=0)
+    ] = CORE_DELAY_NS,
+    reconfiguration_us: Reconfiguration = RECONFIGURATION_US,
 ) -> Fabric:
-    """Pods of `leaves` with `accelerators` each, `spines`, and as many groups of optical switches.
+    """Build Pods of `leaves` with `accelerators` each, `spines`, and as many groups of optical switches.
 
     By default 128 accelerators, as the paper's testbed has. `tau` cables join a leaf and a spine, and a spine
     has `ports` to optical switches, of cables each: with 0 as many as leave nothing contended. Circuits at
@@ -114,20 +130,8 @@ def lumos(
     """
     tau, ports = _sizes(leaves, spines, accelerators, tau, ports)
     shape = _Shape(pods, leaves, spines, accelerators, hb_size, tau, ports)
-    positive(
-        leaves=leaves, spines=spines, radix=radix, hb_rate_bps=hb_rate_bps, nic_rate_bps=nic_rate_bps, tau=tau
-    )
-    not_negative(
-        hb_delay_ps=hb_delay_ps,
-        nic_delay_ps=nic_delay_ps,
-        spine_delay_ps=spine_delay_ps,
-        core_delay_ps=core_delay_ps,
-        reconfiguration_ps=reconfiguration_ps,
-    )
-    for what, given, known in (("wiring", wiring, WIRINGS), ("inside", inside, INSIDES)):
-        if given not in known:
-            raise TopologyError(f"{what} is {given!r}", remedy=f"there are {', '.join(known)}")
     shape.check()
+    hb_rate_bps, nic_rate_bps, hb_delay_ps = bps(hb_gbps), bps(nic_gbps), ns(hb_delay_ns)
     # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
     host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
     dims = (hb_size, shape.domains, pods)
@@ -157,12 +161,12 @@ def lumos(
     for number, (pod, domain, rank) in enumerate(shape.gpus()):
         near = shape.gpu(pod, domain, rank)
         far = shape.switch(_Class.LEAF, pod, number // accelerators % leaves)
-        made.link(near, far, lanes=1, delay_ps=nic_delay_ps, labels=(NIC, near))
+        made.link(near, far, lanes=1, delay_ps=ns(nic_delay_ns), labels=(NIC, near))
     for pod in range(pods):
         for leaf in range(leaves):
             for spine in range(spines):
                 low, high = shape.switch(_Class.LEAF, pod, leaf), shape.switch(_Class.SPINE, pod, spine)
-                made.link(low, high, lanes=tau, delay_ps=spine_delay_ps, labels=(high, low))
+                made.link(low, high, lanes=tau, delay_ps=ns(spine_delay_ns), labels=(high, low))
     optical = _optical(made, shape, wiring)
     fabric = made.fabric(
         "lumos", host_delay_ps=hb_delay_ps, groups=((_RANK,), (1,), (_POD,)), remedies=_REMEDIES
@@ -175,7 +179,7 @@ def lumos(
             remedy="use a smaller radix",
         )
     switches = tuple(
-        OpticalSwitch(name, ends, 1, nic_rate_bps, core_delay_ps, reconfiguration_ps)
+        OpticalSwitch(name, ends, 1, nic_rate_bps, ns(core_delay_ns), us(reconfiguration_us))
         for name, ends in optical.items()
     )
     return with_maps(replace(fabric, optical=switches), circulant(wiring, pods, spines, ports))
@@ -196,18 +200,6 @@ class _Shape:
 
     def check(self) -> None:
         """TopologyError when it cannot be built."""
-        for what, count in (
-            ("pods", self.pods),
-            ("accelerators", self.accelerators),
-            ("hb_size", self.hb_size),
-        ):
-            if count < 2:
-                raise TopologyError(f"{what} is {count}", remedy="give at least 2")
-        if self.hb_size > MAX_PORT:
-            raise TopologyError(
-                f"hb_size is {self.hb_size}: a source route counts ports to {MAX_PORT}",
-                remedy=f"use at most {MAX_PORT}",
-            )
         if self.leaves * self.accelerators % self.hb_size:
             raise TopologyError(
                 f"a Pod of {self.leaves * self.accelerators} accelerators in servers of {self.hb_size}",
@@ -264,9 +256,8 @@ class _Shape:
 
 
 def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) -> tuple[int, int]:
-    not_negative(tau=tau, ports=ports)
-    if not tau and spines > 0:
-        if accelerators % spines:
+    if not tau:
+        if accelerators < spines or accelerators % spines:
             raise TopologyError(
                 f"{accelerators} accelerators of a leaf on {spines} spines", remedy="say how many cables: tau"
             )

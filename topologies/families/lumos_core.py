@@ -18,7 +18,7 @@ spine, port P + j the odd one of Pod j's, for P Pods; only an even and an odd po
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from topologies.errors import TopologyError
 from topologies.model.fabric import Fabric, OpticalSwitch
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DARK",
-    "WIRINGS",
     "Core",
     "Maps",
+    "WiringOfPorts",
     "check_wiring",
     "circulant",
     "core_of",
@@ -44,7 +44,7 @@ __all__ = [
     "with_maps",
 ]
 
-WIRINGS = ("cross", "uniform", "dual-link")
+WiringOfPorts = Literal["cross", "uniform", "dual-link"]
 
 # In a map: joined to nobody.
 DARK = -1

@@ -6,45 +6,64 @@ from dataclasses import replace
 from enum import IntEnum
 from itertools import combinations
 from math import ceil
-from typing import final
+from typing import Annotated, Literal, final
 
 from topologies.errors import TopologyError
 from topologies.families.clos import Clos
-from topologies.families.ub_mesh_parts import positive
+from topologies.families.declaration import Spec
 from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import RECONFIGURATION_PS, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.fabric import End, Fabric, NodeKind, OpticalSwitch
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 from topologies.transform.circuits import with_maps
 
 __all__ = [
-    "HB_RATE_BPS",
-    "INSIDES",
-    "NIC_DELAY_PS",
-    "NIC_RATE_BPS",
+    "HB_RATE_GBPS",
+    "NIC_DELAY_NS",
+    "NIC_RATE_GBPS",
     "RADIX",
-    "SPINE_DELAY_PS",
+    "RECONFIGURATION_US",
+    "SPINE_DELAY_NS",
     "Domains",
+    "HbDelay",
+    "HbRate",
+    "HbSize",
+    "Inside",
+    "NicDelay",
+    "NicRate",
     "Place",
+    "Radix",
+    "Reconfiguration",
+    "SpineDelay",
 ]
 
 # A platform of A100 GPUs, to each GPU and each way; with H100 it is 3,600 and 400 Gbit/s (Rail-only).
-HB_RATE_BPS = 2_400_000_000_000
-NIC_RATE_BPS = 200_000_000_000
+HB_RATE_GBPS = 2400
+NIC_RATE_GBPS = 200
 
 # Ports of a switch: the smallest of the three that the paper prices (Rail-only, Table II).
 RADIX = 64
 
 # Ten metres of cable to a leaf, a hundred from there up: this project's.
-NIC_DELAY_PS = 50_000
-SPINE_DELAY_PS = 500_000
+NIC_DELAY_NS = 50
+SPINE_DELAY_NS = 500
 
-# How the GPUs of a domain are joined: each to each, or by a switch.
-INSIDES = ("mesh", "switch")
+# Switching time of micromirrors, to the order of magnitude: ten milliseconds.
+RECONFIGURATION_US = 10_000
 
 CLASS_BITS = 3
 # The source-route header carries an egress port in 8 bits.
 MAX_PORT = 255
+
+Inside = Annotated[Literal["mesh", "switch"], Spec("how the GPUs of an HB domain are joined")]
+HbSize = Annotated[int, Spec("GPUs of an HB domain, each of a different rail", at_least=2, at_most=MAX_PORT)]
+Radix = Annotated[int, Spec("ports of a switch", at_least=2)]
+HbRate = Annotated[float, Spec("rate of a GPU into its HB domain, each way", above=0)]
+NicRate = Annotated[float, Spec("rate of a NIC and of a cable, each way", above=0)]
+HbDelay = Annotated[float, Spec("propagation delay of a link in an HB domain", at_least=0)]
+NicDelay = Annotated[float, Spec("propagation delay of a link from a NIC to a leaf", at_least=0)]
+SpineDelay = Annotated[float, Spec("propagation delay of a link between switches", at_least=0)]
+Reconfiguration = Annotated[float, Spec("time until a new circuit carries frames", at_least=0)]
 
 
 class Place(IntEnum):
@@ -85,7 +104,7 @@ class Domains:
         domains: int,
         hb_size: int,
         *,
-        inside: str,
+        inside: Inside,
         radix: int,
         hb_rate_bps: int,
         nic_rate_bps: int,
@@ -95,31 +114,13 @@ class Domains:
         spares: int = 0,
         spare_domains: int = 0,
         optical: bool = False,
-        reconfiguration_ps: int = RECONFIGURATION_PS,
+        reconfiguration_ps: int = 0,
     ) -> None:
-        positive(radix=radix, hb_rate_bps=hb_rate_bps, nic_rate_bps=nic_rate_bps)
-        for what, count in (("domains", domains), ("hb_size", hb_size)):
-            if count < 2:
-                raise TopologyError(f"{what} is {count}", remedy="give at least 2")
-        for what, count in (("spares", spares), ("spare_domains", spare_domains)):
-            if count < 0:
-                raise TopologyError(f"{what} is {count}", remedy="give 0 or more")
         if hb_size + spares > MAX_PORT:
-            beside = f" and spares {spares}" if spares else ""
             raise TopologyError(
-                f"hb_size is {hb_size}{beside}: a source route counts ports to {MAX_PORT}",
-                remedy=f"use at most {MAX_PORT}" + (" together" if spares else ""),
+                f"hb_size {hb_size} and spares {spares}: a source route counts ports to {MAX_PORT}",
+                remedy=f"use at most {MAX_PORT} together",
             )
-        if inside not in INSIDES:
-            raise TopologyError(f"inside is {inside!r}", remedy=f"there are {', '.join(INSIDES)}")
-        for what, delay in (
-            ("hb_delay_ps", hb_delay_ps),
-            ("nic_delay_ps", nic_delay_ps),
-            ("spine_delay_ps", spine_delay_ps),
-            ("reconfiguration_ps", reconfiguration_ps),
-        ):
-            if delay < 0:
-                raise TopologyError(f"{what} is {delay}", remedy="give a delay of 0 or more picoseconds")
         self._used = domains
         self._domains = domains + spare_domains
         self._size = hb_size

@@ -13,44 +13,66 @@ How many switches a tier has is derived here (`topologies.families.clos`).
 
 from collections.abc import Sequence
 from math import ceil
+from typing import Annotated
 
 from topologies.errors import TopologyError
 from topologies.families.clos import clos, clos_of
-from topologies.families.full_mesh import LINK_DELAY_PS
+from topologies.families.declaration import Source, Spec, bps, family, ns, us
+from topologies.families.full_mesh import LINK_DELAY_NS
 from topologies.families.rail_parts import (
-    HB_RATE_BPS,
-    NIC_DELAY_PS,
-    NIC_RATE_BPS,
+    HB_RATE_GBPS,
+    NIC_DELAY_NS,
+    NIC_RATE_GBPS,
     RADIX,
-    SPINE_DELAY_PS,
+    RECONFIGURATION_US,
+    SPINE_DELAY_NS,
     Domains,
+    HbDelay,
+    HbRate,
+    HbSize,
+    Inside,
+    NicDelay,
+    NicRate,
     Place,
+    Radix,
+    Reconfiguration,
+    SpineDelay,
 )
-from topologies.model.fabric import RECONFIGURATION_PS, Fabric
+from topologies.model.fabric import Fabric
 
 __all__ = ["any_to_any", "rail_only", "rail_optimised"]
 
+RAIL_ONLY = "Rail-only (arXiv 2307.12169)"
 
+DomainCount = Annotated[int, Spec("high-bandwidth (HB) domains", at_least=2)]
+Uplinks = Annotated[int, Spec("cables up from a leaf; 0: as many as it has below", at_least=0)]
+Spines = Annotated[int, Spec("spines above a leaf; 0: as few as carry its uplinks", at_least=0)]
+
+
+@family(
+    "GPUs in HB domains, a network for each rail and none between rails",
+    source=Source(RAIL_ONLY, "rail-only network"),
+)
 def rail_only(
-    domains: int = 4,
-    hb_size: int = 8,
+    domains: DomainCount = 4,
+    hb_size: HbSize = 8,
     *,
-    inside: str = "mesh",
-    radix: int = RADIX,
-    uplinks: int = 0,
-    spines: int = 0,
-    hb_rate_bps: int = HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
-    spares: int = 0,
-    spare_domains: int = 0,
-    spare_rails: int = 0,
-    optical: bool = False,
-    reconfiguration_ps: int = RECONFIGURATION_PS,
+    inside: Inside = "mesh",
+    radix: Radix = RADIX,
+    uplinks: Uplinks = 0,
+    spines: Spines = 0,
+    hb_gbps: HbRate = HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
+    spares: Annotated[int, Spec("idle GPUs of an HB domain", at_least=0)] = 0,
+    spare_domains: Annotated[int, Spec("idle HB domains", at_least=0)] = 0,
+    spare_rails: Annotated[int, Spec("idle rail switches, behind the optical switches", at_least=0)] = 0,
+    optical: Annotated[bool, Spec("an optical switch between the NICs of each domain and the rails")] = False,
+    reconfiguration_us: Reconfiguration = RECONFIGURATION_US,
 ) -> Fabric:
-    """A network a rail, of the fewest tiers: one switch up to `radix` domains (Rail-only).
+    """Build a network for each rail, of the fewest tiers: one switch up to `radix` domains (Rail-only).
 
     Each rail has switches of its own. The paper lets two rails share one that has room for both.
 
@@ -63,15 +85,15 @@ def rail_only(
         hb_size,
         inside=inside,
         radix=radix,
-        hb_rate_bps=hb_rate_bps,
-        nic_rate_bps=nic_rate_bps,
-        hb_delay_ps=hb_delay_ps,
-        nic_delay_ps=nic_delay_ps,
-        spine_delay_ps=spine_delay_ps,
+        hb_rate_bps=bps(hb_gbps),
+        nic_rate_bps=bps(nic_gbps),
+        hb_delay_ps=ns(hb_delay_ns),
+        nic_delay_ps=ns(nic_delay_ns),
+        spine_delay_ps=ns(spine_delay_ns),
         spares=spares,
         spare_domains=spare_domains,
         optical=optical,
-        reconfiguration_ps=reconfiguration_ps,
+        reconfiguration_ps=us(reconfiguration_us),
     )
     shape = clos_of(domains + spare_domains, radix, uplinks=uplinks, spines=spines)
     _check_spare_rails(spare_rails, optical=optical, leaves=shape.leaves)
@@ -91,8 +113,6 @@ def rail_only(
 
 
 def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
-    if count < 0:
-        raise TopologyError(f"spare_rails is {count}", remedy="give 0 or more")
     if count and not optical:
         raise TopologyError(
             f"spare_rails is {count}, and nothing leads to them", remedy="add optical switches: optical"
@@ -104,21 +124,25 @@ def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
         )
 
 
+@family(
+    "GPUs in HB domains, leaves of one rail each and spines that join the rails",
+    source=Source(RAIL_ONLY, "rail-optimised network"),
+)
 def rail_optimised(
-    domains: int = 4,
-    hb_size: int = 8,
+    domains: DomainCount = 4,
+    hb_size: HbSize = 8,
     *,
-    inside: str = "mesh",
-    radix: int = RADIX,
-    uplinks: int = 0,
-    spines: int = 0,
-    hb_rate_bps: int = HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
+    inside: Inside = "mesh",
+    radix: Radix = RADIX,
+    uplinks: Uplinks = 0,
+    spines: Spines = 0,
+    hb_gbps: HbRate = HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """Leaves of one rail each, joined by spines, and by cores where one tier of spines does not do.
+    """Build leaves of one rail each, joined by spines, and by cores where one tier of spines does not do.
 
     Leaves of the same domains stand side by side, so that a pod of a network with cores serves whole domains.
     """
@@ -127,11 +151,11 @@ def rail_optimised(
         hb_size,
         inside=inside,
         radix=radix,
-        hb_rate_bps=hb_rate_bps,
-        nic_rate_bps=nic_rate_bps,
-        hb_delay_ps=hb_delay_ps,
-        nic_delay_ps=nic_delay_ps,
-        spine_delay_ps=spine_delay_ps,
+        hb_rate_bps=bps(hb_gbps),
+        nic_rate_bps=bps(nic_gbps),
+        hb_delay_ps=ns(hb_delay_ns),
+        nic_delay_ps=ns(nic_delay_ns),
+        spine_delay_ps=ns(spine_delay_ns),
     )
     wide = ceil(domains / max(1, radix // 2))
     below = ceil(domains / wide)
@@ -148,31 +172,35 @@ def rail_optimised(
     return made.fabric("rail-optimised")
 
 
+@family(
+    "GPUs in HB domains, one Clos whose leaves take GPUs in their order",
+    source=Source(RAIL_ONLY, "any-to-any network"),
+)
 def any_to_any(
-    domains: int = 4,
-    hb_size: int = 8,
+    domains: DomainCount = 4,
+    hb_size: HbSize = 8,
     *,
-    inside: str = "mesh",
-    radix: int = RADIX,
-    uplinks: int = 0,
-    spines: int = 0,
-    hb_rate_bps: int = HB_RATE_BPS,
-    nic_rate_bps: int = NIC_RATE_BPS,
-    hb_delay_ps: int = LINK_DELAY_PS,
-    nic_delay_ps: int = NIC_DELAY_PS,
-    spine_delay_ps: int = SPINE_DELAY_PS,
+    inside: Inside = "mesh",
+    radix: Radix = RADIX,
+    uplinks: Uplinks = 0,
+    spines: Spines = 0,
+    hb_gbps: HbRate = HB_RATE_GBPS,
+    nic_gbps: NicRate = NIC_RATE_GBPS,
+    hb_delay_ns: HbDelay = LINK_DELAY_NS,
+    nic_delay_ns: NicDelay = NIC_DELAY_NS,
+    spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
-    """One folded Clos of the fewest tiers for all GPUs, which fill its leaves domain by domain."""
+    """Build one folded Clos of the fewest tiers for all GPUs, which fill its leaves domain by domain."""
     made = Domains(
         domains,
         hb_size,
         inside=inside,
         radix=radix,
-        hb_rate_bps=hb_rate_bps,
-        nic_rate_bps=nic_rate_bps,
-        hb_delay_ps=hb_delay_ps,
-        nic_delay_ps=nic_delay_ps,
-        spine_delay_ps=spine_delay_ps,
+        hb_rate_bps=bps(hb_gbps),
+        nic_rate_bps=bps(nic_gbps),
+        hb_delay_ps=ns(hb_delay_ns),
+        nic_delay_ps=ns(nic_delay_ns),
+        spine_delay_ps=ns(spine_delay_ns),
     )
     shape = clos_of(domains * hb_size, radix, uplinks=uplinks, spines=spines)
     leaves = [f"leaf{number}" for number in range(shape.leaves)]

@@ -6,17 +6,37 @@ inside of a rack's switches is derived here: see `topologies.families.ub_mesh_pl
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from topologies.families.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES, mesh_of
-from topologies.families.ub_mesh_parts import (
-    HRS_DELAY_PS,
-    PEER_LANES,
-    RACK_DELAY_PS,
-    UB_ADDRESS_PLAN,
-    Shape,
-    positive,
+from topologies.errors import TopologyError
+from topologies.families.declaration import Source, Spec, bps, family, ns
+from topologies.families.full_mesh import (
+    LANE_RATE_GBPS,
+    LINK_DELAY_NS,
+    NPU_LANES,
+    UB_MESH,
+    HostLanes,
+    LaneRate,
+    LinkDelay,
+    LinkLanes,
+    mesh_of,
 )
-from topologies.families.ub_mesh_planes import Planes
+from topologies.families.ub_mesh_parts import (
+    HRS_DELAY_NS,
+    PEER_LANES,
+    RACK_DELAY_NS,
+    UB_ADDRESS_PLAN,
+    Cpus,
+    Delay,
+    HrsDelay,
+    PeerLanes,
+    Planes,
+    RackDelay,
+    Shape,
+    Spares,
+    UplinkLanes,
+)
+from topologies.families.ub_mesh_planes import RacksWithPlanes
 from topologies.model.fabric import Fabric
 
 __all__ = [
@@ -45,11 +65,22 @@ UPLINK_LANES = 16
 # Derived from x16 an NPU and 18 switches of x72 a plane: x4 an NPU and plane.
 PLANES = 4
 
+_RACK = "slots of a board, boards of a rack"
+_POD = f"{_RACK}, columns of racks, rows of racks"
+RackDims = Annotated[Sequence[int], Spec(f"{_RACK}; at most 8x8", at_least=1)]
+PodDims = Annotated[Sequence[int], Spec(f"{_POD}; at most 8x8x4x4", at_least=1)]
+SuperPodDims = Annotated[Sequence[int], Spec(f"{_POD}, Pods; at most 8x8x4x4x8", at_least=1)]
+HrsPerLrs = Annotated[int, Spec("HRS to which an LRS for other racks leads", at_least=0)]
 
+
+@family("UB-Mesh rack: 8 boards of 8 NPUs in a 2D full mesh, 448 links", source=Source(UB_MESH, "rack"))
 def ub_rack(
-    *, lane_rate_bps: int = LANE_RATE_BPS, lanes: int = PEER_LANES, delay_ps: int = LINK_DELAY_PS
+    *,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: LinkLanes = PEER_LANES,
+    delay_ns: LinkDelay = LINK_DELAY_NS,
 ) -> Fabric:
-    """64 NPUs and their 448 links, which use 56 of each NPU's 72 lanes.
+    """Build 64 NPUs and their 448 links, which use 56 of each NPU's 72 lanes.
 
     The x16 towards the rack's switches (LRS) is not connected: the fabric has no switches, CPUs or spare NPU;
     `ub_rack_lrs` has them.
@@ -64,148 +95,163 @@ def ub_rack(
         UB_RACK_DIMS,
         address_plan=UB_ADDRESS_PLAN,
         address=address,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
         host_lanes=NPU_LANES,
     )
 
 
+@family(
+    "UB-Mesh rack with its switches: 64+1 NPUs, a CPU, 72 LRS in 4 planes",
+    source=Source(UB_MESH, "rack"),
+)
 def ub_rack_lrs(
     *,
-    dims: Sequence[int] = UB_RACK_DIMS,
-    planes: int = PLANES,
-    spares: int = 1,
-    cpus: int = 1,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    uplink_lanes: int = UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
+    dims: RackDims = UB_RACK_DIMS,
+    planes: Planes = PLANES,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    uplink_lanes: UplinkLanes = UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
-    """The rack with its planes of LRS, its spare NPU and its CPU: 64+1 NPUs, 72 LRS (UB-Mesh, rack)."""
-    maker = Planes(
+    """Build the rack with its planes of LRS, its spare NPU and its CPU: 64+1 NPUs, 72 LRS (UB-Mesh, rack)."""
+    racks = RacksWithPlanes(
         Shape.of(dims, 2),
         tuple(dims),
         planes=planes,
         spares=spares,
         cpus=cpus,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
         uplink_lanes=uplink_lanes,
         host_lanes=host_lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
     )
-    maker.racks()
-    return maker.fabric("ub-rack-lrs")
+    racks.join_inside()
+    return racks.fabric("ub-rack-lrs")
 
 
+@family(
+    "UB-Mesh Pod: 4 x 4 racks in a full mesh along rows and along columns, 1,024 NPUs",
+    source=Source(UB_MESH, "Pod"),
+)
 def ub_pod(
     *,
-    dims: Sequence[int] = UB_POD_DIMS,
-    planes: int = PLANES,
-    spares: int = 1,
-    cpus: int = 1,
-    hrs_per_lrs: int = 0,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    uplink_lanes: int = UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
-    rack_delay_ps: int = RACK_DELAY_PS,
-    hrs_delay_ps: int = HRS_DELAY_PS,
+    dims: PodDims = UB_POD_DIMS,
+    planes: Planes = PLANES,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    hrs_per_lrs: HrsPerLrs = 0,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    uplink_lanes: UplinkLanes = UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
+    rack_delay_ns: RackDelay = RACK_DELAY_NS,
+    hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """4 x 4 racks, meshed along rows and along columns by x128 a pair: 1,024 NPUs (UB-Mesh, Pod).
+    """Build 4 x 4 racks, meshed along rows and along columns by x128 a pair: 1,024 NPUs (UB-Mesh, Pod).
 
     Each inter-rack LRS links to `hrs_per_lrs` HRS besides; the paper's Pod has its HRS in the SuperPod only.
     """
-    maker = Planes(
+    racks = RacksWithPlanes(
         Shape.of(dims, 4),
         tuple(dims),
         planes=planes,
         spares=spares,
         cpus=cpus,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
         uplink_lanes=uplink_lanes,
         host_lanes=host_lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
         hrs=hrs_per_lrs,
     )
-    maker.racks()
-    maker.mesh_racks(rack_delay_ps)
-    maker.join_hrs(hrs_delay_ps)
-    return maker.fabric("ub-pod")
+    racks.join_inside()
+    racks.mesh_racks(ns(rack_delay_ns))
+    racks.join_hrs(ns(hrs_delay_ns))
+    return racks.fabric("ub-pod")
 
 
+@family(
+    "racks of a UB-Mesh Pod joined by 32 HRS alone: a baseline",
+    source=Source(UB_MESH, "inter-rack Clos"),
+)
 def ub_pod_clos(
     *,
-    dims: Sequence[int] = UB_POD_DIMS,
-    planes: int = PLANES,
-    spares: int = 1,
-    cpus: int = 1,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    uplink_lanes: int = UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
-    hrs_delay_ps: int = HRS_DELAY_PS,
+    dims: PodDims = UB_POD_DIMS,
+    planes: Planes = PLANES,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    uplink_lanes: UplinkLanes = UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
+    hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """The same racks without the mesh among them: all that a rack puts out leads to HRS (inter-rack Clos).
+    """Build the racks of a Pod without the mesh between them: all uplinks of a rack lead to HRS.
 
     Derived: inter-rack LRS j of plane p leads by x32 to the same HRS in every rack, so 16 racks fill 32 HRS.
     """
-    maker = Planes(
+    racks = RacksWithPlanes(
         Shape.of(dims, 4),
         tuple(dims),
         planes=planes,
         spares=spares,
         cpus=cpus,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
         uplink_lanes=uplink_lanes,
         host_lanes=host_lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
         hrs=1,
     )
-    maker.racks()
-    maker.join_hrs(hrs_delay_ps, everything=True)
-    return maker.fabric("ub-pod-clos")
+    racks.join_inside()
+    racks.join_hrs(ns(hrs_delay_ns), everything=True)
+    return racks.fabric("ub-pod-clos")
 
 
+@family("UB-Mesh SuperPod: 8 Pods behind 64 HRS, 8,192 NPUs", source=Source(UB_MESH, "SuperPod"))
 def ub_superpod(
     *,
-    dims: Sequence[int] = UB_SUPERPOD_DIMS,
-    planes: int = PLANES,
-    spares: int = 1,
-    cpus: int = 1,
-    hrs_per_lrs: int = 2,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    uplink_lanes: int = UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
-    rack_delay_ps: int = RACK_DELAY_PS,
-    hrs_delay_ps: int = HRS_DELAY_PS,
+    dims: SuperPodDims = UB_SUPERPOD_DIMS,
+    planes: Planes = PLANES,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    hrs_per_lrs: HrsPerLrs = 2,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    uplink_lanes: UplinkLanes = UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
+    rack_delay_ns: RackDelay = RACK_DELAY_NS,
+    hrs_delay_ns: HrsDelay = HRS_DELAY_NS,
 ) -> Fabric:
-    """8 Pods behind 64 HRS: 8,192 NPUs in 128 racks (UB-Mesh, SuperPod; the number of HRS is derived)."""
+    """Build 8 Pods behind 64 HRS, a number that is derived: 8,192 NPUs in 128 racks (UB-Mesh, SuperPod)."""
     shape = Shape.of(dims, 5)
-    if shape.pods > 1:
-        positive(hrs_per_lrs=hrs_per_lrs)  # nothing else joins Pods
-    maker = Planes(
+    if shape.pods > 1 and not hrs_per_lrs:
+        raise TopologyError(
+            "hrs_per_lrs is 0, and only HRS join Pods", remedy="give hrs_per_lrs of 1 or more, or 1 Pod"
+        )
+    racks = RacksWithPlanes(
         shape,
         tuple(dims),
         planes=planes,
         spares=spares,
         cpus=cpus,
-        lane_rate_bps=lane_rate_bps,
+        lane_rate_bps=bps(lane_rate_gbps),
         lanes=lanes,
         uplink_lanes=uplink_lanes,
         host_lanes=host_lanes,
-        delay_ps=delay_ps,
+        delay_ps=ns(delay_ns),
         hrs=hrs_per_lrs,
     )
-    maker.racks()
-    maker.mesh_racks(rack_delay_ps)
-    maker.join_hrs(hrs_delay_ps)
-    return maker.fabric("ub-superpod")
+    racks.join_inside()
+    racks.mesh_racks(ns(rack_delay_ns))
+    racks.join_hrs(ns(hrs_delay_ns))
+    return racks.fabric("ub-superpod")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import combinations
 from math import prod
-from typing import final
+from typing import Annotated, final
 
 from topologies.errors import TopologyError
+from topologies.families.declaration import Spec
 from topologies.model.address import AddressField, AddressPlan
 from topologies.model.fabric import NodeKind
 from topologies.model.wiring import Wiring
@@ -16,27 +17,32 @@ from topologies.model.wiring import Wiring
 __all__ = [
     "CPU_LANES",
     "DEVICE_LANES",
-    "HRS_DELAY_PS",
+    "HRS_DELAY_NS",
     "HRS_LANES",
     "LANE_REMEDIES",
     "LRS_LANES",
     "MAX_PLANES",
     "PEER_LANES",
-    "RACK_DELAY_PS",
+    "RACK_DELAY_NS",
     "UB_ADDRESS_PLAN",
+    "Cpus",
+    "Delay",
+    "HrsDelay",
+    "PeerLanes",
     "Place",
+    "Planes",
     "Rack",
+    "RackDelay",
     "Shape",
-    "at_most",
+    "Spares",
+    "UplinkLanes",
     "device_lanes",
     "device_names",
     "hrs_address",
     "lrs_address",
     "mesh_boards",
     "mesh_slots",
-    "not_negative",
     "plane_lanes",
-    "positive",
     "put_devices",
     "put_npus",
     "share",
@@ -55,8 +61,8 @@ HRS_LANES = 512
 DEVICE_LANES = 8
 
 # Ten metres of cable between racks, a hundred to the HRS: the reaches that UB-Mesh gives for its cables.
-RACK_DELAY_PS = 50_000
-HRS_DELAY_PS = 500_000
+RACK_DELAY_NS = 50
+HRS_DELAY_NS = 500
 
 # By physical place, widest first, as UB-Mesh demands; the widths are this project's.
 UB_ADDRESS_PLAN = AddressPlan(
@@ -72,6 +78,18 @@ UB_ADDRESS_PLAN = AddressPlan(
 
 # The most that addresses hold: four of class LRS, four of class LRS_MORE.
 MAX_PLANES = 8
+
+# The most devices of a kind that the address field npu holds.
+MAX_DEVICES = 8
+
+Planes = Annotated[int, Spec("planes of switches of a rack", at_least=1, at_most=MAX_PLANES)]
+Spares = Annotated[int, Spec("spare NPUs of a rack", at_least=0, at_most=MAX_DEVICES)]
+Cpus = Annotated[int, Spec("CPUs of a rack", at_least=0, at_most=MAX_DEVICES)]
+PeerLanes = Annotated[int, Spec("lanes from an NPU to each of its peers", at_least=1)]
+UplinkLanes = Annotated[int, Spec("lanes from an NPU to the switches of its rack", at_least=1)]
+Delay = Annotated[float, Spec("propagation delay of a link in a rack", at_least=0)]
+RackDelay = Annotated[float, Spec("propagation delay of a link between racks", at_least=0)]
+HrsDelay = Annotated[float, Spec("propagation delay of a link to an HRS", at_least=0)]
 
 
 class Place(IntEnum):
@@ -151,27 +169,6 @@ class Shape:
         return f"npu{(rack.number * self.boards + board) * self.slots + slot}"
 
 
-def positive(**values: int) -> None:
-    """TopologyError for the first value that is not above 0."""
-    for what, value in values.items():
-        if value <= 0:
-            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
-
-
-def not_negative(**values: int) -> None:
-    """TopologyError for the first value below 0."""
-    for what, value in values.items():
-        if value < 0:
-            raise TopologyError(f"{what} is {value}", remedy="give 0 or more")
-
-
-def at_most(most: int, **values: int) -> None:
-    """TopologyError for the first value that is more."""
-    for what, value in values.items():
-        if value > most:
-            raise TopologyError(f"{what} is {value}", remedy=f"use at most {most}")
-
-
 def device_lanes(count: int, planes: int, what: str) -> int:
     """Lanes of each of `count` devices to each plane: x32 in all over four planes or more."""
     lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
@@ -185,7 +182,6 @@ def device_lanes(count: int, planes: int, what: str) -> int:
 
 def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
     """Lanes of an NPU to each plane, so many has every link inside of it too."""
-    at_most(MAX_PLANES, planes=planes)
     return share(what, lanes, "planes", planes)
 
 
@@ -223,7 +219,6 @@ def put_npus(wiring: Wiring, shape: Shape) -> None:
 
 def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None:
     """Spare NPUs, then CPUs, of all racks."""
-    at_most(UB_ADDRESS_PLAN.mask("npu") + 1, spares=spares, cpus=cpus)
     for rack in shape.racks():
         for i, name in enumerate(device_names("spare", rack, spares)):
             wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(Place.SPARE, y=0, x=i))

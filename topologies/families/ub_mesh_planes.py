@@ -28,20 +28,18 @@ from topologies.families.ub_mesh_parts import (
     lrs_address,
     mesh_boards,
     mesh_slots,
-    not_negative,
     plane_lanes,
-    positive,
     put_devices,
     put_npus,
 )
 from topologies.model.fabric import Fabric, NodeKind
 from topologies.model.wiring import Wiring
 
-__all__ = ["Planes"]
+__all__ = ["RacksWithPlanes"]
 
 
 @final
-class Planes:
+class RacksWithPlanes:
     """Racks with planes of LRS, linked one step after the other; `hrs` is how many an inter-rack LRS has."""
 
     def __init__(
@@ -59,8 +57,6 @@ class Planes:
         delay_ps: int,
         hrs: int = 0,
     ) -> None:
-        positive(planes=planes, lanes=lanes, uplink_lanes=uplink_lanes)
-        not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus, hrs_per_lrs=hrs)
         self._shape, self._dims, self._planes, self._hrs = shape, dims, planes, hrs
         self._lanes, self._delay_ps = lanes, delay_ps
         self._thin = plane_lanes(planes, uplink_lanes)
@@ -79,8 +75,8 @@ class Planes:
                 f"hrs{number}", NodeKind.HRS, "ub_hrs", hrs_address(number), tier=4, lanes=HRS_LANES
             )
 
-    def racks(self) -> None:
-        """All that is inside of racks."""
+    def join_inside(self) -> None:
+        """Link the NPUs and switches inside of each rack."""
         for rack in self._shape.racks():
             mesh_boards(self._wiring, self._shape, rack, lanes=self._lanes, delay_ps=self._delay_ps)
             mesh_slots(self._wiring, self._shape, rack, lanes=self._lanes, delay_ps=self._delay_ps)
@@ -89,7 +85,6 @@ class Planes:
 
     def mesh_racks(self, delay_ps: int) -> None:
         """Racks of a row in a full mesh, and racks of a column: each LRS to those in its place."""
-        not_negative(rack_delay_ps=delay_ps)
         racks = list(self._shape.racks())
         for dimension, (letter, wide) in enumerate((("z", "column"), ("w", "row")), 2):
             for low in racks:
@@ -109,7 +104,6 @@ class Planes:
 
     def join_hrs(self, delay_ps: int, *, everything: bool = False) -> None:
         """Each inter-rack LRS to its HRS, by a link like the others or by all lanes that come from below."""
-        not_negative(hrs_delay_ps=delay_ps)
         lanes = self._thin * (self._shape.boards if everything else 1)
         for rack in self._shape.racks():
             for place, name in enumerate(self._of_rack("r")):

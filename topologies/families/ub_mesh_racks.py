@@ -6,9 +6,18 @@ is derived here, and written with each.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
-from topologies.families.full_mesh import LANE_RATE_BPS, LINK_DELAY_PS, NPU_LANES
-from topologies.families.ub_mesh import PLANES, UB_RACK_DIMS, UPLINK_LANES
+from topologies.families.declaration import Source, Spec, bps, family, ns
+from topologies.families.full_mesh import (
+    LANE_RATE_GBPS,
+    LINK_DELAY_NS,
+    NPU_LANES,
+    UB_MESH,
+    HostLanes,
+    LaneRate,
+)
+from topologies.families.ub_mesh import PLANES, UB_RACK_DIMS, UPLINK_LANES, RackDims
 from topologies.families.ub_mesh_parts import (
     CPU_LANES,
     HRS_LANES,
@@ -16,18 +25,20 @@ from topologies.families.ub_mesh_parts import (
     LRS_LANES,
     PEER_LANES,
     UB_ADDRESS_PLAN,
+    Cpus,
+    Delay,
+    PeerLanes,
     Place,
+    Planes,
     Rack,
     Shape,
-    at_most,
+    Spares,
     device_lanes,
     device_names,
     hrs_address,
     lrs_address,
     mesh_boards,
-    not_negative,
     plane_lanes,
-    positive,
     put_devices,
     put_npus,
     share,
@@ -52,20 +63,27 @@ MAX_LRS = 128
 # LRS of a plane in 1D-FM-B (UB-Mesh).
 LRS_OF_A_PLANE = 4
 
+Hrs = Annotated[int, Spec("HRS of the rack", at_least=1)]
+HrsUplinkLanes = Annotated[int, Spec("lanes from an NPU to HRS", at_least=1)]
 
+
+@family(
+    "rack as 1D-FM-A: boards in a full mesh, each slot through 4 LRS, 4 HRS for other racks",
+    source=Source(UB_MESH, "Fig. 16"),
+)
 def ub_rack_1dfm_a(
     *,
-    dims: Sequence[int] = UB_RACK_DIMS,
-    planes: int = PLANES,
-    hrs: int = 4,
-    spares: int = 1,
-    cpus: int = 1,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    board_lanes: int = BOARD_LANES,
-    uplink_lanes: int = UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
+    dims: RackDims = UB_RACK_DIMS,
+    planes: Planes = PLANES,
+    hrs: Hrs = 4,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    board_lanes: Annotated[int, Spec("lanes from an NPU to LRS for other boards", at_least=1)] = BOARD_LANES,
+    uplink_lanes: HrsUplinkLanes = UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
     """1D-FM-A: X direct, other boards through LRS by x16 an NPU, other racks through four HRS by x16.
 
@@ -73,15 +91,15 @@ def ub_rack_1dfm_a(
     spare NPU, x4 to each of those; so 36 LRS, as many as the paper's first version counts. Each HRS has x4 to
     every NPU and as many lanes for what is above, which is not in this fabric.
     """
-    shape = Shape.of(dims, 2)
-    positive(planes=planes, hrs=hrs, lanes=lanes, board_lanes=board_lanes, uplink_lanes=uplink_lanes)
-    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
+    shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, board_lanes, "board_lanes")
     device = {
         "spare": device_lanes(spares, planes, "spares"),
         "cpu": device_lanes(cpus, planes, "cpus"),
     }
-    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    wiring = _start(
+        dims, shape, spares=spares, cpus=cpus, lane_rate_bps=bps(lane_rate_gbps), host_lanes=host_lanes
+    )
     rack = Rack(0)
     for plane in range(planes):
         for slot in range(shape.slots):
@@ -106,34 +124,38 @@ def ub_rack_1dfm_a(
     return _done(wiring, "ub-rack-1dfm-a", delay_ps)
 
 
+@family(
+    "rack as 1D-FM-B: boards in a full mesh, the rest through 8 HRS, the CPU through 16 LRS",
+    source=Source(UB_MESH, "Fig. 16"),
+)
 def ub_rack_1dfm_b(
     *,
-    dims: Sequence[int] = UB_RACK_DIMS,
-    planes: int = PLANES,
-    hrs: int = 8,
-    spares: int = 1,
-    cpus: int = 1,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = PEER_LANES,
-    uplink_lanes: int = HRS_UPLINK_LANES,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
+    dims: RackDims = UB_RACK_DIMS,
+    planes: Planes = PLANES,
+    hrs: Hrs = 8,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: PeerLanes = PEER_LANES,
+    uplink_lanes: HrsUplinkLanes = HRS_UPLINK_LANES,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
     """1D-FM-B: X direct, other boards and racks through eight HRS by x32 an NPU, CPUs through 4 LRS a plane.
 
     Derived: each HRS has x4 to every NPU and as many lanes for what is above, which is not in this fabric.
     Each of the 16 LRS has x2 to the NPUs of every fourth board, to the spare NPU and to the CPU.
     """
-    shape = Shape.of(dims, 2)
-    positive(planes=planes, hrs=hrs, lanes=lanes, uplink_lanes=uplink_lanes)
-    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
+    shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
     thin = plane_lanes(planes, DEVICE_UPLINK_LANES, "lanes towards LRS")
     many = min(LRS_OF_A_PLANE, shape.boards) if spares + cpus else 0
     device = {
         "spare": share("lanes of a spare NPU", CPU_LANES, "LRS and spares", planes * many * spares),
         "cpu": share("lanes of a CPU", CPU_LANES, "LRS and cpus", planes * many * cpus),
     }
-    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    wiring = _start(
+        dims, shape, spares=spares, cpus=cpus, lane_rate_bps=bps(lane_rate_gbps), host_lanes=host_lanes
+    )
     rack = Rack(0)
     for plane in range(planes):
         for i in range(many):
@@ -154,26 +176,26 @@ def ub_rack_1dfm_b(
     return _done(wiring, "ub-rack-1dfm-b", delay_ps)
 
 
+@family("rack as a Clos: all lanes of 64+1 NPUs on 72 LRS", source=Source(UB_MESH, "Fig. 16"))
 def ub_rack_clos(
     *,
-    dims: Sequence[int] = UB_RACK_DIMS,
-    lrs: int = CLOS_LRS,
-    spares: int = 1,
-    cpus: int = 1,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = 1,
-    host_lanes: int = NPU_LANES,
-    delay_ps: int = LINK_DELAY_PS,
+    dims: RackDims = UB_RACK_DIMS,
+    lrs: Annotated[int, Spec("LRS of the rack", at_least=1, at_most=MAX_LRS)] = CLOS_LRS,
+    spares: Spares = 1,
+    cpus: Cpus = 1,
+    lane_rate_gbps: LaneRate = LANE_RATE_GBPS,
+    lanes: Annotated[int, Spec("lanes from an NPU to each LRS", at_least=1)] = 1,
+    host_lanes: HostLanes = NPU_LANES,
+    delay_ns: Delay = LINK_DELAY_NS,
 ) -> Fabric:
     """No direct links: all 72 lanes of every NPU on 72 LRS, x1 to each.
 
     Derived: the spare NPU has as many; a CPU has its x32 on the first LRS that do not have one yet.
     """
-    shape = Shape.of(dims, 2)
-    positive(lrs=lrs, lanes=lanes)
-    at_most(MAX_LRS, lrs=lrs)
-    not_negative(delay_ps=delay_ps, spares=spares, cpus=cpus)
-    wiring = _start(dims, shape, spares=spares, cpus=cpus, lane_rate_bps=lane_rate_bps, host_lanes=host_lanes)
+    shape, delay_ps = Shape.of(dims, 2), ns(delay_ns)
+    wiring = _start(
+        dims, shape, spares=spares, cpus=cpus, lane_rate_bps=bps(lane_rate_gbps), host_lanes=host_lanes
+    )
     rack = Rack(0)
     for number in range(lrs):
         of = Place.LRS if number < MAX_LRS // 2 else Place.LRS_MORE

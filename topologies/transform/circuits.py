@@ -3,22 +3,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import gcd
 
 from topologies.errors import TopologyError
-from topologies.families.full_mesh import CLASS_BITS, LANE_RATE_BPS, LINK_DELAY_PS, MAX_PORT, NPU_LANES
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import (
-    HOST_PORT,
-    RECONFIGURATION_PS,
-    End,
-    Fabric,
-    Link,
-    Node,
-    NodeKind,
-    OpticalSwitch,
-    Port,
-)
+from topologies.model.fabric import Fabric, Link
 
 __all__ = [
     "Circuit",
@@ -26,7 +13,6 @@ __all__ = [
     "circuit_of",
     "circuits_of",
     "crossconnect",
-    "optical_rings",
     "with_circuits",
     "with_maps",
 ]
@@ -130,72 +116,3 @@ def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabri
             for circuit in circuits_of(switch.name, len(switch.ends), maps[switch.name])
         ]
     return replace(fabric, links=tuple(links))
-
-
-def optical_rings(
-    npus: int,
-    *,
-    ports: int = 2,
-    lane_rate_bps: int = LANE_RATE_BPS,
-    lanes: int = 4,
-    delay_ps: int = LINK_DELAY_PS,
-    reconfiguration_ps: int = RECONFIGURATION_PS,
-    host_lanes: int = NPU_LANES,
-) -> Fabric:
-    """NPUs whose every port leads to one optical switch, at first joined to rings: a fabric for labs.
-
-    Ports 1 and 2 of all NPUs are a plane, 3 and 4 the next; the odd one leads on along the plane's ring, the
-    even one back. The first ring steps by one NPU, the next by the next number that reaches them all, and so
-    on, from the start again when none is left. Port p of NPU i is port `i * ports + p - 1` of the switch.
-    """
-    _check(npus, ports, lane_rate_bps=lane_rate_bps, lanes=lanes, host_lanes=host_lanes)
-    bits = (npus - 1).bit_length()
-    padding = [AddressField("pad", CNA_BITS - CLASS_BITS - bits)] if bits < CNA_BITS - CLASS_BITS else []
-    plan = AddressPlan((AddressField("class", CLASS_BITS), *padding, AddressField("d0", bits)))
-    own = (Port(HOST_PORT, "host", host_lanes, None),)
-    named = tuple(
-        Port(number, f"{'on' if number % 2 else 'back'}{(number - 1) // 2}", lanes, 0)
-        for number in range(1, ports + 1)
-    )
-    switch = OpticalSwitch(
-        name="ocs0",
-        ends=tuple(End(f"npu{npu}", port) for npu in range(npus) for port in range(1, ports + 1)),
-        lanes=lanes,
-        rate_bps=lanes * lane_rate_bps,
-        delay_ps=delay_ps,
-        reconfiguration_ps=reconfiguration_ps,
-    )
-    fabric = Fabric(
-        name=f"optical-rings-{npus}x{ports}",
-        dims=(npus,),
-        nodes=tuple(
-            Node(f"npu{npu}", npu, NodeKind.NPU, "ub_npu", plan.pack(d0=npu), (npu,), own + named)
-            for npu in range(npus)
-        ),
-        links=(),
-        address_plan=plan,
-        lane_rate_bps=lane_rate_bps,
-        host_lanes=host_lanes,
-        host_delay_ps=delay_ps,
-        groups=((0,),),
-        optical=(switch,),
-    )
-    steps = [step for step in range(1, npus // 2 + 1) if gcd(step, npus) == 1]
-    joined = {
-        npu * ports + 2 * plane: (npu + steps[plane % len(steps)]) % npus * ports + 2 * plane + 1
-        for npu in range(npus)
-        for plane in range(ports // 2)
-    }
-    return with_circuits(fabric, switch.name, joined)
-
-
-def _check(npus: int, ports: int, **positive: int) -> None:
-    for what, value in positive.items():
-        if value <= 0:
-            raise TopologyError(f"{what} is {value}", remedy="give a number above 0")
-    if not 2 <= npus <= 1 << (CNA_BITS - CLASS_BITS):
-        raise TopologyError(f"npus is {npus}", remedy=f"give 2 to {1 << (CNA_BITS - CLASS_BITS)} of them")
-    if ports % 2 or not 2 <= ports <= MAX_PORT:
-        raise TopologyError(
-            f"ports is {ports}", remedy=f"give an even number up to {MAX_PORT - 1}: a ring takes two an NPU"
-        )

@@ -203,7 +203,7 @@ def _second(note: Progress) -> Sequence[Finding]:
 
 def _pod(note: Progress) -> Sequence[Finding]:
     from controller import make_plan
-    from topologies.catalog import build
+    from topologies.families.registry import build
 
     note("planning 1,024 NPUs", 0.0)
     pod = build("ub-pod")

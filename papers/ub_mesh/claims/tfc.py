@@ -126,7 +126,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
     from controller.deadlock.dependency_graph import permitted_graph
     from controller.deadlock.turn_rules import VlIncrement, rule_set
     from topologies import full_mesh
-    from topologies.catalog import build
+    from topologies.families.registry import build
 
     pod = full_mesh([8, 8, 4, 4], lanes=3)
     expected = (
@@ -206,7 +206,7 @@ def _run_saturation(note: Progress) -> Sequence[Finding]:
 
 def _never_stops(name: str, frames: int, progress: Callable[[float], None]) -> Finding:
     from lab.run.saturation import saturate
-    from topologies.catalog import build
+    from topologies.families.registry import build
 
     done = saturate(build(name), "T2-G", frames, progress=progress)
     arrived = f"{done.received:,} of {frames:,} frames over {done.paths:,} paths"

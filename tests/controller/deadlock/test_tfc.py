@@ -10,7 +10,7 @@ from controller.deadlock.turn_rules import rule_names, rule_set
 from controller.errors import PlanError
 from controller.routing.paths import PathFinder
 from topologies import Fabric, NodeKind, full_mesh, rail_optimised
-from topologies.catalog import build
+from topologies.families.registry import build
 
 DIRECT, ORDERED, DETOUR = PathClass.DIRECT, PathClass.ORDERED, PathClass.DETOUR
 

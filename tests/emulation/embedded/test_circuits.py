@@ -28,7 +28,7 @@ SIZE = 100
 
 def single_port(npus: int, joined: Mapping[int, int] | None = None, **settings: Any) -> Fabric:
     """NPUs with port 1 on the optical switch and no other: switch port i is NPU i."""
-    rings = optical_rings(npus, reconfiguration_ps=DARK, **settings)
+    rings = optical_rings(npus, reconfiguration_us=DARK / 10**6, **settings)
     (ocs,) = rings.optical
     fabric = replace(
         rings,
@@ -88,7 +88,7 @@ def every(period: int, until: int, start: int = 0) -> list[int]:
 
 
 def test_circuits_change_under_traffic_at_exactly_the_times_they_should() -> None:
-    fabric = single_port(4, {0: 1, 2: 3}, lane_rate_bps=25_000_000_000, delay_ps=0)  # a byte is 80 ps
+    fabric = single_port(4, {0: 1, 2: 3}, lane_rate_gbps=25, delay_ns=0)  # a byte is 80 ps
     arrived: dict[tuple[int, int], list[int]] = {}
     ports: list[tuple[int, str, int, bool]] = []
     with running(fabric) as testbed:
@@ -302,7 +302,7 @@ def test_deadlock_among_circuits_names_them_and_dark_ports_are_none() -> None:
 
     Without one circuit of the ring the same frames arrive or are refused, and nothing is stuck.
     """
-    fabric = optical_rings(4, reconfiguration_ps=DARK)
+    fabric = optical_rings(4, reconfiguration_us=DARK / 10**6)
 
     def flood(joined: Mapping[int, int]) -> int:
         arrived: list[bytes] = []

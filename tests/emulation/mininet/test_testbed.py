@@ -26,7 +26,7 @@ from tests.emulation.mininet.commands import KINDS, Machine
 from tests.emulation.mininet.foreign import Foreign
 from topologies import HOST_PORT
 from topologies.families.full_mesh import full_mesh
-from topologies.transform.circuits import optical_rings
+from topologies.families.optical_rings import optical_rings
 
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
@@ -262,7 +262,7 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
     """No frame leaves a port that was not its circuit's; circuits that stay lose nothing."""
     chance = random.Random(7)
     dark_ps = round(0.01 * 1e12 / DILATION)
-    bed = Bed(optical_rings(6, reconfiguration_ps=dark_ps), kind)
+    bed = Bed(optical_rings(6, reconfiguration_us=dark_ps / 10**6), kind)
     try:
         fabric = bed.testbed.fabric
         circuits = bed.testbed.circuits["ocs0"]
@@ -328,7 +328,7 @@ def test_circuits_change_under_traffic(kind: SwitchKind) -> None:
 
 def test_a_fault_of_a_circuit_outlives_reconfigurations() -> None:
     """Down before it was ever made, it stands only when it is mended; what is wrong with it stays wrong."""
-    bed = Bed(optical_rings(4, reconfiguration_ps=round(0.02 * 1e12 / DILATION)))
+    bed = Bed(optical_rings(4, reconfiguration_us=0.02 * 1e6 / DILATION))
     try:
         ends = [(end.node, end.port) for end in bed.testbed.fabric.optical[0].ends]
         one, four = bed.sockets[ends[1]], bed.sockets[ends[4]]

@@ -14,7 +14,7 @@ from lab.report.rack import rack_svg
 from lab.report.results import conclude
 from lab.scenario.schema import Scenario
 from topologies import Fabric
-from topologies.catalog import build
+from topologies.families.registry import build
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -109,6 +109,35 @@ def test_all_faults_are_reported_in_the_order_of_the_file(write: Write):
     assert lines == ["2", "3", "3", "4"]
 
 
+@pytest.mark.parametrize(
+    ("topology", "expected"),
+    [
+        ("{name: ub-rak, colour: red}", ["2: no topology named 'ub-rak'; did you mean ub-rack"]),
+        ("{name: full-mesh}", ["2: topology full-mesh: dims is missing; give dims: nodes in each dimension"]),
+        (
+            "\n  name: ub-rack\n  lanse: 4\n  delay_ns: -1\n",
+            [
+                "4: topology ub-rack: no parameter named 'lanse'; did you mean 'lanes'? parameters of",
+                "5: topology ub-rack: delay_ns is -1; give a number of at least 0",
+            ],
+        ),
+        ("{name: full-mesh, dims: [4, two]}", ["2: topology full-mesh: dims is [4, 'two']; give a list of"]),
+        ("{name: rail-only, inside: tube}", ["2: topology rail-only: inside is 'tube'; give mesh or switch"]),
+        ("{name: 3}", ["2: topology.name: 3 is not text"]),
+        ("ub-rack", ["2: topology: 'ub-rack' is not a block of keys"]),
+    ],
+)
+def test_a_topology_is_checked_by_the_declaration_of_its_family(
+    write: Write, topology: str, expected: list[str]
+):
+    path = write(f"name: small\ntopology: {topology}\n")
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    lines = [line.removeprefix(f"{path}:") for line in str(caught.value).splitlines()]
+    assert len(lines) == len(expected)
+    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines
+
+
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "just text\n", "3\n"])
 def test_a_file_that_is_no_scenario_is_refused(write: Write, text: str):
     with pytest.raises(ScenarioError, match="not a scenario; start with"):
@@ -129,8 +158,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("topology: {name: ub-rak}\n", r":2: no topology named 'ub-rak'"),
-        ("topology: {name: full-mesh}\n", r":2: .*dims is missing"),
         (
             "topology: {name: full-mesh, dims: [2, 2]}\nfaults: [{at_us: 1, link: npu0-npu9}]\n",
             r":3: .*'npu0-npu9'",
@@ -166,7 +193,7 @@ def test_values_without_a_file_are_checked_alike_and_named_by_key():
         "faults": [{"at_us": 0.1, "link": "npu0-npu1"}],
     }
     scenario, document = read(Document.of_values(values))
-    assert scenario.topology.dims == (2, 2)
+    assert scenario.topology.parameters["dims"] == (2, 2)
     assert prepare(scenario, document)[0].fabric.dims == (2, 2)
     with pytest.raises(ScenarioError, match=r"^unknown key 'sede'; did you mean 'seed'\?$"):
         read(Document.of_values({**values, "sede": 3}))

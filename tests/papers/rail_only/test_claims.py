@@ -34,7 +34,7 @@ def test_only_the_runs_of_16_domains_are_long() -> None:
 def test_rails_of_two_tiers_carry_an_all_to_all_between_domains_below_different_leaves() -> None:
     """As the experiment with 2,048 GPUs, on 32 domains below leaves of four."""
     scenario, document = load(LARGE)
-    topology = scenario.topology.model_copy(update={"domains": 32, "radix": 8})
+    topology = scenario.topology.resized("rail-only", domains=32, radix=8)
     (variant,) = scenario.variants
     members = ("gpu0..gpu7", "gpu72..gpu79", "gpu144..gpu151")
     collective = variant.collective.model_copy(update={"members": members, "elements": 24576})

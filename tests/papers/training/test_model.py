@@ -12,7 +12,7 @@ from papers.training.interconnect import Interconnect, Rack, interconnect, mesh
 from papers.training.iteration import Assumptions, batch_of, best, iteration, linearity
 from papers.training.placement import ORDERS, layouts, memory_bytes, place
 from papers.training.workload import MODELS, Axis, Layout, Op, layer_demands, table_1, wire_bytes
-from topologies.catalog import build
+from topologies.families.registry import build
 
 LLAMA, GPT3, GPT4 = MODELS["llama2-70b"], MODELS["gpt3-175b"], MODELS["gpt4-2t"]
 

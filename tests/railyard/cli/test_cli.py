@@ -53,7 +53,10 @@ def test_an_assertion_that_fails_makes_exit_code_1(railyard: Railyard, write: Wr
     [
         (SMALL + "sede: 1\n", ":4: unknown key 'sede'; did you mean 'seed'?"),
         (SMALL + "faults: [{at_us: 1, link: npu0-npu7}]\n", "no link named 'npu0-npu7'"),
-        (SMALL.replace("2]}", "2], lane_rate_gbps: 0}"), "topology.lane_rate_gbps: 0 must be greater than 0"),
+        (
+            SMALL.replace("2]}", "2], lane_rate_gbps: 0}"),
+            "topology full-mesh: lane_rate_gbps is 0; give a number above 0",
+        ),
     ],
 )
 @pytest.mark.parametrize("verb", ["run", "check"])

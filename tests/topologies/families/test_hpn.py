@@ -88,9 +88,9 @@ def test_dcn_plus_of_the_paper_is_not_contended() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"tors": "three"}, "tors is 'three'; there are dual, single"),
+        ({"tors": "three"}, "tors is 'three'; give dual or single"),
         ({"tors": "single", "planes": 2}, "2 planes for 1 ToRs of a set; use 1 plane, or tors dual"),
-        ({"rails": 1}, "rails is 1; give at least 2"),
+        ({"rails": 1}, "rails is 1; give a whole number of at least 2"),
         ({"pods": 2}, "2 Pods and no cores; give cores, or one Pod"),
         ({"segments": 16, "hosts": 257}, "addresses need 17 bits of 16; use fewer Pods, segments or hosts"),
         ({"hosts": 250, "rails": 2}, "use fewer hosts or aggs, or more radix"),

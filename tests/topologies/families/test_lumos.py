@@ -4,11 +4,12 @@
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from topologies import Fabric, NodeKind, TopologyError
+from topologies import Fabric, NodeKind, TopologyError, optical_rings
 from topologies.families.lumos import (
     check_wiring,
     core_of,
@@ -18,7 +19,9 @@ from topologies.families.lumos import (
     physical,
     with_maps,
 )
-from topologies.families.lumos_core import DARK, WIRINGS
+from topologies.families.lumos_core import DARK, WiringOfPorts
+from topologies.families.rail_parts import Inside
+from topologies.families.registry import build
 from topologies.model.checks import LaneUse, lane_audit, problems
 from topologies.model.codec import from_json, to_json
 from topologies.model.distance import longest_way
@@ -27,7 +30,7 @@ from topologies.transform import circuits as optical
 SMALL = lumos(accelerators=4, hb_size=4)
 
 
-def small(pods: int, wiring: str) -> Fabric:
+def small(pods: int, wiring: WiringOfPorts) -> Fabric:
     return lumos(pods, accelerators=4, hb_size=4, wiring=wiring)
 
 
@@ -79,9 +82,9 @@ def test_a_pod_is_an_address_prefix() -> None:
     assert len({node.address for node in fabric.nodes}) == len(fabric.nodes)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS)
+@pytest.mark.parametrize("wiring", get_args(WiringOfPorts))
 @pytest.mark.parametrize("pods", [2, 3, 4, 5, 8])
-def test_every_pod_is_joined_nearly_alike(wiring: str, pods: int) -> None:
+def test_every_pod_is_joined_nearly_alike(wiring: WiringOfPorts, pods: int) -> None:
     fabric = lumos(pods, 4, 2, accelerators=4, hb_size=4, wiring=wiring)
     assert problems(fabric) == []
     check_wiring(fabric)
@@ -96,8 +99,8 @@ def test_every_pod_is_joined_nearly_alike(wiring: str, pods: int) -> None:
 
 
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
-@pytest.mark.parametrize("wiring", WIRINGS)
-def test_a_document_of_it_is_read_back(wiring: str, inside: str) -> None:
+@pytest.mark.parametrize("wiring", get_args(WiringOfPorts))
+def test_a_document_of_it_is_read_back(wiring: WiringOfPorts, inside: Inside) -> None:
     """Circuits in parallel among them."""
     fabric = lumos(accelerators=4, hb_size=4, wiring=wiring, inside=inside)
     assert len(fabric.links_between("spine0.0", "spine2.0")) == (1 if wiring == "uniform" else 2)
@@ -114,8 +117,8 @@ def test_parallel_circuits_have_their_own_ports() -> None:
     assert SMALL.ports_to("gpu0", "leaf0.0") == (SMALL.port_to("gpu0", "leaf0.0"),)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS)
-def test_maps_come_back_as_they_went_in(wiring: str) -> None:
+@pytest.mark.parametrize("wiring", get_args(WiringOfPorts))
+def test_maps_come_back_as_they_went_in(wiring: WiringOfPorts) -> None:
     fabric = small(4, wiring)
     maps = np.array(maps_of(fabric))
     maps[0, 0] = DARK
@@ -180,8 +183,8 @@ def test_two_even_ports_cannot_be_joined() -> None:
         check_wiring(joined)
 
 
-@pytest.mark.parametrize("wiring", WIRINGS)
-def test_a_switch_set_otherwise_is_found(wiring: str) -> None:
+@pytest.mark.parametrize("wiring", get_args(WiringOfPorts))
+def test_a_switch_set_otherwise_is_found(wiring: WiringOfPorts) -> None:
     fabric = small(4, wiring)
     right = physical(fabric)
     assert right.keys() == {f"ocs{h}.{k}" for h in range(2) for k in range(2 if wiring == "dual-link" else 4)}
@@ -202,21 +205,21 @@ def test_a_switch_set_otherwise_is_found(wiring: str) -> None:
 
 def test_another_fabric_has_no_such_core() -> None:
     with pytest.raises(TopologyError, match="ocs0 is of no group of optical switches"):
-        core_of(optical.optical_rings(4))
+        core_of(optical_rings(4))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: lumos(1), "pods is 1; give at least 2"),
-        (lambda: lumos(spines=0), "spines is 0; give a number above 0"),
+        (lambda: lumos(1), "pods is 1; give a whole number of at least 2"),
+        (lambda: lumos(spines=0), "spines is 0; give a whole number of at least 1"),
         (lambda: lumos(spines=3), "16 accelerators of a leaf on 3 spines; say how many cables: tau"),
         (lambda: lumos(ports=3), "ports is 3; give an even number"),
-        (lambda: lumos(tau=-1), "tau is -1; give 0 or more"),
+        (lambda: lumos(tau=-1), "tau is -1; give a whole number of at least 0"),
         (lambda: lumos(leaves=1, accelerators=12), "a Pod of 12 accelerators in servers of 8"),
-        (lambda: lumos(wiring="cros"), "wiring is 'cros'; there are cross, uniform, dual-link"),
-        (lambda: lumos(inside="ring"), "inside is 'ring'; there are mesh, switch"),
-        (lambda: lumos(core_delay_ps=-1), "core_delay_ps is -1; give 0 or more"),
+        (lambda: build("lumos", wiring="cros"), "wiring is 'cros'; give cross, uniform or dual-link"),
+        (lambda: build("lumos", inside="ring"), "inside is 'ring'; give mesh or switch"),
+        (lambda: lumos(core_delay_ns=-1), "core_delay_ns is -1; give a number of at least 0"),
         (lambda: lumos(ports=50), "links of spine0.0 use 66 of its 64 lanes; use a larger radix"),
         (lambda: lumos(ports=254, radix=512), "spine0.0 has 256 ports, and a source route counts to 255"),
         (lambda: lumos(1024), "1024 Pods of 4 servers of 8: addresses need 18 bits of 16; use fewer"),

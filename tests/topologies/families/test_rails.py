@@ -9,6 +9,8 @@ import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, any_to_any, rail_only, rail_optimised
 from topologies.families.clos import clos_of
+from topologies.families.rail_parts import Inside
+from topologies.families.registry import build
 from topologies.model.checks import LaneUse, check, lane_audit
 from topologies.model.codec import from_json, to_json
 from topologies.model.distance import longest_way
@@ -38,7 +40,7 @@ def nics(fabric: Fabric) -> nx.Graph:
 @pytest.mark.parametrize("make", ALL)
 @pytest.mark.parametrize(("domains", "size", "radix"), SIZES)
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
-def test_fabrics_are_whole(make: Make, domains: int, size: int, radix: int, inside: str) -> None:
+def test_fabrics_are_whole(make: Make, domains: int, size: int, radix: int, inside: Inside) -> None:
     fabric = make(domains, size, radix=radix, inside=inside)
     check(fabric)
     assert from_json(to_json(fabric)) == fabric
@@ -90,7 +92,7 @@ def test_ports_come_domain_first_then_the_nic_and_go_down_before_up() -> None:
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
 @pytest.mark.parametrize(("domains", "size", "radix"), SIZES)
 def test_without_its_domains_rail_only_falls_into_rails(
-    domains: int, size: int, radix: int, inside: str
+    domains: int, size: int, radix: int, inside: Inside
 ) -> None:
     fabric = rail_only(domains, size, radix=radix, inside=inside)
     parts = list(nx.connected_components(nics(fabric)))
@@ -171,12 +173,12 @@ def test_as_many_switches_and_cables_are_built_as_are_counted(endpoints: int, ra
 
 
 def test_rates_are_those_of_gpu_and_nic() -> None:
-    meshed = rail_only(2, 4, hb_rate_bps=900, nic_rate_bps=50)
+    meshed = rail_only(2, 4, hb_gbps=900e-9, nic_gbps=50e-9)
     rates = {link.dimension: link.rate_bps for link in meshed.links}
     assert rates == {0: 300, None: 50}
     # A GPU's own side carries all its links at once.
     assert meshed.host_lanes * meshed.lane_rate_bps == 950
-    switched = rail_optimised(2, 4, hb_rate_bps=900, nic_rate_bps=50, inside="switch")
+    switched = rail_optimised(2, 4, hb_gbps=900e-9, nic_gbps=50e-9, inside="switch")
     assert {link.rate_bps for link in switched.links} == {900, 50, 100}
     assert {link.dimension for link in switched.links} == {None}
     assert lane_audit(switched)["hbs0"] == LaneUse(4, 4)
@@ -192,12 +194,12 @@ def test_how_far_gpus_are_apart() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rail_only(1, 8), "domains is 1; give at least 2"),
-        (lambda: rail_only(8, 1), "hb_size is 1; give at least 2"),
-        (lambda: rail_only(2, 256), "hb_size is 256: a source route counts ports to 255; use at most 255"),
-        (lambda: rail_only(2, 8, inside="ring"), "inside is 'ring'; there are mesh, switch"),
-        (lambda: rail_only(2, 8, radix=0), "radix is 0; give a number above 0"),
-        (lambda: rail_only(2, 8, nic_delay_ps=-1), "nic_delay_ps is -1; give a delay of 0 or more"),
+        (lambda: rail_only(1, 8), "domains is 1; give a whole number of at least 2"),
+        (lambda: rail_only(8, 1), "hb_size is 1; give a whole number from 2 to 255"),
+        (lambda: rail_only(2, 256), "hb_size is 256; give a whole number from 2 to 255"),
+        (lambda: build("rail-only", inside="ring"), "inside is 'ring'; give mesh or switch"),
+        (lambda: rail_only(2, 8, radix=0), "radix is 0; give a whole number of at least 2"),
+        (lambda: rail_only(2, 8, nic_delay_ns=-1), "nic_delay_ns is -1; give a number of at least 0"),
         (lambda: rail_only(2048, 8), "2048 domains of 8: addresses need 17 bits of 16; use fewer or smaller"),
         (lambda: any_to_any(128, 2, radix=256), "leaf0 has 256 neighbours.* to 255; use a smaller radix"),
         (lambda: rail_only(64, 8, radix=4), "32 leaves of radix 4 are more than 3 tiers join"),

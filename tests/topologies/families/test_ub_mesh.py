@@ -213,7 +213,12 @@ def test_addresses_tell_class_and_place() -> None:
 
 def test_delays_and_rates_follow_the_kind_of_link() -> None:
     fabric = ub_superpod(
-        dims=(2, 2, 2, 2, 2), **SMALL, lane_rate_bps=10, delay_ps=1, rack_delay_ps=2, hrs_delay_ps=3
+        dims=(2, 2, 2, 2, 2),
+        **SMALL,
+        lane_rate_gbps=1e-8,
+        delay_ns=0.001,
+        rack_delay_ns=0.002,
+        hrs_delay_ns=0.003,
     )
     assert fabric.link("npu0-npu1").delay_ps == 1
     assert fabric.link("npu0-lrs0p0n0").delay_ps == 1
@@ -288,10 +293,13 @@ def test_x32_takes_eight_planes_and_thinner_links_to_peers() -> None:
         ),
         (lambda: ub_pod(dims=(8, 8)), r"dims \[8, 8\]: no such UB-Mesh; give 4 extents"),
         (lambda: ub_pod(dims=(8, 8, 5, 4)), r"columns to 4, rows to 4"),
-        (lambda: ub_superpod(dims=(8, 8, 4, 4, 0)), r"pods to 8"),
+        (
+            lambda: ub_superpod(dims=(8, 8, 4, 4, 0)),
+            r"dims is \[8, 8, 4, 4, 0\]; give a list of whole numbers of at least 1",
+        ),
         (lambda: ub_rack_lrs(dims=(1, 1)), r"dims \[1, 1\]: a single NPU; give at least two"),
-        (lambda: ub_rack_lrs(planes=0), r"planes is 0; give a number above 0"),
-        (lambda: ub_rack_lrs(planes=9), r"planes is 9; use at most 8"),
+        (lambda: ub_rack_lrs(planes=0), r"planes is 0; give a whole number from 1 to 8"),
+        (lambda: ub_rack_lrs(planes=9), r"planes is 9; give a whole number from 1 to 8"),
         (
             lambda: ub_rack_lrs(planes=3),
             r"uplink_lanes 16 cannot be dealt equally to 3 planes; use a multiple",
@@ -303,13 +311,13 @@ def test_x32_takes_eight_planes_and_thinner_links_to_peers() -> None:
             r"lrs0p0n0 use 144 of its 72 lanes; use more planes or fewer `uplink_lanes`",
         ),
         (lambda: ub_pod(hrs_per_lrs=3), r"lrs0p0r0 use 76 of its 72 lanes"),
-        (lambda: ub_rack_lrs(cpus=9), r"cpus is 9: a plane has x8 for all of them; use at most 8"),
-        (lambda: ub_rack_lrs(spares=-1), r"spares is -1; give 0 or more"),
-        (lambda: ub_superpod(hrs_per_lrs=0), r"hrs_per_lrs is 0; give a number above 0"),
-        (lambda: ub_pod(rack_delay_ps=-1), r"rack_delay_ps is -1"),
-        (lambda: ub_pod(hrs_delay_ps=-1), r"hrs_delay_ps is -1"),
-        (lambda: ub_pod(delay_ps=-1), r"delay_ps is -1"),
-        (lambda: ub_pod(lane_rate_bps=0), r"lane_rate_bps is 0; give a number above 0"),
+        (lambda: ub_rack_lrs(cpus=9), r"cpus is 9; give a whole number from 0 to 8"),
+        (lambda: ub_rack_lrs(spares=-1), r"spares is -1; give a whole number from 0 to 8"),
+        (lambda: ub_superpod(hrs_per_lrs=0), r"hrs_per_lrs is 0, and only HRS join Pods"),
+        (lambda: ub_pod(rack_delay_ns=-1), r"rack_delay_ns is -1"),
+        (lambda: ub_pod(hrs_delay_ns=-1), r"hrs_delay_ns is -1"),
+        (lambda: ub_pod(delay_ns=-1), r"delay_ns is -1"),
+        (lambda: ub_pod(lane_rate_gbps=0), r"lane_rate_gbps is 0; give a number above 0"),
         (lambda: ub_pod(lanes=0), r"lanes is 0"),
     ],
 )

@@ -103,9 +103,9 @@ def test_small_ones_are_whole(fabric: Fabric) -> None:
         (lambda: ub_rack_1dfm_b(uplink_lanes=64), r"npu0 use 100 of its 72 lanes"),
         (lambda: ub_rack_clos(lanes=2), r"npu0 use 144 of its 72 lanes"),
         (lambda: ub_rack_clos(spares=8, cpus=8, lrs=18, lanes=2), r"lrs0p0n0 use 160 of its 72 lanes"),
-        (lambda: ub_rack_clos(spares=9), r"spares is 9; use at most 8"),
-        (lambda: ub_rack_1dfm_a(planes=16), r"planes is 16; use at most 8"),
-        (lambda: ub_rack_clos(lrs=129), r"lrs is 129; use at most 128"),
+        (lambda: ub_rack_clos(spares=9), r"spares is 9; give a whole number from 0 to 8"),
+        (lambda: ub_rack_1dfm_a(planes=16), r"planes is 16; give a whole number from 1 to 8"),
+        (lambda: ub_rack_clos(lrs=129), r"lrs is 129; give a whole number from 1 to 128"),
         (lambda: ub_rack_1dfm_a(dims=(8,)), r"dims \[8\]: no such UB-Mesh; give 2 extents"),
     ],
 )

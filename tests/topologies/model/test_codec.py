@@ -10,7 +10,7 @@ from topologies.model.codec import from_json, to_json
 @pytest.mark.parametrize(
     "fabric",
     [
-        ub_rack(lane_rate_bps=1, delay_ps=0),
+        ub_rack(lane_rate_gbps=1e-9, delay_ns=0),
         full_mesh([3, 2, 4], lanes=1),
         full_mesh([2]),
         ub_rack_clos(),

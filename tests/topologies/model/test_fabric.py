@@ -56,7 +56,7 @@ def test_both_ends_of_every_link_find_each_other() -> None:
 
 
 def test_links_are_named_by_the_lower_index_first_and_carry_their_lanes() -> None:
-    rack = ub_rack(lane_rate_bps=50_000_000_000, delay_ps=7)
+    rack = ub_rack(lane_rate_gbps=50, delay_ns=0.007)
     link = rack.link("npu1-npu57")
     assert (link.a.node, link.b.node, link.dimension) == ("npu1", "npu57", 1)
     assert link.rate_bps == 200_000_000_000

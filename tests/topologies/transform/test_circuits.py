@@ -50,12 +50,12 @@ def test_rings_lead_around_plane_by_plane(npus: int, ports: int, steps: list[int
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"npus": 1}, "npus is 1; give 2 to 8192"),
+        ({"npus": 1}, "npus is 1; give a whole number from 2 to 8192"),
         ({"npus": 9000}, "npus is 9000"),
         ({"npus": 4, "ports": 3}, "ports is 3; give an even number up to 254"),
         ({"npus": 4, "ports": 0}, "ports is 0"),
         ({"npus": 4, "ports": 256}, "ports is 256"),
-        ({"npus": 4, "lanes": 0}, "lanes is 0; give a number above 0"),
+        ({"npus": 4, "lanes": 0}, "lanes is 0; give a whole number of at least 1"),
     ],
 )
 def test_rings_that_cannot_be_say_what_can(settings: dict[str, int], message: str) -> None:

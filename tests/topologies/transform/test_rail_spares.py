@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, rail_only, ub_rack_lrs
-from topologies.catalog import build
+from topologies.families.rail_parts import Inside
+from topologies.families.registry import build
 from topologies.model.checks import check, lane_audit
 from topologies.model.codec import from_json, to_json
 from topologies.model.places import domains
@@ -48,7 +49,9 @@ def links_of(fabric: Fabric, name: str) -> frozenset[str]:
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
 @pytest.mark.parametrize("optical", [False, True])
 @pytest.mark.parametrize(("spares", "spare_domains"), [(0, 0), (1, 0), (2, 1), (0, 2)])
-def test_fabrics_with_spares_are_whole(inside: str, optical: bool, spares: int, spare_domains: int) -> None:
+def test_fabrics_with_spares_are_whole(
+    inside: Inside, optical: bool, spares: int, spare_domains: int
+) -> None:
     fabric = rail_only(3, 4, inside=inside, optical=optical, spares=spares, spare_domains=spare_domains)
     check(fabric)
     assert from_json(to_json(fabric)) == fabric
@@ -106,17 +109,17 @@ def test_an_idle_domain_is_wired_as_the_others_and_holds_no_member() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"spares": -1}, "spares is -1; give 0 or more"),
-        ({"spare_domains": -1}, "spare_domains is -1; give 0 or more"),
-        ({"spare_rails": -1}, "spare_rails is -1; give 0 or more"),
+        ({"spares": -1}, "spares is -1; give a whole number of at least 0"),
+        ({"spare_domains": -1}, "spare_domains is -1; give a whole number of at least 0"),
+        ({"spare_rails": -1}, "spare_rails is -1; give a whole number of at least 0"),
         ({"spare_rails": 1}, "spare_rails is 1, and nothing leads to them; add optical switches"),
         (
             {"spare_rails": 1, "optical": True, "domains": 5, "radix": 4},
             "spare_rails is 1, but rails have 3 leaves",
         ),
-        ({"hb_size": 200, "spares": 56}, "hb_size is 200 and spares 56: a source route counts ports to 255"),
-        ({"optical": True, "reconfiguration_ps": -1}, "reconfiguration_ps is -1"),
-        ({"optical": 1}, "topology rail-only: parameter optical is 1; its kind is boolean"),
+        ({"hb_size": 200, "spares": 56}, "hb_size 200 and spares 56: a source route counts ports to 255"),
+        ({"optical": True, "reconfiguration_us": -1}, "reconfiguration_us is -1"),
+        ({"optical": 1}, "topology rail-only: optical is 1; give true or false"),
         ({"domains": 65, "spare_domains": 1, "radix": 2}, "radix"),
     ],
 )

@@ -16,7 +16,7 @@ from lab.run.runner import Run, run
 from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 from topologies import Fabric, full_mesh
-from topologies.catalog import build
+from topologies.families.registry import build
 
 FILE = Path(__file__).parents[4] / "experiments" / "03_deadlock" / "scenario.yaml"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,7 +14,7 @@ from lab.run.prepare import prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load
 from lab.sweeps.failures import failures, passed, plan_failures
-from topologies.catalog import build
+from topologies.families.registry import build
 from topologies.transform.spares import taken_over
 
 Write = Callable[[str], Path]
