@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test bmv2 check format fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test test-all bmv2 check format fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
@@ -13,7 +13,7 @@ MINUTES ?= 10
 LINT := 'pyright[nodejs]>=1.1.410,<1.2' 'ruff>=0.17,<0.18'
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: ## install what is missing, the lab's packages too, and build the engine; a second call does nothing
 	@scripts/setup.sh lab
@@ -27,11 +27,14 @@ p4: base ## compile the P4 programs where p4c is installed
 demo: base ## 64 NPUs, an AllReduce, a link cut under it
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 
-test: setup ## all tests but those that compare with BMv2
+test: setup ## the tests, but the long ones and those that compare with BMv2
 	@$(BIN)/python -m pytest -n 2
 
+test-all: setup ## the long tests as well
+	@$(BIN)/python -m pytest -n 2 --long
+
 bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
-	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2
+	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long
 
 check: base ## lint, formatting, types, and whether the compiled P4 is current
 	@$(BIN)/python -m pip install --quiet $(LINT)
@@ -61,7 +64,7 @@ shell: base ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a runnin
 docs: setup ## run the guides as tests and draw their picture anew
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 	@cp results/first-train/picture.svg docs/images/first-train.svg
-	@$(BIN)/python -m pytest tests/test_docs.py
+	@$(BIN)/python -m pytest tests/test_docs.py --long
 
 clean: ## remove the venv, build products and results; the committed P4 output stays
 	@rm -rf .venv build results .hypothesis .pytest_cache .ruff_cache

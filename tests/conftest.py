@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test rests on. Those marked bmv2 compare with BMv2: they run if asked for, where it can."""
+"""Options and marks of the test suite.
+
+Tests marked `bmv2` compare with BMv2; they run under `--bmv2` where BMv2 is installed. Tests marked `long`
+take seconds of processor time; they run under `--long` or when they are named by `FILE::TEST`. A mark
+`long("id", ...)` holds for the parameter sets with these ids only.
+"""
 
 import os
 import shutil
@@ -42,9 +47,22 @@ def _why_no_cli() -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bmv2", action="store_true", help="run the tests that need BMv2, too: make bmv2")
+    parser.addoption("--long", action="store_true", help="run the long tests, too: make test-all")
+
+
+def _is_long(item: pytest.Item) -> bool:
+    parameters = getattr(item, "callspec", None)
+    return any(
+        not mark.args or (parameters is not None and parameters.id in mark.args)
+        for mark in item.iter_markers("long")
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long") and not any("::" in argument for argument in config.args):
+        chosen = [item for item in items if not _is_long(item)]
+        config.hook.pytest_deselected(items=[item for item in items if _is_long(item)])
+        items[:] = chosen
     marked = [item for item in items if item.get_closest_marker("bmv2")]
     if not marked:
         return

@@ -26,6 +26,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.long("docs/ub-mesh.md", "docs/models.md")
 @pytest.mark.parametrize("path", GUIDES, ids=name_of)
 def test_examples_run(path: Path):
     failed, _ = doctest.testfile(str(path), module_relative=False, encoding="utf-8")
@@ -54,6 +55,13 @@ def test_scenarios_of_the_reference_are_good(block: str, tmp_path: Path):
     assert prepare(*load(path))
 
 
+@pytest.mark.long(
+    "experiments/07_moe_iteration/scenario.yaml",
+    "experiments/15_circuits/scenario.yaml",
+    "experiments/14_rails_2048/scenario.yaml",
+    "experiments/12_placements/scenario.yaml",
+    "experiments/07_moe_iteration/dispatch.yaml",
+)
 @pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
 def test_scenarios_of_the_experiments_are_good(path: Path):
     loaded = load(path)

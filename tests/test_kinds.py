@@ -94,6 +94,7 @@ def fabric(request: pytest.FixtureRequest) -> Fabric:
     return build(request.param, **SMALL.get(request.param, {}))
 
 
+@pytest.mark.long("ub-pod-clos")
 def test_no_level_falls_where_tiers_rise(fabric: Fabric) -> None:
     """Routes climb by levels, and within one by tiers: a kind of the wrong level would send them astray."""
     for link in fabric.links:

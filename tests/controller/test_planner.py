@@ -26,6 +26,7 @@ def arrives_as_planned(
     assert fake.send(source, Frame(dcna, lb=0xA0 | bucket, sl=sl)) == Walk(path, vls, "host")
 
 
+@pytest.mark.long
 def test_buckets_of_every_pair_arrive_by_their_planned_paths(rack_plan: Plan) -> None:
     # One a pair, another from pair to pair: all of all pairs take a minute.
     fake = FakeFabric(rack_plan)
@@ -45,6 +46,7 @@ def test_other_meshes_arrive_as_planned(dims: list[int], strategy: Strategy) -> 
         arrives_as_planned(plan, fake, source, destination, bucket, sl=1)
 
 
+@pytest.mark.long("dims0")
 @pytest.mark.parametrize("dims", [[8, 8], [3, 5], [3, 2, 2], [2, 2, 3, 2]])
 def test_the_tables_alone_lead_everywhere(dims: list[int]) -> None:
     mesh = full_mesh(dims)
@@ -154,6 +156,7 @@ def test_a_line_of_two_is_planned_around_its_dead_link() -> None:
     assert set(plan.routes["npu0", "npu1"]) == {("npu0", "npu2", "npu3", "npu1")}
 
 
+@pytest.mark.long("dims3-shortest")
 @pytest.mark.parametrize(
     ("dims", "strategy"),
     [([8], "all-path"), ([4, 4], "all-path"), ([4, 4], "shortest"), ([8, 8], "shortest")],

@@ -53,6 +53,7 @@ def is_cycle(graph: DependencyGraph, cycle: Sequence[Channel]) -> bool:
     )
 
 
+@pytest.mark.long
 def test_all_paths_of_three_hops_on_t2g_have_no_cycle(rack: Fabric) -> None:
     graph = path_graph(rack, all_paths(rack, (1, 2, 3)), rule_set("T2-G", rack), entry_vls=(0,))
     assert graph.channels == 1_790

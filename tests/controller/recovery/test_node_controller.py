@@ -123,6 +123,7 @@ def planned(plan: Plan) -> dict[str, set]:
 LINKS = ["npu0-npu1", "npu62-npu63", "npu3-npu27", "npu1-npu57"]
 
 
+@pytest.mark.long("npu0-npu1")
 @pytest.mark.parametrize("link", LINKS)
 def test_direct_notices_reach_exactly_the_watchers(rack_plan: Plan, link: str) -> None:
     rack = Rack(rack_plan, "direct")
@@ -134,6 +135,7 @@ def test_direct_notices_reach_exactly_the_watchers(rack_plan: Plan, link: str) -
     assert knowing == set(rack_plan.subscribers[link])
 
 
+@pytest.mark.long("npu0-npu1")
 @pytest.mark.parametrize("link", LINKS)
 def test_direct_notices_of_shortest_routes_reach_few(shortest_plan: Plan, link: str) -> None:
     rack = Rack(shortest_plan, "direct")
@@ -153,6 +155,7 @@ def test_flooding_reaches_all_by_single_hops(rack_plan: Plan, link: str) -> None
     assert len(rack.walks) > 64
 
 
+@pytest.mark.long("direct-rack_plan")
 @pytest.mark.parametrize(("mode", "strategy"), [("direct", "rack_plan"), ("flooding", "shortest_plan")])
 def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_planned(
     mode: Mode, strategy: str, request: pytest.FixtureRequest
@@ -175,6 +178,7 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
         assert not any(controller.down for controller in rack.controllers.values())
 
 
+@pytest.mark.long
 def test_any_single_link_may_fail(rack_plan: Plan) -> None:
     rack = Rack(rack_plan, "direct")
     # Every thirteenth of the 448: along both dimensions, at every board and slot.
@@ -203,6 +207,7 @@ def test_only_what_used_the_link_is_rewritten(rack_plan: Plan) -> None:
     assert controller.routes("npu56") == rack_plan.routes["npu0", "npu56"]
 
 
+@pytest.mark.long
 def test_many_failures_at_once_are_survived(rack_plan: Plan) -> None:
     rack = Rack(rack_plan, "flooding")
     dead = {link.name for link in random.Random(3).sample(rack_plan.fabric.links, 16)}

@@ -79,6 +79,7 @@ def test_spares_are_those_of_the_rack(two_racks: Fabric) -> None:
     assert spares_for(ub_rack_lrs(spares=2), "npu63") == ("spare0.0", "spare0.1")
 
 
+@pytest.mark.long("npu0", "npu9")
 @pytest.mark.parametrize("failed", ["npu0", "npu9", "npu63"])
 def test_all_peers_reach_the_address_by_two_switches_in_series(rack_plan: Plan, failed: str) -> None:
     plan, _ = takeover(rack_plan, taking(failed, "spare0"))

@@ -43,6 +43,7 @@ def kinds(fabric: Fabric) -> list[Link]:
     return list(found.values())
 
 
+@pytest.mark.long("pod_plan-flooding")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fixture", ["pod_plan", "small_rack_plan"])
 def test_any_kind_of_link_may_fail_and_come_back(
@@ -102,6 +103,7 @@ def replacement_of(plan: Plan, controller: NodeController, destination: str) -> 
     return plan.fabric.link_between(*list(hops_of(path))[1]).name
 
 
+@pytest.mark.long("npu3-npu27")
 @pytest.mark.parametrize("first", ["npu0-npu1", "npu3-npu27"])
 def test_a_source_beyond_its_candidates_hears_of_a_second_failure(shortest_plan: Plan, first: str) -> None:
     rack = Rack(shortest_plan, "direct")

@@ -88,6 +88,7 @@ def bundles(
     return {hop: list(counts.values()) for hop, counts in carried.items()}
 
 
+@pytest.mark.long("source routes-uneven", "source routes-three spines")
 @named
 @pytest.mark.parametrize("planned", [True, False], ids=["source routes", "tables"])
 def test_everybody_is_reached(fabric: Fabric, planned: bool) -> None:

@@ -74,6 +74,7 @@ def test_the_tables_alone_lead_everywhere(fabric: Fabric) -> None:
             assert sent(fake, source, destination, lb).end == "host"
 
 
+@pytest.mark.long("shortest-a domain on two leaves", "detour-three tiers", "shortest-three tiers")
 @named(FABRICS)
 @pytest.mark.parametrize("strategy", ["all-path", "shortest", "detour"])
 def test_every_bucket_arrives_by_its_planned_path(fabric: Fabric, strategy: str) -> None:
@@ -273,6 +274,7 @@ def test_a_descent_by_a_port_that_no_instruction_names_is_left_to_the_tables() -
     assert (walk.nodes, walk.end) == (plan.routes["gpu0", "gpu5"][0], "host")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("make", "radix"), [(rail_only, 64), (rail_optimised, 128)])
 def test_a_job_in_a_fabric_of_2048_gpus_is_planned_for_alone(make: Callable[..., Fabric], radix: int) -> None:
     fabric = make(256, 8, radix=radix)

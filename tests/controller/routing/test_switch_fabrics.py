@@ -59,6 +59,7 @@ def tables_lead_everywhere(fabric: Fabric, plan: Plan) -> None:
         assert walk.nodes == table_path(finder, source, destination)
 
 
+@pytest.mark.long("ub-rack-clos", "ub-rack-1dfm-a")
 @pytest.mark.parametrize("name", ["ub-rack-1dfm-a", "ub-rack-clos"])
 def test_other_racks_are_planned_for_as_well(name: str) -> None:
     fabric = build(name)
@@ -82,6 +83,7 @@ def test_switches_reach_every_endpoint_with_management(name: str, request: pytes
             assert walk.nodes[-1] == destination
 
 
+@pytest.mark.long("high-borrow", "high-detour", "high-shortest", "high-all-path")
 @pytest.mark.parametrize("strategy", ["all-path", "shortest", "detour", "borrow"])
 @pytest.mark.parametrize("name", ["small", "high"])
 def test_every_bucket_arrives_by_its_planned_path(
@@ -203,6 +205,7 @@ def test_no_path_is_a_candidate_twice(name: str, strategy: str, request: pytest.
         assert len(found) == len(set(found)), pair
 
 
+@pytest.mark.long
 def test_pairs_spread_over_all_planes_and_places(pod: Fabric) -> None:
     """More paths than buckets: which of them a pair leaves out differs from pair to pair."""
     pairs = [(f"npu{number}", f"npu{64 + number}") for number in range(64)]
@@ -213,6 +216,7 @@ def test_pairs_spread_over_all_planes_and_places(pod: Fabric) -> None:
     assert all(len(paths) == BUCKETS for paths in plan.routes.values())
 
 
+@pytest.mark.long
 def test_only_peers_have_paths(pod: Fabric) -> None:
     plan = make_plan(pod, peers=[("npu0", "npu1")])
     assert set(plan.routes) == {("npu0", "npu1"), ("npu1", "npu0")}

@@ -169,6 +169,7 @@ def random_map(chance: random.Random, now: Mapping[int, int], ports: int) -> dic
     return {end: far for a, b in (*kept, *made) for end, far in ((a, b), (b, a))}
 
 
+@pytest.mark.long("65536")
 @pytest.mark.parametrize("credit_bytes", [65536, 0])
 def test_a_thousand_random_reconfigurations_under_traffic(credit_bytes: int) -> None:
     """No frame comes out of a port that was not its circuit's; circuits that stay lose nothing."""

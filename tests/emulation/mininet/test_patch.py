@@ -253,7 +253,10 @@ def test_jacks_that_cannot_be(bench: Bench, jack: tuple[str, str, str, str, int]
     bench.panel.patch("x", "j1")
 
 
-def test_a_thousand_jacks_take_few_calls_of_the_kernel(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.long)])
+def test_many_jacks_take_few_calls_of_the_kernel(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
     """Requests sent one by one would take seconds: creation and removal go in batches."""
     calls: list[int] = []
     send = RouteSocket._send
@@ -263,15 +266,15 @@ def test_a_thousand_jacks_take_few_calls_of_the_kernel(bench: Bench, monkeypatch
         return send(route, batch)
 
     monkeypatch.setattr(RouteSocket, "_send", counted)
-    bench.panel.add([Jack(f"k{i}", f"k{i}", bench.devices, f"k{i}", MTU) for i in range(1000)])
-    assert sum(calls) == 2000  # a pair of interfaces and a place for filters each
-    assert len(calls) <= 20
+    bench.panel.add([Jack(f"k{i}", f"k{i}", bench.devices, f"k{i}", MTU) for i in range(count)])
+    assert sum(calls) == 2 * count  # a pair of interfaces and a place for filters each
+    assert len(calls) <= count / 50
     calls.clear()
-    for i in range(0, 1000, 2):
+    for i in range(0, count, 2):
         bench.panel.patch(f"k{i}", f"k{i + 1}", rate_bps=20e6)
-    assert len(calls) == 2 * 500  # two batches a patch: queues and filters, carriers
-    assert len(bench.panel.counters()) == 1006
-    until(lambda: len(bench.carriers()) == 1000, "the carriers of 500 patches")
+    assert len(calls) == count  # two batches a patch: queues and filters, carriers
+    assert len(bench.panel.counters()) == count + 6
+    until(lambda: len(bench.carriers()) == count, "the carriers of all patches")
     calls.clear()
     bench.panel.close()
     assert calls == [1]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patch panel as an optical circuit switch, reconfigured at random while every port sends all the time."""
 
-import os
 import random
 import socket
 import struct
@@ -19,7 +18,6 @@ from tests.emulation.mininet.benches import Bench, frame, no_rights, until
 reason = no_rights()
 pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
 
-RECONFIGURATIONS = int(os.environ.get("RAILYARD_RECONFIGURATIONS", "1000"))
 PORTS = 12
 UNTOUCHED = ((0, 1), (2, 3))
 """Circuits that stay all the time."""
@@ -86,7 +84,8 @@ class Traffic:
                     self.received[port].append((sender, sequence, seconds * 10**9 + ns))
 
 
-def test_no_frame_crosses_two_circuits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reconfigurations", [60, pytest.param(1000, marks=pytest.mark.long)])
+def test_no_frame_crosses_two_circuits(tmp_path: Path, reconfigurations: int) -> None:
     chance = random.Random(11)
     free = [port for port in range(PORTS) if port not in (end for pair in UNTOUCHED for end in pair)]
     circuits: dict[tuple[int, int], int] = {}
@@ -103,7 +102,7 @@ def test_no_frame_crosses_two_circuits(tmp_path: Path) -> None:
         sender = threading.Thread(target=traffic.send)
         sender.start()
         try:
-            for _ in range(RECONFIGURATIONS):
+            for _ in range(reconfigurations):
                 chance.shuffle(free)
                 pairs = [tuple(sorted(free[i : i + 2])) for i in range(0, len(free), 2)]
                 wanted = {(a, b) for a, b in pairs if chance.random() < 0.8}
@@ -139,7 +138,7 @@ def test_no_frame_crosses_two_circuits(tmp_path: Path) -> None:
             assert any(began <= after and before <= arrived <= ended for began, ended in times), (
                 f"frame {sequence} of port {origin} came out of port {port} while there was no such circuit"
             )
-    assert carried > RECONFIGURATIONS / 4
+    assert carried > reconfigurations / 4
     for a, b in UNTOUCHED:
         for origin, port in ((a, b), (b, a)):
             arrived = [sequence for _, sequence, _ in traffic.received[port]]

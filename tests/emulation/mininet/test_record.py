@@ -337,6 +337,7 @@ def start_builder(root: Path, file: Path) -> subprocess.Popen[bytes]:
     return builder
 
 
+@pytest.mark.long
 def test_killed_at_random_moments(
     root: Path, tmp_path: Path, foreign: Foreign, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_unix_socket(tmp_path: Path) -> None:
     server.stop()
 
 
+@pytest.mark.long
 def test_streams_to_every_switch_of_a_pod_at_once() -> None:
     """2,208 calls wait to be taken up, of which gRPC would refuse some if it were not told otherwise."""
     network = Network()

@@ -19,6 +19,8 @@ from tests.emulation.programs.ub_frames import UbFrame
 from tests.emulation.programs.ub_reference import NPU
 from topologies import ub_rack
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 # Where scripts/shell.sh keeps it: its protobuf is older than the project's.
 VENV = ROOT / "build" / "p4runtime-shell"

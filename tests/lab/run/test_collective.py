@@ -38,6 +38,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
     assert seen.completion_ps > ready.bound_ps > 0
 
 
+@pytest.mark.long("all-path-dispatch-direct", "shortest-dispatch-hierarchical")
 @pytest.mark.parametrize(
     ("kind", "algorithm"),
     [(kind, one) for kind in ALGORITHMS for one in ALGORITHMS[kind] if kind != "mixture"],
@@ -154,6 +155,7 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
     assert of("p2p", "pipeline", "shortest") == pytest.approx(1, rel=1e-4)
 
 
+@pytest.mark.long("allreduce-rack", "rings-borrow", "all-to-all", "allreduce-board")
 @pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
 def test_what_is_claimed_of_collectives_holds(claim):
     findings = claim.run(lambda stage, share: None)

@@ -117,6 +117,7 @@ def test_data_are_right_and_the_search_is_no_slower(write: Write):
     assert times["search"] < times["five-tuple"]
 
 
+@pytest.mark.long
 def test_the_same_hash_idles_half_the_links_down_where_there_is_one_plane(write: Write):
     idle = {}
     for planes in (1, 2):

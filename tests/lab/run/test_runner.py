@@ -62,6 +62,7 @@ def test_a_ring_that_borrows_links_is_faster_and_held_against_all_of_them(write:
     assert found.metrics["borrowing.ratio_to_bound"] > 1.0
 
 
+@pytest.mark.long("{strategy: shortest, notification: flooding}")
 @pytest.mark.parametrize("routing", ["{}", "{strategy: shortest, notification: flooding}"])
 def test_a_cut_link_costs_time_but_no_data(write: Callable[[str], Path], routing: str):
     text = f"{HEAD}routing: {routing}\nfaults: [{{at_us: 0.5, link: npu0-npu1}}]\n"
@@ -112,6 +113,7 @@ def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Pa
     assert timeline.bin_ps * len(timeline.delivered) >= subjects["run"].seen.completion_ps
 
 
+@pytest.mark.long
 def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str], Path]):
     small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
     path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")

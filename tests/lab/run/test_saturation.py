@@ -12,6 +12,7 @@ from lab.run.saturation import saturate
 from topologies import full_mesh, ub_rack
 
 
+@pytest.mark.long
 def test_two_vls_deliver_two_hundred_thousand_frames_over_all_paths_of_a_rack() -> None:
     shares: list[float] = []
     found = saturate(ub_rack(), "T2-G", 200_000, progress=shares.append)

@@ -40,6 +40,7 @@ def test_direct_notices_inform_the_watchers_and_flooding_everybody(rack_plan: Pl
     assert (direct.stranded, flooded.stranded, direct.cut_off) == (0, 0, 0)
 
 
+@pytest.mark.long
 def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
     """UB-Mesh, fault notification; the sets are derived here."""
 
@@ -59,6 +60,7 @@ def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
     assert sizes(spread_over(shortest_plan, 1)) == {0: {64}, 1: {64}}
 
 
+@pytest.mark.long
 def test_within_a_rack_flooding_is_as_early_unless_sources_are_two_hops_away(
     rack_plan: Plan, shortest_plan: Plan
 ):
@@ -80,6 +82,7 @@ def test_without_processing_direct_notification_takes_one_path_delay(rack_plan: 
     assert 0 < told.repaired_ps < 2 * rack_plan.fabric.links[0].delay_ps
 
 
+@pytest.mark.long("flooding-all-path", "direct-all-path", "flooding-shortest")
 @pytest.mark.parametrize("strategy", ["shortest", "all-path"])
 @pytest.mark.parametrize("mode", MODES)
 def test_no_source_is_left_on_a_dead_path_by_pairs_of_failures(strategy, mode: Mode):
@@ -150,6 +153,12 @@ variants:
 """
 
 
+@pytest.mark.long(
+    "lrs0p0r0-lrs1p0r0+lrs0p0n1-lrs0p0r1",
+    "lrs0p0n0-lrs0p0r0",
+    "npu0-npu2+lrs0p0r1-lrs2p0r1",
+    "lrs0p0r0-lrs1p0r0",
+)
 @pytest.mark.parametrize(
     "links",
     [

@@ -193,6 +193,7 @@ CROWDED: dict[str, Callable[[Cluster], Fabric]] = {
 }
 
 
+@pytest.mark.long("clos-0.0", "pod-centric-0.3", "clos, five tries-0.3")
 @pytest.mark.parametrize(
     ("fabric", "overlap"),
     [("clos", 0.0), ("clos, five tries", 0.3), ("leaf-centric", 0.0), ("pod-centric", 0.3)],

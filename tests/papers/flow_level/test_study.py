@@ -19,6 +19,7 @@ def found() -> Comparison:
     return run(SMALL)
 
 
+@pytest.mark.long
 def test_circuits_by_leaf_are_next_to_ideal_and_hashes_are_not(found: Comparison) -> None:
     assert found.against_ideal("ideal") == 1
     assert found.slowdown("ideal") == pytest.approx(1)

@@ -16,6 +16,7 @@ from tests.papers.claim_checks import short
 LARGE = Path(__file__).parents[3] / "experiments" / "14_rails_2048" / "scenario.yaml"
 
 
+@pytest.mark.long("pxn")
 @pytest.mark.parametrize("claim", short((*runs.CLAIMS, *traffic.CLAIMS)), ids=lambda claim: claim.name)
 def test_what_is_measured_is_what_the_paper_says(claim: Claim) -> None:
     told: list[float] = []
@@ -31,6 +32,7 @@ def test_only_the_runs_of_16_domains_are_long() -> None:
     assert [claim.name for claim in (*runs.CLAIMS, *traffic.CLAIMS) if claim.long] == ["all-to-all-16"]
 
 
+@pytest.mark.long
 def test_rails_of_two_tiers_carry_an_all_to_all_between_domains_below_different_leaves() -> None:
     """As the experiment with 2,048 GPUs, on 32 domains below leaves of four."""
     scenario, document = load(LARGE)

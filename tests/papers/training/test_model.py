@@ -179,6 +179,7 @@ def test_linearity_of_nothing_more_is_one():
     assert 0.95 < linearity(LLAMA, 128, 64, interconnect()) <= 1.01
 
 
+@pytest.mark.long("dims1")
 @pytest.mark.parametrize("dims", [(4,), (4, 4)])
 def test_the_emulator_agrees(dims: tuple[int, ...]):
     first = CASES[0]

@@ -16,6 +16,7 @@ def headers() -> Headers:
     return put_every_header()
 
 
+@pytest.mark.long("deadlock")
 @pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
 def test_every_finding_holds(claim: Claim) -> None:
     told: list[tuple[str, float]] = []

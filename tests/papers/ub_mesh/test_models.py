@@ -88,6 +88,7 @@ def test_figures_are_what_they_were(name: str, ours: float):
     assert ALL[name].ours == pytest.approx(ours, rel=5e-4)
 
 
+@pytest.mark.long
 def test_the_generated_superpod_has_the_cables_and_switches_of_the_formula(superpod: Fabric):
     kinds = [node.kind for node in superpod.nodes]
     assert kinds.count(NodeKind.NPU) == SUPERPOD.npus == 8192

@@ -163,6 +163,7 @@ def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp
     assert document["metrics"] == {"right_runs": 4, "runs": 4}
 
 
+@pytest.mark.long
 def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write, tmp_path: Path):
     variants = "variants: [{name: direct}, {name: flooding, routing: {notification: flooding}}]\n"
     larger = SMALL.replace("[2, 2]", "[3, 3]")

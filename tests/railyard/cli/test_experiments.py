@@ -60,6 +60,7 @@ def test_a_paper_that_is_not_there():
         claims("no-such-paper")
 
 
+@pytest.mark.long("cables")
 @pytest.mark.parametrize("name", ["parts", "cables", "cost", "availability", "linearity"])
 def test_the_models_pass_and_tell_whose_figure_it_is(name: str):
     (one,) = (each for each in claims("ub-mesh") if each.name == name)

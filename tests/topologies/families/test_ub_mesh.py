@@ -84,6 +84,7 @@ def test_a_pod_has_1024_npus_and_48_rack_to_rack_links_of_x128() -> None:
         assert (z == other_z) != (w == other_w)
 
 
+@pytest.mark.long
 def test_a_superpod_has_8192_npus_in_128_racks_behind_64_hrs() -> None:
     fabric = superpod()
     assert kinds(fabric) == {
@@ -263,6 +264,7 @@ def test_devices_that_are_several_share_a_planes_lanes() -> None:
     assert lane_audit(fabric)["lrs0p0c1"] == LaneUse(72, 72)
 
 
+@pytest.mark.long("16-4-1024", "4-4-256")
 @pytest.mark.parametrize(("uplink", "planes", "out"), [(4, 4, 256), (8, 4, 512), (8, 2, 512), (16, 4, 1024)])
 def test_what_a_rack_puts_out_follows_the_npus_lanes(uplink: int, planes: int, out: int) -> None:
     fabric = ub_pod(uplink_lanes=uplink, planes=planes, hrs_per_lrs=2)
@@ -273,6 +275,7 @@ def test_what_a_rack_puts_out_follows_the_npus_lanes(uplink: int, planes: int, o
     assert 8 * planes * 8 * uplink // planes == out
 
 
+@pytest.mark.long
 def test_x32_takes_eight_planes_and_thinner_links_to_peers() -> None:
     fabric = ub_superpod(dims=(8, 8, 4, 4, 2), uplink_lanes=32, planes=8, lanes=2)
     check(fabric)

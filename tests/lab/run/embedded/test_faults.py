@@ -36,6 +36,11 @@ def seen(path: Path) -> Observation:
     return ran(path).seen
 
 
+@pytest.mark.long(
+    "board: 1, event: delay, add_ns: 500",
+    "board: 1, event: rate, percent: 50",
+    "link: npu0-npu1, event: loss, percent: 10",
+)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -71,6 +76,7 @@ def test_hellos_of_a_healthy_fabric_change_nothing_but_the_load(write: Write) ->
     assert sum(map(sum, hellos.link_bytes.values())) > sum(map(sum, quiet.link_bytes.values()))
 
 
+@pytest.mark.long
 def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos_alone(write: Write) -> None:
     fault = "faults: [{at_us: 1, direction: npu0->npu1}]\n"
     silent, found = seen(write(HEAD + fault)), seen(write(HELLOS + fault))
@@ -84,6 +90,7 @@ def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos_alone(write: 
     assert found.traffic.retransmitted < silent.traffic.retransmitted
 
 
+@pytest.mark.long
 def test_a_switch_that_hangs_with_its_carriers_up_is_given_up_by_its_neighbours(write: Write) -> None:
     """A hang of 30 us: nothing passes, nobody loses a carrier. All is right again in the end."""
     hang = (
@@ -97,6 +104,7 @@ def test_a_switch_that_hangs_with_its_carriers_up_is_given_up_by_its_neighbours(
     assert found.completion_ps > 31 * 10**6
 
 
+@pytest.mark.long("hellos")
 @pytest.mark.parametrize("control", [HEAD, HELLOS], ids=["carrier", "hellos"])
 def test_a_run_that_cannot_succeed_ends_and_says_why(write: Write, control: str) -> None:
     found = seen(write(control + "faults: [{at_us: 1, npu: npu5}]\n"))
@@ -104,6 +112,7 @@ def test_a_run_that_cannot_succeed_ends_and_says_why(write: Write, control: str)
     assert found.first_wrong
 
 
+@pytest.mark.long
 def test_a_board_that_comes_back_is_made_up_for(write: Write) -> None:
     board = "faults:\n  - {at_us: 1, board: 1}\n  - {at_us: 15, board: 1, event: up}\n"
     found = seen(write(HELLOS + board))
@@ -111,6 +120,7 @@ def test_a_board_that_comes_back_is_made_up_for(write: Write) -> None:
     assert found.completion_ps > 15 * 10**6
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes_with_losses_and_hellos(write: Write) -> None:
     path = write(
         HELLOS

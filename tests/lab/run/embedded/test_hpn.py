@@ -48,6 +48,7 @@ def test_the_job_waits_for_bundles(seen: Seen) -> None:
     assert bonded.traffic.dropped_by_switch == bonded.traffic.retransmitted == 0
 
 
+@pytest.mark.long("before it came up", "silence")
 @pytest.mark.parametrize(
     "faults",
     [

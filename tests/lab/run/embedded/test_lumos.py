@@ -31,6 +31,7 @@ def ready(
     return prepare(*load(write(head + faults)))[0]
 
 
+@pytest.mark.long("all-path")
 @pytest.mark.parametrize("strategy", ["shortest", "all-path"])
 def test_an_all_to_all_is_right_and_parallel_circuits_share_it(
     write: Callable[[str], Path], strategy: str
@@ -50,6 +51,7 @@ def test_an_all_to_all_is_right_and_parallel_circuits_share_it(
     assert sum(bundles["spine0.0"]) == pytest.approx(sum(bundles["spine0.1"]), rel=0.03)
 
 
+@pytest.mark.long("both")
 @pytest.mark.parametrize("cut", [["ocs0p1:0-6"], ["ocs0p1:0-6", "ocs0p1:2-4"]], ids=["one", "both"])
 def test_data_is_right_when_circuits_are_cut_on_the_way(write: Callable[[str], Path], cut: list[str]) -> None:
     faults = "link: {detect_us: 1}\nfaults:\n" + "".join(

@@ -67,6 +67,7 @@ def right(found: Observation, *, took: Sequence[tuple[str, str]]) -> None:
     assert found.cut_off == ""
 
 
+@pytest.mark.long("mesh-job")
 @pytest.mark.parametrize(("inside", "peers"), [("mesh", "job"), ("switch", "all")])
 def test_an_idle_gpu_takes_address_and_rail(seen: Seen, inside: str, peers: str) -> None:
     topology = f", inside: {inside}, spares: 1{OPTICAL}"
@@ -88,6 +89,7 @@ def test_with_one_path_a_pair(seen: Seen) -> None:
     right(seen("{at_us: 1, gpu: gpu5}", FULL, strategy="shortest"), took=[("gpu5", "spare1")])
 
 
+@pytest.mark.long("link: ocs1:1-6")
 @pytest.mark.parametrize("target", ["link: ocs1:1-6", 'port: "gpu5:5"'])
 def test_a_nic_that_is_cut_costs_its_gpu(seen: Seen, target: str) -> None:
     found = seen(f"{{at_us: 1, {target}}}", FULL)
@@ -103,6 +105,7 @@ def test_a_dead_port_of_a_rail_is_tried_with_an_idle_gpu_and_then_left(seen: See
     assert found.takeovers[1].without == ("spare1",)
 
 
+@pytest.mark.long("mesh")
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
 def test_a_spare_switch_takes_over_the_rail_of_all_domains(seen: Seen, inside: str) -> None:
     topology = f", inside: {inside}, spare_rails: 1{OPTICAL}"
@@ -118,6 +121,7 @@ def test_a_spare_switch_takes_over_the_rail_of_all_domains(seen: Seen, inside: s
     assert found.transit_frames == 0
 
 
+@pytest.mark.long("mesh-, spare_domains: 1")
 @pytest.mark.parametrize(
     ("inside", "topology"),
     [("mesh", ", spare_domains: 1"), ("switch", ", spare_domains: 1, spares: 1" + OPTICAL)],
@@ -143,6 +147,7 @@ def test_a_switch_inside_of_a_domain_takes_the_domain_with_it(seen: Seen) -> Non
     assert found.takeovers[0].without == ("gpu4", "gpu5", "gpu6", "gpu7")
 
 
+@pytest.mark.long("the spare while turned", "rail and domain", "two of a domain", "its rail", "two")
 @pytest.mark.parametrize(
     ("faults", "took"),
     [
@@ -168,6 +173,7 @@ def test_one_after_another(seen: Seen, faults: str, took: list[tuple[str, str]])
     right(seen(faults, FULL), took=took)
 
 
+@pytest.mark.long("gpu: gpu5")
 @pytest.mark.parametrize("target", ["gpu: gpu5", "switch: rail0"])
 def test_what_is_back_in_time_keeps_its_place_and_what_comes_later_stays_out(seen: Seen, target: str) -> None:
     fault = f"{{at_us: 1, {target}}}"
@@ -185,6 +191,7 @@ def test_mirrors_that_turn_faster_than_ports_are_looked_at(seen: Seen, reconfigu
     assert found.takeovers[0].at_ps == 5_000_000 + round(float(reconfiguration_us) * 10**6)
 
 
+@pytest.mark.long
 def test_hellos_find_a_gpu_and_a_switch_that_hang_with_their_links_up(seen: Seen) -> None:
     hangs = "{{at_us: 1, {}, event: loss, percent: 100}}"
     options = {"domains": 2, "control": ", hello_us: 1"}
@@ -192,6 +199,7 @@ def test_hellos_find_a_gpu_and_a_switch_that_hang_with_their_links_up(seen: Seen
     right(seen(hangs.format("switch: rail0"), FULL, **options), took=[("rail0", "sparerail0")])
 
 
+@pytest.mark.long("two domains", "two rails")
 @pytest.mark.parametrize(
     ("faults", "topology", "words"),
     [
@@ -280,6 +288,7 @@ def test_the_file_says_who_moved_and_who_had_lost_the_network(write: Write) -> N
     ]
 
 
+@pytest.mark.long
 def test_the_screen_and_the_report_say_it_too(railyard: Railyard, write: Write, tmp_path: Path) -> None:
     path = write(scenario("{at_us: 1, switch: rail0}", FULL, domains=2))
     code, out, err = railyard("run", path, "--out", tmp_path / "out")
@@ -327,6 +336,7 @@ def test_a_fabric_without_domains_has_none_to_fail(railyard: Railyard, write: Wr
     assert "no domain 0; it has no domains; take another target" in " ".join(err.split())
 
 
+@pytest.mark.long
 def test_every_switch_in_turn(write: Write) -> None:
     """As the experiment with every GPU and every switch, on a fabric of two domains."""
     topology = ", inside: switch" + FULL

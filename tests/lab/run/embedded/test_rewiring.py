@@ -115,6 +115,7 @@ jobs:
     assert not any(job.retransmitted for job in seen.jobs)
 
 
+@pytest.mark.long
 def test_without_time_to_drain_frames_are_lost_and_come_again(write: Write):
     text = HEAD.replace("drain_us: 4", "drain_us: 0").replace("initial_rto_us: 400, min_rto_us: 200", "")
     seen = observe(prepared(write, text + JOBS), 1)

@@ -40,6 +40,7 @@ def seen(path: Path) -> Observation:
     return observe(ready, 1)
 
 
+@pytest.mark.long("all")
 @pytest.mark.parametrize("peers", ["job", "all"])
 def test_a_spare_takes_over_and_all_arrays_are_right(write: Write, peers: str) -> None:
     healthy = seen(write(scenario(peers=peers)))
@@ -57,6 +58,7 @@ def test_a_spare_takes_over_and_all_arrays_are_right(write: Write, peers: str) -
     assert found.stale_frames > 0
 
 
+@pytest.mark.long
 def test_the_same_run_again_is_the_same(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu2}"))
     assert seen(path) == seen(path)
@@ -93,6 +95,7 @@ def test_a_spare_that_fails_in_service_is_replaced(write: Write) -> None:
     assert "spare0.0, in the place of npu0, was found to be gone" in str(last)
 
 
+@pytest.mark.long
 def test_a_spare_takes_over_while_a_link_elsewhere_is_down(write: Write) -> None:
     found = seen(write(scenario("{at_us: 0.7, link: npu4-npu6}, {at_us: 1, npu: npu5}")))
     assert found.right_nodes == 8, found.first_wrong
@@ -125,6 +128,7 @@ def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
     assert [one.detected_ps for one in found.takeovers] == [2_000_000]
 
 
+@pytest.mark.long
 def test_hellos_find_one_that_hangs_with_its_links_up(write: Write) -> None:
     hangs = "{at_us: 1, npu: npu5, event: loss, percent: 100}"
     found = seen(write(scenario(hangs, control=", hello_us: 0.5")))
@@ -185,6 +189,7 @@ def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) ->
     assert [one.passed for one in result.assertions[-2:]] == [True, False]
 
 
+@pytest.mark.long
 def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu5}"))
     _, planned = plan_failures(path, None, None, "npu")
@@ -202,6 +207,7 @@ def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
     assert passed(planned, found)
 
 
+@pytest.mark.long
 def test_a_switch_that_takes_others_with_it_stops_the_run_loudly(railyard: Railyard, write: Write) -> None:
     # Racks of one board: one inter-rack switch each.
     text = scenario("{at_us: 1, switch: lrs0p0r0}").replace("[2, 2, 2, 1]", "[2, 1, 2, 1]")

@@ -61,6 +61,7 @@ def options(kind: str) -> list[str]:
 # -- ended from outside
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_killed_at_any_moment_is_cleaned_up_after(
     tmp_path: Path, file: Path, foreign: Foreign, kind: str
@@ -85,6 +86,7 @@ def test_a_run_killed_at_any_moment_is_cleaned_up_after(
         assert f"removed {thing} " in cleaned
 
 
+@pytest.mark.long("starting-2-130-builtin", "running-15-143-builtin")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("stage", "number", "expected"),
@@ -112,6 +114,7 @@ def test_a_run_that_is_asked_to_end_takes_all_away(
         assert machine.left() == []
 
 
+@pytest.mark.long("filling tables-9-builtin")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("stage", "number"), [("filling tables", signal.SIGKILL), ("running", signal.SIGABRT)]

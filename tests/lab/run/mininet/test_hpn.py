@@ -12,7 +12,7 @@ from tests.emulation.mininet.commands import KINDS
 from tests.lab.run.mininet.real_time import result_on_mininet
 
 reason = no_rights()
-pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(reason), reason=reason)]
 
 SCENARIO = """\
 name: hpn

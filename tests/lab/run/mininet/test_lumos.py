@@ -16,7 +16,7 @@ from tests.emulation.mininet.commands import KINDS
 from tests.lab.run.mininet.real_time import on_mininet
 
 reason = no_rights()
-pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(reason), reason=reason)]
 
 SCENARIO = """\
 name: pods

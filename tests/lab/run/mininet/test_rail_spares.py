@@ -11,7 +11,7 @@ from tests.emulation.mininet.benches import no_rights
 from tests.lab.run.mininet.real_time import result_on_mininet
 
 reason = no_rights()
-pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(reason), reason=reason)]
 
 SCENARIO = """\
 name: rails

@@ -57,6 +57,7 @@ def frames_of(path: Path) -> list[bytes]:
         return [bytes(packet) for packet in reader]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("dims", "npus"), [("2x4", 8), ("4x4", 16)])
 def test_the_first_experiment(tmp_path: Path, dims: str, npus: int, kind: str) -> None:
@@ -167,6 +168,7 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
     )
 
 
+@pytest.mark.long("16-builtin")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ack_every", [1, 16])
 def test_the_same_scenario_gives_the_same_everywhere(
@@ -230,6 +232,7 @@ def struck(tmp_path: Path) -> Callable[[str, SwitchKind], Observation]:
     return observed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("faults", [LINKS, NODES], ids=["links", "nodes"])
 def test_data_are_right_whatever_fails_on_the_way(
@@ -243,6 +246,7 @@ def test_data_are_right_whatever_fails_on_the_way(
     assert len(seen.faults) == faults.count("at_us")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos(
     struck: Callable[[str, SwitchKind], Observation], kind: SwitchKind

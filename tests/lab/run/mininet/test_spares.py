@@ -12,7 +12,7 @@ from tests.emulation.mininet.benches import no_rights
 from tests.emulation.mininet.commands import KINDS, Machine, railyard
 
 reason = no_rights()
-pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(reason), reason=reason)]
 
 SCENARIO = """\
 name: spare
