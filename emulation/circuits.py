@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optical circuit switches on any testbed: which ports they join, and what happens when that changes."""
+"""Optical circuit switches on any testbed: crossconnects and their reconfiguration."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ __all__ = ["CircuitRuntime", "CircuitSwitch", "Reconfiguration", "circuit_switch
 
 
 class CircuitRuntime(Protocol):
-    """What a circuit switch asks of the testbed beneath it."""
+    """Operations of a testbed that circuit switches use."""
 
     @property
     def now_ps(self) -> int: ...
     def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
     def cut(self, optical: str, low: int, high: int) -> None:
-        """The circuit is dark when this returns: what was on it is lost, both ends have no carrier."""
+        """Tear a circuit down: frames on it are lost, both ends lose their carrier."""
         ...
 
     def join(self, optical: str, low: int, high: int) -> None:
-        """The circuit stands when this returns. Both of its ports are dark when it is called."""
+        """Set up a circuit between two dark ports."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reconfiguration:
-    """What a new map did: circuits not touched, gone dark, and those that stand from `dark_until_ps` on."""
+    """Effect of a new map: circuits kept, torn down, and made, which are up from `dark_until_ps` on."""
 
     kept: tuple[Circuit, ...]
     torn: tuple[Circuit, ...]
@@ -40,11 +40,11 @@ class Reconfiguration:
 
 @final
 class CircuitSwitch:
-    """One optical circuit switch with `ports` ports, numbered from 0.
+    """An optical circuit switch with `ports` ports, numbered from 0.
 
     `standing` are the circuits that the testbed started with. Times are picoseconds of the testbed's clock.
-    Like real ones it measures the light of its ports, joined or not: `on_light` is told when that of one goes
-    or comes back.
+    Like real optical switches it measures the light at its ports, joined or not: `on_light` is called with a
+    port and True or False when light returns or is lost.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class CircuitSwitch:
         self.reconfiguration_ps = reconfiguration_ps
         self._runtime = runtime
         self._standing: set[Circuit] = set(circuits_of(name, ports, standing))
-        self._coming: frozenset[Circuit] = frozenset()
-        self._applied = 0
+        self._pending: frozenset[Circuit] = frozenset()
+        self._maps_applied = 0
         self._dead: set[Circuit] = set()
         self.on_light: Callable[[int, bool], None] = lambda port, lit: None
 
     def set_circuit_up(self, circuit: Circuit, up: bool) -> None:
-        """A fault takes a circuit, joined or not, or gives it back.
+        """Fail a circuit, joined or not, or restore it.
 
-        No light is left at a port when no circuit over it could carry any.
+        A port loses its light when every circuit over it has failed.
         """
         before = [self._is_lit(port) for port in circuit]
         (self._dead.discard if up else self._dead.add)(circuit)
@@ -83,48 +83,48 @@ class CircuitSwitch:
 
     @property
     def crossconnect(self) -> Mapping[int, int]:
-        """The circuits that stand now, each from both of its ports; a dark port is not in it."""
+        """Circuits that are up now, each from both of its ports; dark ports are left out."""
         return _map(self._standing)
 
     @property
     def target(self) -> Mapping[int, int]:
-        """The last map applied: `crossconnect` as it is when nothing is dark that should not be."""
-        return _map(self._standing | self._coming)
+        """Last map applied: `crossconnect` once all new circuits are up."""
+        return _map(self._standing | self._pending)
 
     def apply(self, new: Mapping[int, int]) -> Reconfiguration:
-        """Join these ports and no others; a circuit is given from one of its ports or from both.
+        """Join exactly the ports of a map; a circuit is given from one of its ports or from both.
 
-        Circuits that stand and stay are not touched. Those that go are dark when this returns, and new ones
-        stand `reconfiguration_ps` later. If circuits of an earlier map are still to come, those that are not
-        in this one never do, and for the others the dark time begins again.
-        TopologyError, before anything happens, when there is no such port or a port is in two circuits.
+        Circuits of both the old and the new map are not touched. Other old circuits are dark when this
+        returns, and new circuits are up `reconfiguration_ps` later. Circuits of an earlier map that are not
+        up yet are dropped if the new map lacks them; otherwise their dark time begins again. TopologyError,
+        before anything happens, for an unknown port or a port in two circuits.
         """
         wanted = frozenset(circuits_of(self.name, self.ports, new))
-        kept, torn, made = self._standing & wanted, self._standing - wanted, wanted - self._standing
-        self._applied += 1
-        self._coming = made
+        kept, torn, added = self._standing & wanted, self._standing - wanted, wanted - self._standing
+        self._maps_applied += 1
+        self._pending = added
         for circuit in sorted(torn):
             self._runtime.cut(self.name, *circuit)
             self._standing.discard(circuit)
         until = self._runtime.now_ps
-        if made:
+        if added:
             until += self.reconfiguration_ps
-            number = self._applied
+            number = self._maps_applied
             self._runtime.at(until, lambda: self._settle(number))
-        return Reconfiguration(tuple(sorted(kept)), tuple(sorted(torn)), tuple(sorted(made)), until)
+        return Reconfiguration(tuple(sorted(kept)), tuple(sorted(torn)), tuple(sorted(added)), until)
 
     def _settle(self, number: int) -> None:
-        """The mirrors of the map of that number stand still."""
-        if number != self._applied:
-            return  # another map came before they did
-        for circuit in sorted(self._coming):
+        """Set up the pending circuits, unless a map later than number `number` was applied."""
+        if number != self._maps_applied:
+            return
+        for circuit in sorted(self._pending):
             self._runtime.join(self.name, *circuit)
             self._standing.add(circuit)
-        self._coming = frozenset()
+        self._pending = frozenset()
 
 
 def circuit_switches(fabric: Fabric, runtime: CircuitRuntime) -> Mapping[str, CircuitSwitch]:
-    """The fabric's optical switches on a testbed, by name; circuits that are links of the fabric stand."""
+    """Return the fabric's optical switches by name; circuits that are links of the fabric are up."""
     return MappingProxyType(
         {
             switch.name: CircuitSwitch(
@@ -140,9 +140,9 @@ def circuit_switches(fabric: Fabric, runtime: CircuitRuntime) -> Mapping[str, Ci
 
 
 def set_circuit_up(switches: Mapping[str, CircuitSwitch], fabric: Fabric, link: str, up: bool) -> None:
-    """For testbeds: a link fails or is well again, which an optical switch sees if it is a circuit of it."""
-    if (found := circuit_of(fabric, link)) is not None:
-        name, circuit = found
+    """Fail or restore a link at its optical switch, if the link is a circuit."""
+    if (known := circuit_of(fabric, link)) is not None:
+        name, circuit = known
         switches[name].set_circuit_up(circuit, up)
 
 

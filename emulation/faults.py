@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults: what happens to a target, when, and how that is done on any testbed.
+"""Faults: events that happen to targets at given times, on any testbed.
 
-Targets are found before anything runs; `Faults` then strikes a running testbed through what every testbed
-can do: links up and down, one direction impaired, a host's link up and down. It never touches what a switch
-is bound to.
+Targets are found before anything runs. `Faults` then applies the events to a running testbed by operations
+that every testbed has: links up and down, one direction impaired, a host's link up and down. It never touches
+the interface that a switch is bound to.
 
-What targets share is worked out here. A link is down while any target that holds it down does, so one that
-a board and a link fault took comes back with the last of them. Losses of several targets come on top of one
-another, delays add up, and of rates the lowest counts.
+Faults combine. A link is down while any target holds it down, so a link that a board fault and a link fault
+took down returns with the last of them. Losses of several targets are independent, delays add up, and the
+lowest rate counts.
+
+`EVENTS` declares every event once: its keys in a scenario, its text and its effect.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, final
+from types import MappingProxyType
+from typing import Protocol, final
 
 from emulation.errors import TestbedError
 from emulation.targets import LinkDirection, Target
@@ -20,13 +23,11 @@ from emulation.testbed import Impairment
 from topologies import Fabric
 from topologies.transform.circuits import circuit_link, circuit_of
 
-__all__ = ["Event", "Fault", "FaultRuntime", "Faults", "unmatched_clears"]
-
-Event = Literal["down", "up", "flap", "loss", "rate", "delay", "clear"]
+__all__ = ["EVENTS", "EventKind", "Fault", "FaultRuntime", "Faults", "Parameter", "unmatched_clears"]
 
 
 class FaultRuntime(Protocol):
-    """What faults ask of the testbed beneath them; every Testbed has it."""
+    """Operations of a testbed that faults use; every Testbed has them."""
 
     @property
     def fabric(self) -> Fabric: ...
@@ -39,15 +40,15 @@ class FaultRuntime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An event of a target, at a time. The other fields count for the event that they are named with.
+    """An event that happens to a target at a time. Each event uses the fields that `EVENTS` names for it.
 
-    `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` what is added to its delay; a
-    `flap` goes down and up `count` times, once in `period_ps`, half of it down.
+    `loss` is a probability, `rate` a share of a link's own rate, `delay_ps` an addition to its delay. A
+    `flap` goes down and up `count` times, once in `period_ps`, and is down for half of it.
     """
 
     at_ps: int
     target: Target
-    event: Event
+    event: str
     loss: float = 0.0
     rate: float = 1.0
     delay_ps: int = 0
@@ -55,7 +56,7 @@ class Fault:
     count: int = 0
 
     def __post_init__(self) -> None:
-        if self.event in ("loss", "rate", "delay", "clear") and not self.target.directions:
+        if EVENTS[self.event].impairs is not None and not self.target.directions:
             raise TestbedError(
                 f"{self.target.name}: no {self.event} on the link to a node's own side",
                 remedy="it goes down, up and flaps",
@@ -63,42 +64,14 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """What happens, in words: `npu0-npu1 goes down`."""
-        match self.event:
-            case "flap":
-                happens = f"flaps {self.count} times"
-            case "loss":
-                happens = f"loses {100 * self.loss:g} % of its frames"
-            case "rate":
-                happens = f"slows down to {100 * self.rate:g} % of its rate"
-            case "delay":
-                happens = f"takes {self.delay_ps / 1000:g} ns more"
-            case "clear":
-                happens = "is well again"
-            case "down" | "up":
-                happens = f"goes {self.event}"
-        return f"{self.target.name} {happens}"
-
-
-def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
-    """Places of those that end what no earlier one of the same target began."""
-    down: set[str] = set()
-    impaired: set[str] = set()
-    for place in sorted(range(len(faults)), key=lambda place: faults[place].at_ps):
-        fault = faults[place]
-        begun = down if fault.event in ("down", "up", "flap") else impaired
-        if fault.event not in ("up", "clear"):
-            begun.add(fault.target.name)
-        elif fault.target.name in begun:
-            begun.discard(fault.target.name)
-        else:
-            yield place
+        """The fault in words: `npu0-npu1 goes down`."""
+        return f"{self.target.name} {EVENTS[self.event].text(self)}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Wrong:
-    """What one target's faults did to one direction."""
+class _Effect:
+    """Effect of one target's faults on one direction of a link."""
 
     blocked: bool = False
     loss: float = 0.0
@@ -106,40 +79,115 @@ class _Wrong:
     delay_ps: int = 0
 
 
-_WELL = _Wrong()
+_NO_EFFECT = _Effect()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A key that a scenario gives with an event, above 0 and at most `most`.
+
+    `field` is the field of Fault that it sets, and `convert` turns the key's unit into the field's.
+    """
+
+    key: str
+    field: str
+    convert: Callable[[float], float]
+    most: float | None = None
+    integer: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """An event: its text, its parameters, and its effect.
+
+    `impairs` changes the effect on the target's directions; None: the event takes the target down or up.
+    `ends`: the event ends an earlier one of the same target.
+    """
+
+    text: Callable[[Fault], str]
+    parameters: tuple[Parameter, ...] = ()
+    impairs: Callable[[Fault, _Effect], _Effect] | None = None
+    ends: bool = False
+
+
+EVENTS: Mapping[str, EventKind] = MappingProxyType(
+    {
+        "down": EventKind(lambda fault: "goes down"),
+        "up": EventKind(lambda fault: "goes up", ends=True),
+        "flap": EventKind(
+            lambda fault: f"flaps {fault.count} times",
+            (
+                Parameter("period_us", "period_ps", lambda us: round(us * 10**6)),
+                Parameter("count", "count", int, most=10_000, integer=True),
+            ),
+        ),
+        "loss": EventKind(
+            lambda fault: f"loses {100 * fault.loss:g} % of its frames",
+            (Parameter("percent", "loss", lambda percent: percent / 100, most=100),),
+            lambda fault, effect: replace(effect, loss=fault.loss),
+        ),
+        "rate": EventKind(
+            lambda fault: f"slows down to {100 * fault.rate:g} % of its rate",
+            (Parameter("percent", "rate", lambda percent: percent / 100, most=100),),
+            lambda fault, effect: replace(effect, rate=fault.rate),
+        ),
+        "delay": EventKind(
+            lambda fault: f"takes {fault.delay_ps / 1000:g} ns more",
+            (Parameter("add_ns", "delay_ps", lambda ns: round(ns * 1000)),),
+            lambda fault, effect: replace(effect, delay_ps=fault.delay_ps),
+        ),
+        "clear": EventKind(
+            lambda fault: "is well again",
+            impairs=lambda fault, effect: _Effect(blocked=effect.blocked),
+            ends=True,
+        ),
+    }
+)
+"""Every event by its name in a scenario."""
+
+
+def unmatched_clears(faults: Sequence[Fault]) -> Iterator[int]:
+    """Yield the positions of faults that end an event of a target on which no such event began before."""
+    began: dict[bool, set[str]] = {False: set(), True: set()}  # names of targets taken down, and impaired
+    for position in sorted(range(len(faults)), key=lambda position: faults[position].at_ps):
+        fault = faults[position]
+        kind = EVENTS[fault.event]
+        targets = began[kind.impairs is not None]
+        if not kind.ends:
+            targets.add(fault.target.name)
+        elif fault.target.name in targets:
+            targets.discard(fault.target.name)
+        else:
+            yield position
 
 
 @final
 class Faults:
-    """Strikes a testbed. Everything happens in the testbed's time, from its run()."""
+    """Applies faults to a testbed, in the testbed's time, from its run()."""
 
     def __init__(self, testbed: FaultRuntime) -> None:
         self._testbed = testbed
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
-        self._wrong: dict[LinkDirection, dict[str, _Wrong]] = {}  # by direction and target
+        self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
 
     def schedule(self, faults: Iterable[Fault]) -> None:
-        """Let each happen at its time."""
+        """Apply each fault at its time."""
         for fault in faults:
             self._testbed.at(fault.at_ps, lambda fault=fault: self.apply(fault))
 
     def apply(self, fault: Fault) -> None:
-        """Let it happen now; a flap goes on by itself, reckoned from the fault's own time."""
+        """Apply a fault now; later turns of a flap follow, counted from the fault's own time."""
         target = fault.target
-        match fault.event:
-            case "down" | "up":
-                self._hold(target, fault.event == "down")
-            case "flap":
-                self._flap(fault)
-            case "loss":
-                self._impair(target, lambda wrong: replace(wrong, loss=fault.loss))
-            case "rate":
-                self._impair(target, lambda wrong: replace(wrong, rate=fault.rate))
-            case "delay":
-                self._impair(target, lambda wrong: replace(wrong, delay_ps=fault.delay_ps))
-            case "clear":
-                self._impair(target, lambda wrong: _Wrong(blocked=wrong.blocked))
+        impairs = EVENTS[fault.event].impairs
+        if impairs is not None:
+            self._change(target.directions, target.name, lambda effect: impairs(fault, effect))
+        elif fault.event == "flap":
+            self._flap(fault)
+        else:
+            self._hold(target, fault.event == "down")
 
     def _flap(self, fault: Fault) -> None:
         self._hold(fault.target, True)
@@ -156,39 +204,41 @@ class Faults:
         for node in target.hosts:
             if _toggled(self._hosts.setdefault(node, set()), target.name, down):
                 self._testbed.set_host_link(node, not down)
-        self._change(target.one_way, target.name, lambda wrong: replace(wrong, blocked=down))
+        self._change(target.one_way, target.name, lambda effect: replace(effect, blocked=down))
 
-    def _impair(self, target: Target, change: Callable[[_Wrong], _Wrong]) -> None:
-        self._change(target.directions, target.name, change)
-
-    def _change(self, ways: Iterable[LinkDirection], cause: str, change: Callable[[_Wrong], _Wrong]) -> None:
-        for way in ways:
-            causes = self._wrong.setdefault(way, {})
-            before = self._together(way)
-            causes[cause] = change(causes.get(cause, _WELL))
-            after = self._together(way)
+    def _change(
+        self, directions: Iterable[LinkDirection], cause: str, change: Callable[[_Effect], _Effect]
+    ) -> None:
+        for direction in directions:
+            effects = self._effects.setdefault(direction, {})
+            before = self._combined(direction)
+            effects[cause] = change(effects.get(cause, _NO_EFFECT))
+            after = self._combined(direction)
             if after != before:
-                self._testbed.impair(*way, after)
+                self._testbed.impair(*direction, after)
 
-    def _together(self, way: LinkDirection) -> Impairment:
+    def _combined(self, direction: LinkDirection) -> Impairment:
+        """Return the joint effect of all targets on a direction."""
         blocked, loss, rate, delay_ps = False, 0.0, 1.0, 0
-        for wrong in self._wrong[way].values():
-            blocked |= wrong.blocked
-            loss += wrong.loss - loss * wrong.loss
-            rate = min(rate, wrong.rate)
-            delay_ps += wrong.delay_ps
-        rate_bps = None if rate == 1.0 else max(1, round(rate * _rate_bps(self._testbed.fabric, way[0])))
+        for effect in self._effects[direction].values():
+            blocked |= effect.blocked
+            loss += effect.loss - loss * effect.loss
+            rate = min(rate, effect.rate)
+            delay_ps += effect.delay_ps
+        rate_bps = (
+            None if rate == 1.0 else max(1, round(rate * _rate_bps(self._testbed.fabric, direction[0])))
+        )
         return Impairment(blocked, loss, rate_bps, delay_ps)
 
 
 def _rate_bps(fabric: Fabric, link: str) -> int:
-    """Of a link, or of a circuit, which need not stand."""
+    """Return the rate of a link, or of a circuit, which need not be set up."""
     circuit = circuit_of(fabric, link)
     return (circuit_link(fabric, *circuit) if circuit else fabric.link(link)).rate_bps
 
 
 def _toggled(holders: set[str], cause: str, hold: bool) -> bool:
-    """Take note that `cause` holds or lets go; whether that makes a difference."""
+    """Note that `cause` begins or ends holding something down; return whether that changes its state."""
     before = bool(holders)
     (holders.add if hold else holders.discard)(cause)
     return bool(holders) != before

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the times of a real-time run can be believed: what was measured of it, held against limits.
+"""Fidelity of a real-time run: measurements held against limits, to judge whether its times are valid.
 
-In virtual time the question does not arise. In real time the generators, the switches and the kernel share
-the processors of one machine, and where these do not suffice the times seen are the machine's, not the
-fabric's. That data arrived, and arrived right, is true either way. docs/fidelity.md gives the grounds of
-every limit.
+Virtual time is exact and needs no judgement. In real time the generators, the switches and the kernel share
+the processors of one machine; if these do not suffice, the times are the machine's, not the fabric's. The
+data that arrived are checked either way. docs/fidelity.md gives the grounds of every limit.
 """
 
 import math
@@ -34,44 +33,44 @@ __all__ = [
 ]
 
 MIN_SECONDS: Final = 0.5
-"""Least real time to judge by: the kernel counts processor time in hundredths of a second."""
+"""Shortest real time that can be judged: the kernel counts processor time in hundredths of a second."""
 
 MIN_ACHIEVED: Final = 0.95
 """Least share of the offered bytes that the generators must have sent."""
 
 MAX_LATE_P99: Final = 0.01
-"""Most lateness of 99 frames of 100, as a share of the measured phase."""
+"""Largest lateness of 99 frames of 100, as a share of the measured phase."""
 
 MAX_LATE: Final = 0.05
-"""Most lateness of any frame, as a share of the measured phase: the last frame ends the run."""
+"""Largest lateness of any frame, as a share of the measured phase: the last frame ends the run."""
 
 MAX_LATE_CHAIN: Final = 0.05
-"""Most that the median lateness may add up to over a chain of transfers, as a share of the measured phase."""
+"""Largest sum of the median lateness over a chain of transfers, as a share of the measured phase."""
 
 MAX_CPU: Final = 0.9
-"""Most use of all processors together; above it who runs when is the scheduler's decision."""
+"""Largest use of all processors together; above it the scheduler decides what runs when."""
 
 MAX_BUSIEST: Final = 0.9
-"""Most use of one processor by one process."""
+"""Largest use of a processor by a single process."""
 
 MAX_UNDUE_DROPS: Final = 0
-"""Most frames lost where the fabric itself loses none. Each costs a retransmission timeout."""
+"""Largest number of frames lost where the fabric loses none. Each costs a retransmission timeout."""
 
 DROP_PLACES: Final[Mapping[str, str]] = {
-    "agent ring": "come faster than an agent took them",
-    "switch ring": "come faster than a switch took them",
+    "agent ring": "arrived faster than an agent took them",
+    "switch ring": "arrived faster than a switch took them",
     "switch queue": "no room in a queue of a switch",
     "link queue": "no room in the queue of a shaped link",
     "veth": "no room between two interfaces of the kernel",
     "program": "refused by a P4 program",
     "fault": "lost by a fault of the scenario",
 }
-"""Where a frame of a real-time run can end, on its way, and what that means."""
+"""Places at which a frame of a real-time run can be lost, and the cause at each."""
 
-# What happens in virtual time as well says nothing against the clock.
+# Losses that occur in virtual time as well do not count against the clock.
 _DUE: Final = frozenset({"program", "fault"})
 
-# Slower time makes the machine's share of a run smaller; for these it changes nothing.
+# Places at which slower time does not reduce the losses.
 _ROOM: Final = frozenset({"link queue"})
 
 _HEADROOM: Final = 1.25
@@ -82,18 +81,18 @@ _MOST_STEP: Final = 1000.0
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of the measured phase of one run, from the first frame to the last result. Seconds and bits are real.
+    """Measurements of a run from the first frame to the last result, in real seconds and bits.
 
-    EmulationError when a figure is negative or no number: a limit would let it pass.
+    EmulationError if a figure is negative or not a number, since a limit would let it pass.
 
-    `dilation`: real seconds in which one second of the scenario passes. `seconds`: length of the phase.
-    `stated_bps`: at which each generator may send. `offered_bytes`: what that rate lets through while
-    generators have frames to send, the time of these frames on the wire included; `sent_bytes`: what went
-    out. `lateness_us`, `waiting_us`: median, 99th percentile and maximum over frames, of the time from a
-    frame's slot to its sending, and of the time from its making to its sending. `cpu_busy`: share of all
-    processors, 0 to 1. `busiest`: a process and its share of one processor. `drops`: frames by DROP_PLACES.
-    `shaped`: the kernel holds links to their rate. `notes`: shown, not judged. `steps`: transfers in the
-    longest chain of which each waits for the one before.
+    `dilation`: real seconds per second of the scenario. `seconds`: length of the measured phase.
+    `stated_bps`: rate of each generator. `offered_bytes`: bytes that this rate allows while generators have
+    frames to send, the time of these frames on the wire included; `sent_bytes`: bytes sent. `lateness_us`,
+    `waiting_us`: median, 99th percentile and maximum over frames, of the time from a frame's slot to its
+    sending, and from its creation to its sending. `cpu_busy`: share of all processors, 0 to 1. `busiest`: a
+    process and its share of one processor. `drops`: frames by DROP_PLACES. `shaped`: the kernel holds links
+    to their rate. `notes`: shown, not judged. `steps`: transfers in the longest chain of transfers that wait
+    for each other.
     """
 
     dilation: float
@@ -122,16 +121,16 @@ class Measured:
 
     @property
     def achieved(self) -> float:
-        """Share of the offered bytes that was sent; 0 when nothing was offered."""
+        """Share of the offered bytes that was sent; 0 if nothing was offered."""
         return self.sent_bytes / self.offered_bytes if self.offered_bytes else 0.0
 
     @property
     def undue_drops(self) -> dict[str, int]:
-        """Frames lost where the fabric itself loses none, by place; places without a loss are left out."""
+        """Frames lost where the fabric loses none, by place; places without a loss are left out."""
         return {place: count for place, count in self.drops.items() if count and place not in _DUE}
 
     def share(self, microseconds: float) -> float:
-        """Of the measured phase; of none, any time is without end."""
+        """Return a time as a share of the measured phase; infinite if nothing was measured."""
         if not self.seconds:
             return math.inf if microseconds else 0.0
         return microseconds / (10**6 * self.seconds)
@@ -140,11 +139,11 @@ class Measured:
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One limit and what was held against it.
+    """A figure compared with its limit.
 
-    `what` names the figure, `value` and `limit` are for the eye, `used` is how much of the limit was used up:
-    it holds up to 1. For when it does not: `reason` in words, `eased` if slower time helps, and `remedy`,
-    what else does.
+    `what` names the figure, `value` and `limit` are texts, and `used` is the share of the limit that is used
+    up: the check holds up to 1. If it fails, `reason` says why in words, `eased` is True if slower time
+    helps, and `remedy` names another help.
     """
 
     what: str
@@ -157,14 +156,14 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the limit was kept."""
+        """True if the limit was kept."""
         return self.used <= 1
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The judgement on one run; `suggested_dilation` is None where slower time is not needed or no help."""
+    """Verdict on a run; `suggested_dilation` is None if slower time is not needed or does not help."""
 
     measured: Measured
     checks: tuple[Check, ...]
@@ -172,22 +171,22 @@ class Fidelity:
 
     @property
     def trustworthy(self) -> bool:
-        """Whether the times of the run can be believed."""
+        """True if the times of the run are valid."""
         return all(check.holds for check in self.checks)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why not, each with its limit; empty when they can."""
+        """Reasons against the times, each with its limit; empty if they are valid."""
         return tuple(f"{check.reason} ({check.limit})" for check in self.checks if not check.holds)
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """What helps beside slower time, each thing once."""
-        said = dict.fromkeys(check.remedy for check in self.checks if not check.holds)
-        return tuple(remedy for remedy in said if remedy)
+        """Remedies other than slower time, each once."""
+        remedies = dict.fromkeys(check.remedy for check in self.checks if not check.holds)
+        return tuple(remedy for remedy in remedies if remedy)
 
     def document(self) -> dict[str, Any]:
-        """Plain values for a result file."""
+        """Return plain values for a result file."""
         return {
             "trustworthy": self.trustworthy,
             "reasons": list(self.reasons),
@@ -206,7 +205,7 @@ class Fidelity:
 
 
 def judge(measured: Measured) -> Fidelity:
-    """Hold what was measured against the limits of this module."""
+    """Compare measurements with the limits of this module."""
     checks = (
         _length(measured),
         _achieved(measured),
@@ -319,9 +318,9 @@ def _shaped(m: Measured) -> Check:
 
 
 def _suggestion(dilation: float, broken: Sequence[float]) -> int:
-    """As much slower as the worst asks for, and some more, in steps of half the leading digit's place.
+    """Return the dilation that the worst check asks for, with headroom, rounded up to half a leading digit.
 
-    A loss uses its limit up without end: how much slower nothing is lost, only trying tells.
+    A loss exceeds its limit infinitely, so the dilation that avoids it can only be found by trying.
     """
     worst = max((used for used in broken if math.isfinite(used)), default=1.0)
     wanted = dilation * min(max(_HEADROOM * worst, _LEAST_STEP), _MOST_STEP)
@@ -330,14 +329,14 @@ def _suggestion(dilation: float, broken: Sequence[float]) -> int:
 
 
 def percent(share: float) -> str:
-    """A share as a person reads it."""
+    """Format a share as a percentage."""
     if share > 10:
         return "over 1,000 %"
     return "under 0.01 %" if 0 < share < 0.0001 else f"{_short(100 * share)} %"
 
 
 def duration(us: float) -> str:
-    """Microseconds in the unit that suits them."""
+    """Format microseconds in a suitable unit."""
     for unit, size in (("s", 10**6), ("ms", 10**3), ("µs", 1)):
         if us >= size:
             return f"{_short(us / size)} {unit}"
@@ -345,7 +344,7 @@ def duration(us: float) -> str:
 
 
 def rate(bps: float) -> str:
-    """Bits per second in the unit that suits them."""
+    """Format bits per second in a suitable unit."""
     for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)):
         if bps >= size:
             return f"{_short(bps / size)} {unit}"
@@ -353,7 +352,7 @@ def rate(bps: float) -> str:
 
 
 def _short(figure: float) -> str:
-    """Two digits behind the point, where they say something."""
+    """Format a figure with up to two decimals."""
     return f"{figure:,.2f}".rstrip("0").rstrip(".")
 
 
@@ -362,11 +361,11 @@ def _plural(count: int, thing: str) -> str:
 
 
 def _numbers(value: object) -> Iterator[float]:
-    """All numbers of a field, however deep."""
+    """Yield all numbers of a field, nested ones too."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
     if isinstance(value, tuple):
-        for one in value:
-            yield from _numbers(one)
+        for item in value:
+            yield from _numbers(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield float(value)

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What faults strike: links, directions of links, and the ways to nodes, found in a fabric by name."""
+"""Targets of faults: links, directions of links and nodes' connections, found in a fabric by kind and name.
 
-from collections.abc import Callable, Iterator, Sequence
+`TARGET_KINDS` declares every kind once; a scenario's keys and checks come from it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import Literal, final
+from types import MappingProxyType
+from typing import final
 
 from topologies import HOST_PORT, End, Fabric, Link, Node, TopologyError
 from topologies.model.places import boards, domains, planes
 from topologies.transform.circuits import circuit_of
 
-__all__ = ["Target", "TargetKind", "LinkDirection", "find_target"]
-
-TargetKind = Literal[
-    "link", "direction", "port", "switch", "npu", "gpu", "board", "domain", "plane", "circuit"
-]
+__all__ = ["LinkDirection", "TARGET_KINDS", "Target", "TargetKind", "find_target"]
 
 LinkDirection = tuple[str, int]
 """A link and a direction of it: 0 from its first end to its second, 1 back."""
@@ -23,10 +24,11 @@ LinkDirection = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a fault strikes.
+    """Everything that a fault affects.
 
-    `links` lose their carrier at both ends when it goes down, `ways` lose their frames and keep it, and
-    `hosts` are nodes that lose the link to their own side. `name` tells targets, so causes, apart.
+    When the target goes down, `links` lose their carrier at both ends, `one_way` directions lose their frames
+    and keep the carrier, and `hosts` are nodes that lose the link to their own side. Causes of failures are
+    told apart by `name`.
     """
 
     name: str
@@ -36,51 +38,43 @@ class Target:
 
     @property
     def directions(self) -> tuple[LinkDirection, ...]:
-        """All that loss, rate and delay change."""
+        """All directions that loss, rate and delay change."""
         return (*((link, direction) for link in self.links for direction in (0, 1)), *self.one_way)
 
 
-def find_target(fabric: Fabric, kind: TargetKind, name: str | int, source: str | None = None) -> Target:
-    """The target of that kind and name; TopologyError when the fabric has none such.
+@final
+@dataclass(frozen=True, slots=True)
+class TargetKind:
+    """A kind of target: the function that finds one by name, and whether names are numbers from 0."""
 
-    A direction is `npu0->npu1`, or, when several links join the two, a link's name and the `source` node. A
-    port is `npu0:3`, `npu0:host` the one to its own side. What leads to an optical switch is struck with all
-    circuits that may be made there. An NPU may be called a GPU and the other way round. A board is the NPUs
-    that differ in the first dimension only, counted as NPUs are; a domain is the GPUs of one, idle ones too,
-    with their NICs; a plane is the low-radix switches of a rack that links among them join, counted rack
-    by rack.
+    find: Callable[[Fabric, str | int, str | None], Target]
+    numbered: bool = False
+
+
+def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None = None) -> Target:
+    """Return the target of a kind and name; TopologyError if the fabric has no such target.
+
+    A direction is `npu0->npu1` or, if several links join the two nodes, a link's name and the `source` node.
+    A port is `npu0:3`, and `npu0:host` the port to the node's own side. A target that leads to an optical
+    switch includes all circuits that may be set up over its fibres. `npu` and `gpu` are synonyms. A board is
+    the NPUs that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle
+    ones too, with their NICs; a plane is the low-radix switches of a rack that links among them join. Boards,
+    domains and planes are numbered from 0.
     """
     if source is not None and kind != "direction":
         raise _missing(fabric, f"{kind} {name} from {source}", "only a direction is from somewhere")
-    word = str(name)
-    match kind:
-        case "link":
-            return Target(word, links=(fabric.link(word).name,))
-        case "circuit":
-            return _circuit(fabric, word)
-        case "direction":
-            return _direction(fabric, word, source)
-        case "port":
-            return _port(fabric, word)
-        case "switch":
-            return _switch(fabric, word)
-        case "npu" | "gpu":
-            return _npu(fabric, word)
-        case "board":
-            return _one_of(fabric, kind, name, boards(fabric))
-        case "domain":
-            return _one_of(fabric, kind, name, domains(fabric))
-        case "plane":
-            return _one_of(fabric, kind, name, planes(fabric))
+    if kind not in TARGET_KINDS:
+        raise _missing(fabric, f"target of kind {kind}", f"take one of {', '.join(TARGET_KINDS)}")
+    return TARGET_KINDS[kind].find(fabric, name if TARGET_KINDS[kind].numbered else str(name), source)
 
 
 def _missing(fabric: Fabric, what: str, remedy: str) -> TopologyError:
     return TopologyError(f"fabric {fabric.name}: no {what}", remedy=remedy)
 
 
-def _circuit(fabric: Fabric, word: str) -> Target:
-    """One that is not among the links yet, but may be made, is found too."""
-    name, _, ports = word.rpartition(":")
+def _circuit(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    """Find a circuit, which need not be set up."""
+    name, _, ports = str(word).rpartition(":")
     low, _, high = ports.partition("-")
     if not (name and low.isdecimal() and high.isdecimal()):
         raise _missing(fabric, f"circuit named {word!r}", "write SWITCH:PORT-PORT, such as ocs0:3-7")
@@ -91,8 +85,13 @@ def _circuit(fabric: Fabric, word: str) -> Target:
     return Target(link, links=(link,))
 
 
-def _direction(fabric: Fabric, word: str, source: str | None) -> Target:
-    near, arrow, far = (part.strip() for part in word.partition("->"))
+def _link(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    return Target(str(word), links=(fabric.link(str(word)).name,))
+
+
+def _direction(fabric: Fabric, word: str | int, source: str | None) -> Target:
+    word = str(word)
+    sender, arrow, receiver = (part.strip() for part in word.partition("->"))
     if not arrow:
         link = fabric.link(word)
         if source is None:
@@ -100,33 +99,34 @@ def _direction(fabric: Fabric, word: str, source: str | None) -> Target:
                 f"direction {word}: which way is not said",
                 remedy=f"write {link.a.node}->{link.b.node}, or add `from:`",
             )
-        return _way(fabric, link, source)
+        return _one_way(fabric, link, source)
     if source is not None:
         raise TopologyError(
             f"direction {word} from {source}: says twice where from", remedy="leave `from:` out"
         )
-    fabric.port_to(near, far)  # raises when they are no neighbours
-    found = _between(fabric, near, far)
-    if len(found) > 1:
+    fabric.port_to(sender, receiver)  # raises if the nodes are not neighbours
+    links = _between(fabric, sender, receiver)
+    if len(links) > 1:
         raise TopologyError(
-            f"direction {word}: {len(found)} links lead there",
-            remedy=f"name one of {', '.join(link.name for link in found)} and add `from: {near}`",
+            f"direction {word}: {len(links)} links lead there",
+            remedy=f"name one of {', '.join(link.name for link in links)} and add `from: {sender}`",
         )
-    return _way(fabric, found[0], near)
+    return _one_way(fabric, links[0], sender)
 
 
-def _way(fabric: Fabric, link: Link, source: str) -> Target:
-    far = link.far(source).node
-    alone = len(_between(fabric, source, far)) == 1
-    name = f"{source}->{far}" if alone else f"{source}->{far} of {link.name}"
+def _one_way(fabric: Fabric, link: Link, source: str) -> Target:
+    receiver = link.far(source).node
+    alone = len(_between(fabric, source, receiver)) == 1
+    name = f"{source}->{receiver}" if alone else f"{source}->{receiver} of {link.name}"
     return Target(name, one_way=((link.name, 0 if source == link.a.node else 1),))
 
 
-def _between(fabric: Fabric, near: str, far: str) -> list[Link]:
-    return [link for link in fabric.links if {link.a.node, link.b.node} == {near, far}]
+def _between(fabric: Fabric, source: str, destination: str) -> list[Link]:
+    return [link for link in fabric.links if {link.a.node, link.b.node} == {source, destination}]
 
 
-def _port(fabric: Fabric, word: str) -> Target:
+def _port(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    word = str(word)
     name, colon, number = word.rpartition(":")
     if not colon or not (number == "host" or number.isdecimal()):
         raise _missing(fabric, f"port named {word!r}", "write NODE:PORT, such as npu0:3")
@@ -136,26 +136,28 @@ def _port(fabric: Fabric, word: str) -> Target:
             raise _missing(fabric, f"port {number} on {name}", f"{name} has 0 to {len(ends) - 1}")
         return Target(word, links=tuple(_fibres(fabric, ends[int(number)].__eq__)))
     node = fabric.node(name)
-    port = HOST_PORT if number == "host" else int(number)
-    if port not in (one.number for one in node.ports):
-        some = ", ".join(str(one.number) for one in node.ports)
-        raise _missing(fabric, f"port {port} on {name}", f"{name} has {some}")
-    if port == HOST_PORT:
+    number = HOST_PORT if number == "host" else int(number)
+    numbers = [port.number for port in node.ports]
+    if number not in numbers:
+        raise _missing(fabric, f"port {number} on {name}", f"{name} has {', '.join(map(str, numbers))}")
+    if number == HOST_PORT:
         return Target(f"{name}:host", hosts=(name,))
-    links = tuple(_leading_to(fabric, End(name, port).__eq__))
+    links = tuple(_leading_to(fabric, End(name, number).__eq__))
     if not links:
-        raise _missing(fabric, f"link on port {port} of {name}", "name a port that has a link")
-    return Target(f"{name}:{port}", links=links)
+        raise _missing(fabric, f"link on port {number} of {name}", "name a port that has a link")
+    return Target(f"{name}:{number}", links=links)
 
 
-def _switch(fabric: Fabric, word: str) -> Target:
+def _switch(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    word = str(word)
     if any(optical.name == word for optical in fabric.optical):
         ends = set(fabric.optical_switch(word).ends)
         return Target(word, links=tuple(_fibres(fabric, ends.__contains__)))
     return _nodes(fabric, word, [fabric.node(word)])
 
 
-def _npu(fabric: Fabric, word: str) -> Target:
+def _npu(fabric: Fabric, word: str | int, _: str | None) -> Target:
+    word = str(word)
     node = fabric.node(word)
     if not (node.kind.member or node.kind.spare):
         raise TopologyError(
@@ -165,7 +167,7 @@ def _npu(fabric: Fabric, word: str) -> Target:
 
 
 def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
-    """All that leads to these nodes, their own sides too."""
+    """Return the target of all links of some nodes, and of the links to their own sides."""
     names = {node.name for node in nodes}
     return Target(
         name,
@@ -175,6 +177,7 @@ def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
 
 
 def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
+    """Yield the links, and possible circuits, that have a struck end."""
     for link in fabric.links:
         if circuit_of(fabric, link.name) is None and (struck(link.a) or struck(link.b)):
             yield link.name
@@ -182,16 +185,40 @@ def _leading_to(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
 
 
 def _fibres(fabric: Fabric, struck: Callable[[End], bool]) -> Iterator[str]:
-    """All circuits over the fibres to these ends, whether they stand or not."""
+    """Yield all possible circuits over the fibres to struck ends, set up or not."""
     for optical in fabric.optical:
         for low, high in combinations(range(len(optical.ends)), 2):
             if struck(optical.ends[low]) or struck(optical.ends[high]):
                 yield f"{optical.name}:{low}-{high}"
 
 
-def _one_of(fabric: Fabric, kind: str, number: str | int, groups: Sequence[Sequence[Node]]) -> Target:
+def _group(
+    kind: str,
+    groups_of: Callable[[Fabric], Sequence[Sequence[Node]]],
+    fabric: Fabric,
+    number: str | int,
+    _: str | None,
+) -> Target:
+    groups = groups_of(fabric)
     if not groups:
         raise _missing(fabric, f"{kind} {number}", f"it has no {kind}s; take another target")
     if not isinstance(number, int) or not 0 <= number < len(groups):
         raise _missing(fabric, f"{kind} {number}", f"its {kind}s are 0 to {len(groups) - 1}")
     return _nodes(fabric, f"{kind} {number}", groups[number])
+
+
+TARGET_KINDS: Mapping[str, TargetKind] = MappingProxyType(
+    {
+        "link": TargetKind(_link),
+        "direction": TargetKind(_direction),
+        "port": TargetKind(_port),
+        "switch": TargetKind(_switch),
+        "npu": TargetKind(_npu),
+        "gpu": TargetKind(_npu),
+        "board": TargetKind(partial(_group, "board", boards), numbered=True),
+        "domain": TargetKind(partial(_group, "domain", domains), numbered=True),
+        "plane": TargetKind(partial(_group, "plane", planes), numbered=True),
+        "circuit": TargetKind(_circuit),
+    }
+)
+"""Every kind of target by its key in a scenario, in the order in which messages list them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed does, whatever is beneath: switches behind one P4Runtime address, links, hosts, a clock."""
+"""The interface of a testbed, embedded or Mininet: switches behind P4Runtime, links, hosts, a clock."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,27 +19,35 @@ Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
 
 PortHandler = Callable[[str, int, bool], None]
-"""Called with node, port and whether it is up now."""
+"""Callback with a node, a port, and True if the port is up now."""
 
 PacketInHandler = Callable[[str], None]
-"""Called with the node that sent a packet-in, once the P4Runtime client can take it."""
+"""Callback with the node that sent a packet-in, once the P4Runtime client can take it."""
 
 
 class Host(Protocol):
-    """What sits on a node's own port: a sans-IO state machine. Times are picoseconds."""
+    """A sans-IO state machine on a node's own port. Times are picoseconds."""
 
-    def start(self, now: int) -> Output: ...
-    def on_frame(self, frame: bytes, now: int) -> Output: ...
-    def on_timer(self, now: int) -> Output: ...
+    def start(self, now: int) -> Output:
+        """Return the first frames and the first deadline."""
+        ...
+
+    def on_frame(self, frame: bytes, now: int) -> Output:
+        """Handle a frame that has arrived."""
+        ...
+
+    def on_timer(self, now: int) -> Output:
+        """Handle the deadline."""
+        ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What is wrong with one direction of a link; the default is nothing.
+    """Impairment of one direction of a link; the default is none.
 
-    `blocked`: frames vanish, the carrier stays. `loss` is the probability that a frame vanishes, `rate_bps`
-    stands in the place of the link's own rate, and `extra_delay_ps` adds to its delay.
+    `blocked`: all frames are lost and the carrier stays. `loss` is the probability that a frame is lost,
+    `rate_bps` replaces the link's own rate, and `extra_delay_ps` adds to its delay.
     """
 
     blocked: bool = False
@@ -51,7 +59,11 @@ class Impairment:
 @final
 @dataclass(frozen=True, slots=True)
 class LinkUsage:
-    """What a link carried one way. `busy_ps` is the time it was sending; `lost_frames` died with the link."""
+    """Counters of one direction of a link.
+
+    `busy_ps` is the time spent sending. `lost_frames` were lost on the link or in its queue when it went down
+    or by an impairment; `refused_frames` found the link down or its queue full.
+    """
 
     frames: int
     bytes: int
@@ -64,7 +76,7 @@ class LinkUsage:
 @final
 @dataclass(frozen=True, slots=True)
 class SwitchReport:
-    """Frames that a node's program sent, by port, and refused; and those handed in by packet-out."""
+    """Frames that a node's program sent, by port, frames that it refused, and packet-outs that it got."""
 
     sent: Mapping[int, int]
     refused: int
@@ -74,7 +86,7 @@ class SwitchReport:
     def of(
         cls, sent_by_port_vl: Mapping[int, tuple[int, int]], refused: int, packet_outs: int
     ) -> "SwitchReport":
-        """From the counter `tx_by_port_vl`, whose index is 4 x port + VL, all data being on VL 0 or 1."""
+        """Read the counter `tx_by_port_vl`, whose index is 4 x port + VL."""
         sent: dict[int, int] = {}
         for index, (packets, _) in sent_by_port_vl.items():
             if packets:
@@ -83,24 +95,27 @@ class SwitchReport:
 
 
 class Testbed(Protocol):
-    """A fabric made real. Nothing runs before `start` and nothing is left after `stop`."""
+    """A fabric made real. Nothing runs before `start`, and nothing is left after `stop`."""
 
     __test__ = False
 
     virtual: bool
-    """Whether time passes only in run(), and in it only as events say."""
+    """True if time passes in run() only, from event to event."""
     dilation: int
-    """Real time, in seconds, that a second of the testbed's own takes; 1 where time is virtual."""
+    """Real seconds for each second of the testbed's time; 1 if time is virtual."""
     on_port: PortHandler | None
     on_packet_in: PacketInHandler | None
     circuits: Mapping[str, CircuitSwitch]
     """The fabric's optical switches, by name."""
 
     @property
-    def fabric(self) -> Fabric: ...
+    def fabric(self) -> Fabric:
+        """Fabric that the testbed makes real."""
+        ...
+
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Of the P4Runtime server of each node, `host:port` or `unix:path`."""
+        """Address of each node's P4Runtime server, `host:port` or `unix:path`."""
         ...
 
     @property
@@ -110,92 +125,104 @@ class Testbed(Protocol):
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Wall-clock time of what coming up took, by stage; for the eye."""
+        """Wall-clock seconds of each stage of start(), for display."""
         ...
 
     @property
-    def now_ps(self) -> int: ...
-    def start(self) -> None: ...
+    def now_ps(self) -> int:
+        """Time of the testbed in picoseconds."""
+        ...
+
+    def start(self) -> None:
+        """Make switches and links, and serve P4Runtime."""
+        ...
+
     def attach(self, node: str, host: Agent | Iterated) -> None:
         """Put an agent on the node's own side."""
         ...
 
     def stand_by(self, node: str) -> None:
-        """Have the node's own side ready for an agent that restart() may bring, before time begins to run."""
+        """Prepare a node's own side, before run(), for an agent that restart() may attach."""
         ...
 
     def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
-        """Put new agents on the own sides of nodes, now; who had one and is not named has none from now on.
+        """Replace all agents now; a node without an entry in `hosts` has no agent from now on.
 
-        What nodes counted until then stays in the statistics of their outcome.
+        Statistics of the replaced agents stay in the outcome of their node.
         """
         ...
 
     def give_up(self) -> None:
-        """Take what has come up to now for the end, whoever is busy still: run() is not called again."""
+        """End the run now, with agents still busy; run() is not called again."""
         ...
 
     def packet_arrived(self, node: str) -> None:
-        """For the P4Runtime client's `on_packet_in`; any thread may call it."""
+        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         ...
 
     @property
     def busy(self) -> bool:
-        """Whether an agent still has something to do."""
+        """True while an agent still has something to do."""
         ...
 
     def outcome(self, node: str) -> Outcome:
-        """What has become of the agent of a node, once run() has returned True or after give_up()."""
+        """Return the outcome of a node's agent, once run() has returned True or after give_up()."""
         ...
 
     @property
     def delivered_bytes(self) -> int:
-        """Of frames on the data VLs that have reached agents."""
+        """Bytes of frames on the data VLs that have reached agents."""
         ...
 
     def delivered_bins(self) -> Sequence[int]:
-        """The same, by bins of the width the testbed was made with, once run() has returned True."""
+        """Return `delivered_bytes` by time bins of the testbed's width, once run() has returned True."""
         ...
 
     @property
     def frames_without_link(self) -> int:
-        """Frames that a program sent to a port that leads nowhere, or to a link that was down."""
+        """Frames that a program sent to a port without a link, or to a link that was down."""
         ...
 
     def set_link(self, name: str, up: bool) -> None:
-        """Both directions, at once; both ends lose their carrier."""
+        """Take both directions of a link down or up; the ends lose or regain their carrier."""
         ...
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Direction 0 leads from the link's first end to its second. In place of what was wrong before."""
+        """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
         ...
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """The link to the node's own side."""
+        """Take the link to a node's own side down or up."""
         ...
 
-    def at(self, time_ps: int, callback: Callable[[], None]) -> None: ...
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` at that time of the testbed."""
+        ...
+
     def run(self, until_ps: int | None = None) -> bool:
-        """True when nothing is left to happen, False when `until_ps` was reached."""
+        """Let time pass; return True when nothing is left to happen, False when `until_ps` is reached."""
         ...
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """What speaks for and against the times of a run in real time, once run() has returned True.
+        """Return the measurements that judge the times of a run in real time, once run() has returned True.
 
-        `seen` is by node; `steps` counts the transfers of the longest chain in which each waits for the last.
+        `seen` has the report of each node's switch; `steps` is the number of transfers in the longest chain
+        of transfers that wait for each other.
         """
         ...
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """By link name: from its first to its second end, and back."""
+        """Return the usage of each link by name: from its first to its second end, and back."""
         ...
 
     def record(self, name: str, path: Path) -> None:
-        """Write what a link carries from now on, both ways, to a pcap file."""
+        """Write the frames of a link, both ways, from now on to a pcap file."""
         ...
 
     def check(self) -> None:
-        """EmulationError when a part of it has failed, for whoever finds that something fails and not why."""
+        """Raise an EmulationError if a part of the testbed has failed, to explain another failure."""
         ...
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Remove everything that the testbed has made."""
+        ...

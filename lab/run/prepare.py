@@ -178,11 +178,7 @@ def _found(fabric: Fabric, chosen: Fault) -> faults.Fault:
         at_ps=round(chosen.at_us * 10**6),
         target=find_target(fabric, *chosen.target, chosen.source),
         event=chosen.event,
-        loss=(chosen.percent or 0.0) / 100 if chosen.event == "loss" else 0.0,
-        rate=(chosen.percent or 100.0) / 100 if chosen.event == "rate" else 1.0,
-        delay_ps=round((chosen.add_ns or 0.0) * 1000),
-        period_ps=round((chosen.period_us or 0.0) * 10**6),
-        count=chosen.count or 0,
+        **chosen.parameters,
     )
 
 

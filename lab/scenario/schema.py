@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self, final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
-from emulation.faults import Event
-from emulation.targets import TargetKind
+from emulation.faults import EVENTS, Parameter
+from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
@@ -31,7 +30,6 @@ __all__ = [
     "ConnectionSettings",
     "Control",
     "ELEMENT_BYTES",
-    "EVENT_KEYS",
     "Fault",
     "JobSettings",
     "LinkSettings",
@@ -40,7 +38,6 @@ __all__ = [
     "Routing",
     "SETTINGS",
     "Scenario",
-    "TARGETS",
     "Topology",
     "Transport",
     "Variant",
@@ -48,16 +45,6 @@ __all__ = [
 
 # What a variant may repeat; at the top level it holds for all of them.
 SETTINGS = ("collective", "jobs", "routing", "link", "control", "transport", "faults")
-
-TARGETS: tuple[TargetKind, ...] = get_args(TargetKind)
-
-# What an event takes beside its target and its time.
-EVENT_KEYS: Mapping[str, tuple[str, ...]] = {
-    "flap": ("period_us", "count"),
-    "loss": ("percent",),
-    "rate": ("percent",),
-    "delay": ("add_ns",),
-}
 
 
 @final
@@ -142,47 +129,65 @@ class Transport(Model):
     connections: ConnectionSettings | None = None
 
 
-@final
-class Fault(Model):
-    """One of `TARGETS`, and what happens to it; `from` is the node from which a direction of a link leads."""
+class _Fault(Model):
+    """Keys of every fault. `from` is the node from which a direction of a link leads."""
 
     at_us: Positive
-    event: Event = "down"
-    link: str | None = None
-    direction: str | None = None
+    event: Literal[*EVENTS] = "down"  # pyright: ignore[reportInvalidTypeForm]
     source: Annotated[str | None, Field(alias="from")] = None
-    port: str | None = None
-    switch: str | None = None
-    npu: str | None = None
-    gpu: str | None = None
-    board: Annotated[int, Field(ge=0)] | None = None
-    domain: Annotated[int, Field(ge=0)] | None = None
-    plane: Annotated[int, Field(ge=0)] | None = None
-    circuit: str | None = None
-    percent: Annotated[float, Field(gt=0, le=100)] | None = None
-    add_ns: Positive | None = None
-    period_us: Positive | None = None
-    count: Annotated[int, Field(ge=1, le=10_000)] | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        given = [kind for kind in TARGETS if getattr(self, kind) is not None]
+        given = [kind for kind in TARGET_KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"a fault strikes exactly one of {', '.join(TARGETS)}, not {' and '.join(given) or 'none'}"
-            )
+            kinds = ", ".join(TARGET_KINDS)
+            raise ValueError(f"a fault strikes exactly one of {kinds}, not {' and '.join(given) or 'none'}")
         if self.source is not None and given != ["direction"]:
             raise ValueError(f"only a direction is `from` a node, not a {given[0]}")
-        for key in ("percent", "add_ns", "period_us", "count"):
-            if (key in EVENT_KEYS.get(self.event, ())) != (getattr(self, key) is not None):
-                verb = "needs" if key in EVENT_KEYS.get(self.event, ()) else "takes no"
-                raise ValueError(f"event {self.event} {verb} `{key}:`")
+        wanted = {parameter.key for parameter in EVENTS[self.event].parameters}
+        for key in _EVENT_PARAMETERS:
+            if (key in wanted) != (getattr(self, key) is not None):
+                raise ValueError(f"event {self.event} {'needs' if key in wanted else 'takes no'} `{key}:`")
         return self
 
     @property
-    def target(self) -> tuple[TargetKind, str | int]:
-        """Its kind and name."""
-        return next((kind, name) for kind in TARGETS if (name := getattr(self, kind)) is not None)
+    def target(self) -> tuple[str, str | int]:
+        """Kind and name of the target."""
+        return next((kind, name) for kind in TARGET_KINDS if (name := getattr(self, kind)) is not None)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Fields of emulation.faults.Fault that the event's keys set."""
+        return {
+            parameter.field: parameter.convert(getattr(self, parameter.key))
+            for parameter in EVENTS[self.event].parameters
+        }
+
+
+_EVENT_PARAMETERS = {parameter.key: parameter for kind in EVENTS.values() for parameter in kind.parameters}
+
+
+def _parameter_type(parameter: Parameter) -> Any:
+    """Return the type of a parameter's key: above 0, at most its largest value, or None."""
+    if parameter.integer:
+        return Annotated[int | None, Field(ge=1, le=parameter.most)]
+    return Annotated[float | None, Field(gt=0, le=parameter.most, allow_inf_nan=False)]
+
+
+if TYPE_CHECKING:
+    Fault = _Fault
+else:
+    # A fault names its target by one key of TARGET_KINDS and has the parameters of its event.
+    Fault = create_model(
+        "Fault",
+        __base__=_Fault,
+        __doc__="A fault of a scenario: its time, its event with parameters, and its target.",
+        **{
+            kind: ((Annotated[int, Field(ge=0)] if target.numbered else str) | None, None)
+            for kind, target in TARGET_KINDS.items()
+        },
+        **{key: (_parameter_type(parameter), None) for key, parameter in _EVENT_PARAMETERS.items()},
+    )
 
 
 @final

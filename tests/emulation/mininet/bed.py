@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import final
 
-from emulation.faults import Event, Fault, Faults
+from emulation.faults import Fault, Faults
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux import netns
 from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
-from emulation.targets import TargetKind, find_target
+from emulation.targets import find_target
 from tests.emulation.mininet.benches import Flush
 from topologies import End, Fabric, Link, Port
 from topologies.families.full_mesh import full_mesh
@@ -70,7 +70,7 @@ class Bed:
         self._flush.close()
         self.testbed.stop()
 
-    def apply(self, kind: TargetKind, name: str | int, event: Event = "down", **more: float) -> None:
+    def apply(self, kind: str, name: str | int, event: str = "down", **more: float) -> None:
         fault = Fault(self.testbed.now_ps, find_target(self.testbed.fabric, kind, name), event, **more)  # type: ignore[arg-type]
         self.faults.apply(fault)
 
