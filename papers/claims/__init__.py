@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers say, beside what comes out here: `railyard experiments` prints it as a table.
+"""Claims of papers beside measured or computed figures: `railyard experiments` prints the table.
 
 A claim is a check that computes or measures anew when it is asked, and reports findings. `claims` gathers
 the claims of a paper from the modules of `papers.<paper>.claims`; each module exports `CLAIMS` and
@@ -36,7 +36,7 @@ PAPERS: Mapping[str, str] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one check, in words for a reader.
+    """The outcome of a check, in words for a reader.
 
     `source` says whose figure `paper` is: the paper's, with its section, "derived here" where it follows from
     what the paper says, or "recalled" where it was not seen in the text. `known`: it differs, `reason` says
@@ -73,7 +73,7 @@ class Claim:
 
 
 def claims(paper: str) -> tuple[Claim, ...]:
-    """The claims of a paper of `PAPERS`, module by module; KeyError when it is none of them."""
+    """Return the claims of a paper of `PAPERS`, module by module; KeyError for an unknown paper."""
     if paper not in PAPERS:
         raise KeyError(paper)
     package = import_module(f"papers.{paper.replace('-', '_')}.claims")
@@ -82,14 +82,14 @@ def claims(paper: str) -> tuple[Claim, ...]:
 
 
 def passed(findings: Mapping[str, Sequence[Finding]]) -> bool:
-    """Whether nothing differs but what is known to."""
+    """Return whether every finding holds or is a known difference."""
     return not any(finding.fails for some in findings.values() for finding in some)
 
 
 def to_document(
     paper: str, run: Sequence[Claim], findings: Mapping[str, Sequence[Finding]], left_out: Sequence[Claim]
 ) -> dict[str, Any]:
-    """What `experiments.json` holds: findings by claim, and the claims that were not asked for."""
+    """Return the contents of `experiments.json`: findings by claim, and the claims that were not run."""
     return {
         "paper": paper,
         "title": PAPERS[paper],

@@ -27,7 +27,7 @@ def finding(figure: Figure) -> Finding:
 
 
 def computing(figures: Callable[[], Sequence[Figure]]) -> Callable[[Progress], Sequence[Finding]]:
-    """What a claim runs whose figures take no time."""
+    """Return the `run` of a claim whose figures are computed at once."""
 
     def run(note: Progress) -> Sequence[Finding]:
         note("computing", 0.0)

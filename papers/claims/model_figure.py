@@ -13,7 +13,7 @@ __all__ = ["Figure", "Kind", "report"]
 
 
 class Kind(StrEnum):
-    """Where our figure comes from; only the last was made to agree with the paper's."""
+    """Origin of our figure; only a fitted figure was made to agree with the paper's."""
 
     counted = "counted"  # from the structure alone
     recomputed = "recomputed"  # the paper's own figures put into the paper's own formula
@@ -78,7 +78,7 @@ class Figure:
 
 
 def report(figures: Iterable[Figure]) -> str:
-    """A paragraph a figure: its name, then paper, ours, difference and kind, then the reason."""
+    """Return a paragraph for each figure: name, paper, ours, difference, kind and reason."""
     parts = []
     for one in figures:
         values = (

@@ -12,7 +12,7 @@ __all__ = ["ratios_svg"]
 
 
 def ratios_svg(figures: Sequence[Figure]) -> str:
-    """Those of the figures that are ratios, as SVG text."""
+    """Draw the figures that are ratios as bars, as SVG text."""
     rows = [
         Compared(one.name, one.ours, one.paper, one.kind is Kind.fitted) for one in figures if one.unit == "x"
     ]

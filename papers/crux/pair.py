@@ -26,7 +26,7 @@ _SOURCE = "Crux, section 2.2"
 @final
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """How many times as long GPT's iterations are, and what GPT, BERT and all accelerators lose; shares."""
+    """Growth of GPT's iterations, and the loss of GPT, BERT and all accelerators, as shares."""
 
     longer: float
     gpt: float
@@ -57,7 +57,7 @@ def contention(
 
 @lru_cache(maxsize=16)
 def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: float = 0.4) -> float:
-    """The share of sending with which GPT's iterations are that many times as long, by halving."""
+    """Return the share of sending at which GPT's iterations grow by `longer`, found by bisection."""
     low, high = 0.05, 0.8
     for _ in range(12):
         middle = (low + high) / 2
@@ -69,7 +69,7 @@ def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: fl
 
 
 def pair_figures() -> tuple[Figure, ...]:
-    """The paper's four figures; and what remains of them with priorities."""
+    """Return the paper's four figures, and the figures that remain with priorities."""
     share = fitted_share()
     found = contention(share)
     ranked = contention(share, levels=(0, 1))

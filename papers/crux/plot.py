@@ -12,7 +12,7 @@ __all__ = ["utilisation_svg"]
 
 
 def utilisation_svg(found: Sequence[Comparison]) -> str:
-    """The same comparisons give the same text."""
+    """Draw the utilisation of each comparison; equal comparisons give equal text."""
     from matplotlib.figure import Figure
 
     rows = [(one, name) for one in found for name in one.outcomes]

@@ -62,7 +62,7 @@ def drawn(rng: np.random.Generator, number: int = 5) -> tuple[list[Job], Floats]
 
 
 def reached(jobs: Sequence[Job], rates: Floats, levels: int, seconds: float = 15.0) -> Reached:
-    """By trying every path and order, and every compression of the best of these to so many levels."""
+    """Find the optimum by trying every path and order, and every compression of the best to `levels`."""
     number = len(jobs)
 
     def worth(schedule: Schedule) -> float:

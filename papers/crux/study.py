@@ -53,6 +53,8 @@ CLUSTERS: Mapping[str, Callable[[int, int], Pinned]] = {"clos": _clos, "three ti
 @final
 @dataclass(frozen=True, slots=True)
 class Study:
+    """A trace, the fabric it runs on, and the schedulers compared."""
+
     trace: Lingjun = field(default_factory=lambda: Lingjun(days=1.0))
     fabric: str = "three tiers"
     connections: int = 1
@@ -75,17 +77,15 @@ class Comparison:
         return self.outcomes[scheduler].utilisation
 
     def gain(self, scheduler: str, over: str) -> float:
-        """How much more, 0.1 for a tenth."""
+        """Return the relative gain of a scheduler over another: 0.1 for a tenth."""
         return self.utilisation(scheduler) / self.utilisation(over) - 1
 
     def slowest(self, scheduler: str) -> float:
-        """Of all jobs that ran slower than alone, the most: 1 - throughput by that alone."""
+        """Return the largest slowdown of a job: 1 - throughput divided by its throughput alone."""
         return 1 - 1 / max(job.slowdown for job in self.outcomes[scheduler].jobs)
 
     def slowed(self, scheduler: str) -> tuple[float, float]:
-        """Share of jobs, and of what they hold of accelerators' time, that run 1 % slower than alone or
-        worse.
-        """
+        """Return the shares of jobs, and of their accelerators' time, that run at least 1 % slower than alone."""
         jobs = self.outcomes[scheduler].jobs
         slow = np.array([job.slowdown > 1.01 for job in jobs])
         held = np.array([job.npus * (job.end - job.start) for job in jobs])

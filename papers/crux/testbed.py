@@ -57,9 +57,7 @@ CASES: Mapping[str, Sequence[tuple[str, _Place]]] = {
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Of one scheduler, means over draws: share of time that accelerators compute; seconds an iteration by
-    job.
-    """
+    """Means over draws for a scheduler: share of time spent computing, and seconds an iteration by job."""
 
     utilisation: float
     iterations: Floats
@@ -120,7 +118,7 @@ def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: fl
 def compared(
     name: str, schedulers: Sequence[str] = ("none", "crux"), seconds: float = 60.0, draws: int = 8
 ) -> dict[str, Side]:
-    """A case under each scheduler; and `alone`, as if no job met another."""
+    """Simulate a case under each scheduler, and `alone`, as if no job met another."""
     jobs, rates = case(name)
     found = {one: beside(jobs, rates, SCHEDULERS[one], seconds, draws) for one in schedulers}
     sides = [beside([job], rates, SCHEDULERS["fair"], seconds, 1) for job in jobs]

@@ -28,9 +28,7 @@ __all__ = ["KINDS", "SIZES", "Kind", "Lingjun", "make", "training"]
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`seconds` of an iteration alone, `share` of it sending that nothing hides, `overlap` of its
-    computation.
-    """
+    """An iteration: `seconds` alone, `share` of unhidden sending, `overlap` of its computation."""
 
     seconds: float
     share: float
@@ -82,7 +80,7 @@ class Lingjun:
 def training(
     name: str, npus: int, kind: Kind, arrival: float = 0.0, iterations: int = 1, held: float | None = None
 ) -> Job:
-    """A job that computes and then exchanges gradients, in rings through its servers."""
+    """Return a job that computes and then exchanges gradients, in rings through its servers."""
     sending = kind.share * kind.seconds
     # What does not overlap is compute, then what is sent; the overlapped part is hidden in computation.
     compute = (kind.seconds - sending) / (1 - kind.overlap)

@@ -31,7 +31,7 @@ Paths = Literal["search", "random", "five-tuple"]
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a pair's connections are made and chosen; `count` of them."""
+    """Creation and choice of the `count` connections of a pair."""
 
     name: str
     paths: Paths
@@ -98,7 +98,7 @@ def rings(work: Workload) -> tuple[Gpus, Gpus]:
 
 
 def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Generator) -> Ints:
-    """By hop, values of lb, (hops, count): ports take turns."""
+    """Return the values of lb by hop, shape (hops, count); ports take turns."""
     aggs, each = pod.shape.aggs, kind.count // 2
     values = np.arange(LB_VALUES)
     by_port = [values[pod.port(values) == port] for port in (0, 1)]
@@ -122,7 +122,7 @@ def _distinct(ways: Ints, values: Ints, count: int) -> Ints:
 
 
 def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier") -> float:
-    """How long a step takes, over what it takes when nothing is shared but the NICs' own ports."""
+    """Return a step's time divided by its time when flows share only the NICs' own ports."""
     pod = Pod(work.shape, hashing)
     source, target = rings(work)
     values = lbs(pod, source, target, kind, np.random.default_rng(seed))
@@ -138,12 +138,12 @@ def step(work: Workload, kind: Kind, seed: int = 0, hashing: Hashing = "per-tier
 
 
 def steps(work: Workload, seeds: Sequence[int], kinds: Sequence[Kind] = KINDS) -> Mapping[str, Floats]:
-    """The same by name of the kind and seed."""
+    """Return the times of a step by name of the kind, one for each seed."""
     return {kind.name: np.array([step(work, kind, seed) for seed in seeds]) for kind in kinds}
 
 
 def imbalance(shape: Shape, hashing: Hashing, count: int = 4, seed: int = 0) -> Spread:
-    """Of one job on all hosts, with drawn values of lb, `count` a hop."""
+    """Return the imbalance of a job on all hosts, with `count` drawn values of lb a hop."""
     work, kind = Workload(1, shape), Kind("", "random", count, "random")
     pod = Pod(shape, hashing)
     source, target = rings(work)

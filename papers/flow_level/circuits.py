@@ -19,8 +19,10 @@ _FEW_PODS = 10
 
 
 def filled(counts: Ints, ports: int) -> Ints:
-    """Circuits on ports that are left as well, in each spine: again and again the Pod with most ports left is
-    joined to that with fewest circuits to it, of those to that with most ports left.
+    """Return circuits with the free ports of each spine joined as well.
+
+    Repeatedly, the Pod with most free ports is joined to the Pod that has fewest circuits to it; among equals,
+    to the Pod with most free ports.
     """
     counts = counts.copy()
     spines = len(counts)
@@ -79,7 +81,7 @@ def at_most(asked: Ints, own: Ints | int) -> Ints:
 
 
 def matched(wanted: Ints, spines: int, ports: int) -> Ints:
-    """What uniform wiring holds of a demand between Pods, (P, P): on each optical switch one matching.
+    """Return the circuits that uniform wiring serves of a demand (P, P): one matching on each optical switch.
 
     The heaviest each time, where Pods that still want more weigh more; then Pods that are left dark.
     Switches are dealt to spines in turn.
@@ -110,7 +112,7 @@ def matched(wanted: Ints, spines: int, ports: int) -> Ints:
 
 
 def _round(pods: int, number: int) -> tuple[Ints, Ints]:
-    """Of a tournament of an even number of Pods: in one less rounds each meets each."""
+    """Return a round of a round-robin tournament of an even number of Pods, as two arrays of opponents."""
     number %= pods - 1
     turn = np.arange(1, pods // 2)
     a, b = (number + turn) % (pods - 1), (number - turn) % (pods - 1)

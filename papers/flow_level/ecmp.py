@@ -85,7 +85,7 @@ class Pod:
         return found
 
     def port(self, lb: ArrayLike) -> Ints:
-        """The port by which frames of these values of lb leave."""
+        """Return the port by which frames with these values of lb leave."""
         return self._ports[np.asarray(lb)]
 
     def links(self, source: Gpus, target: Gpus, lb: ArrayLike) -> Ints:
@@ -114,11 +114,11 @@ class Pod:
         )
 
     def nic_loads(self, loads: Floats) -> Floats:
-        """Of loads by link, those of NICs downwards, (NICs, ports)."""
+        """Return the downward loads of NICs from loads by link, shape (NICs, ports)."""
         return loads[-self._nics :].reshape(-1, self.shape.tors)
 
     def set_loads(self, loads: Floats) -> Floats:
-        """Of loads by link, those from aggregation switches to the ToRs of a set, (sets, aggs, ToRs)."""
+        """Return the loads from aggregation switches to the ToRs of each set, shape (sets, aggs, ToRs)."""
         shape = self.shape
         first = self._nics + self._cables
         cables = loads[first : first + self._cables]

@@ -19,7 +19,7 @@ __all__ = ["Exact"]
 @final
 @dataclass(slots=True)
 class _Running:
-    """Where a job is: seconds until it may send, and of arithmetic left; its phase, what is left of it.
+    """Progress of a job: seconds until it may send, seconds of arithmetic left, its phase and the rest of it.
 
     `wait`: seconds until its next iteration begins at all; `late` of an iteration is asked of it. `spent` and
     `sent` are seconds since its start, `counted` the same up to the last whole iteration.
@@ -73,7 +73,7 @@ class Exact:
         self._stale = True
 
     def changed(self) -> None:
-        """Where routes are others, flows under way have as much to send as that of their phase with most."""
+        """Restart flows whose routes changed, each with as much to send as the fullest flow of its phase."""
         self._stale = True
         if self._version == self._fabric.version:
             return
@@ -107,7 +107,7 @@ class Exact:
         return done
 
     def order(self, key: int, order: Order) -> None:
-        """A job that is asked to be late begins its next iteration so, by the length of one alone."""
+        """Set a job's class; a late job starts its next iteration late, by a share of an iteration alone."""
         one = self._running[key]
         if one.level != order.level:
             one.level = order.level
@@ -126,7 +126,7 @@ class Exact:
         )
 
     def _begin(self, one: _Running) -> None:
-        """An iteration."""
+        """Start an iteration."""
         one.head = (1 - one.job.overlap) * one.job.compute
         one.tail = one.job.compute
         one.phase = -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flows between NPUs go over: a single switch, and Clos networks where a hash picks the path.
+"""Fabrics for flows between NPUs: a single switch, and Clos networks where a hash picks the path.
 
 The fabric with optical circuits is in optical.py. Capacities are in ports of an NPU; each way of a link is
 one link. The ports of NPUs themselves are none here: a flow's rate is at most 1, and in no phase does an NPU
@@ -57,11 +57,11 @@ class Fabric(Protocol):
     def release(self, key: int) -> None: ...
 
     def routes(self, key: int) -> tuple[Routes, ...]:
-        """Of each phase of a job, those of its flows that use any link."""
+        """Return for each phase of a job the routes of the flows that use any link."""
         ...
 
     def loads(self, key: int) -> tuple[Loads, ...]:
-        """The same summed up by link."""
+        """Return for each phase of a job the loads of its flows summed by link."""
         ...
 
 
@@ -181,7 +181,7 @@ class Clos:
         return self._jobs[key].loads
 
     def _route(self, leaf: Ints, rng: np.random.Generator) -> Routes:
-        """A path each of flows between leaves, by row of two; flows over the same links are one row."""
+        """Return a path for each flow between leaves, by row of two; flows over equal links share a row."""
         if not len(leaf):
             return _NONE
         paths = self._paths(leaf, rng)
@@ -196,7 +196,7 @@ class Clos:
         )
 
     def _paths(self, leaf: Ints, rng: np.random.Generator) -> Ints:
-        """By flow and try, links; -1 where a path has fewer than the longest."""
+        """Return the links of each flow and try; -1 pads paths shorter than the longest."""
         spine = rng.integers(self._spines, size=(len(leaf), self._tries))
         up = leaf[:, :1] * self._spines + spine
         down = self._down + leaf[:, 1:] * self._spines + spine

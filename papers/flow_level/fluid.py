@@ -42,7 +42,7 @@ class _Sending:
 
 @final
 class Fluid:
-    """What a phase gets is a mean over `moments`, at each of which every other job is in some phase or none.
+    """Fluid rates: the mean over `moments`, at each of which every other job is in a phase or idle.
 
     How long a job is in which phase follows from the rates, and these from that: `rounds` times, from what
     was last. Jobs are in step with none: moments are evenly spread over a job's iteration, each job's in an
@@ -129,7 +129,7 @@ class Fluid:
         return Counted(spent, iterations, iterations * job.compute, sent)
 
     def throughput(self, key: int) -> float:
-        """Iterations a second, now."""
+        """Return the current iterations a second."""
         self.next_in()
         return self._rate[key]
 
@@ -209,7 +209,7 @@ class _Table:
         }
 
     def active(self, duty: Sequence[Floats]) -> Floats:
-        """By phase and moment, how much of the moment its job is in it."""
+        """Return by phase and moment the share of the moment in which the job is in that phase."""
         share = np.concatenate(duty)
         end = np.cumsum(share)
         # Within a job, from the begin of its first phase.
@@ -221,7 +221,7 @@ class _Table:
         return until - before
 
     def rates(self, active: Floats) -> Floats:
-        """By phase, the mean over moments of what it gets if it sends."""
+        """Return by phase the mean over moments of its rate while it sends."""
         own = self._self @ active
         left = np.repeat(self._capacity[:, None], active.shape[1], axis=1)
         rates = np.ones(len(self._class))

@@ -30,7 +30,7 @@ __all__ = ["Lumos", "Wiring"]
 
 
 class Wiring(StrEnum):
-    """How ports lead to optical switches, and what circuits are made for."""
+    """Wiring of ports to optical switches, and the demand that circuits are made for."""
 
     # Cross wiring; demand between leaves, so that no link to a spine has more than it carries.
     leaf = "leaf-centric"
@@ -43,7 +43,7 @@ class Wiring(StrEnum):
 @final
 @dataclass(slots=True)
 class _Placed:
-    """By phase, leaves from and to and the number of flows; `demand` by pairs of leaves, both ways."""
+    """A placed job: leaves and flows by phase; `demand` by pairs of leaves, both ways."""
 
     phases: tuple[tuple[Ints, Ints, Floats], ...]
     demand: tuple[Ints, Ints, Ints]
@@ -197,13 +197,13 @@ class Lumos:
         return np.concatenate([np.full(2 * self._down, float(self._tau)), counts.ravel().astype(float)])
 
     def _spread(self) -> None:
-        """What pinned flows leave of links between leaves and spines, by leaf and spine."""
+        """Update the capacity that pinned flows leave on links, by leaf and spine."""
         pinned = self._split.sum(axis=2).T
         self._left = np.maximum(self._tau - pinned, 0).astype(float)
         self._ways: dict[tuple[int, int], list[tuple[int, list[int], int]]] = {}
 
     def _shares(self, a: Ints, b: Ints) -> Floats:
-        """By pair of leaves and spine, the share of flows that go there.
+        """Return by pair of leaves and spine the share of flows that use the spine.
 
         Flows that circuits were made for are pinned to spines, whole. Others are spread by packets, by what
         those leave of links and circuits. Where two Pods have no circuit, rows are zero.
@@ -240,7 +240,7 @@ class Lumos:
         return rows, links, weights
 
     def _around(self, row: int, a: int, b: int) -> tuple[Ints, Ints, Floats]:
-        """Steps of flows between Pods that have no circuit: by other Pods, where these are fewest."""
+        """Return detours over the fewest other Pods, for flows between Pods without a circuit."""
         i, j = a // self.cluster.leaves, b // self.cluster.leaves
         if (i, j) not in self._ways:
             self._ways[i, j] = ways(self._counts, i, j)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast jobs go on: fluid, by mean throughput while the set of jobs stays, or exact, phase by phase."""
+"""Progress of jobs: fluid, by mean throughput while the set of jobs stays, or exact, phase by phase."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a job is to send: the class that links serve it in, 0 first or less, and when.
+    """Schedule of a job's sending: the class in which links serve it, 0 first, and its time shift.
 
     Jobs of a `group` share a circle of time that each goes round `turns` times, `late` of its iteration late.
     """
@@ -31,7 +31,7 @@ class Order:
 @final
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What monitors of NPUs and ports read from a job's start to its last whole iteration; seconds."""
+    """Readings of monitors of NPUs and ports from a job's start to its last whole iteration, in seconds."""
 
     seconds: float = 0.0
     iterations: float = 0.0
@@ -47,7 +47,7 @@ class Pace(Protocol):
     def remove(self, key: int) -> None: ...
 
     def changed(self) -> None:
-        """The fabric's capacities are others; its routes, if its version is."""
+        """Take note that the fabric's capacities changed, and its routes if its version changed."""
         ...
 
     def next_in(self) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a schedule takes over a fabric by flows at max-min fair rates: to hold beside the packet engine.
+"""Time of a schedule over a fabric by flows at max-min fair rates, for comparison with the packet engine.
 
 All sends of a step begin together, each on its paths in fixed shares; the next step begins when the last of
 them is done. Frames, queues, windows and acknowledgements are left out, headers only counted, and of delays
@@ -38,7 +38,7 @@ def shortest_ways(fabric: Fabric, pairs: Sequence[tuple[str, str]]) -> Ways:
 
 
 def planned_ways(plan: Plan, pairs: Sequence[tuple[str, str]]) -> Ways:
-    """The paths that a plan has for each pair, by its buckets."""
+    """Return the paths that a plan has for each pair, by bucket."""
     found = {}
     for pair in pairs:
         if pair not in plan.routes:

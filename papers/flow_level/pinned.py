@@ -26,7 +26,7 @@ _NONE = routes([])
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Flows:
-    """Of a job, phase after phase: amounts of its flows between leaves and their candidates.
+    """Flows of a job by phase: amounts between leaves, and candidate paths.
 
     `paths` has shape (flows, candidates, links), -1 where there is none.
     """
@@ -127,11 +127,11 @@ class Pinned:
         return self._jobs[key].loads
 
     def flows(self, key: int) -> Flows:
-        """What a job sends between leaves, and where it may."""
+        """Return the flows of a job between leaves and their candidate paths."""
         return self._jobs[key].flows
 
     def choice(self, key: int) -> Ints:
-        """The candidate of each flow, now."""
+        """Return the current candidate of each flow."""
         return self._jobs[key].choice
 
     def pin(self, key: int, choice: Ints) -> None:
@@ -146,7 +146,7 @@ class Pinned:
         self.version += 1
 
     def _paths(self, leaf: Ints) -> Ints:
-        """By flow and candidate, links: up, to a core and back where Pods differ, down; paths come first."""
+        """Return links by flow and candidate: up, to a core and back where Pods differ, then down."""
         spines, cores = self._spines, self._cores
         spine = np.repeat(np.arange(spines), max(cores, 1))
         core = np.tile(np.arange(max(cores, 1)), spines)

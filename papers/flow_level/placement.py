@@ -38,7 +38,7 @@ class Cluster:
 
     @property
     def servers(self) -> int:
-        """Of a leaf."""
+        """Servers of a leaf."""
         return self.npus // SERVER
 
     def leaf_of(self, npu: Ints) -> Ints:
@@ -75,7 +75,7 @@ def packed(servers: int, free: Ints, block: int, rng: np.random.Generator) -> In
 
 
 def first_fit(servers: int, free: Ints, block: int, rng: np.random.Generator) -> Ints | None:
-    """The first that are free, in order of Pods and leaves."""
+    """Return the first free servers in order of Pods and leaves."""
     flat = free.ravel()
     before = np.cumsum(flat) - flat
     taken = np.clip(servers - before, 0, flat).reshape(free.shape)
@@ -94,7 +94,7 @@ POLICIES: Mapping[str, Policy] = {"packed": packed, "first-fit": first_fit, "ran
 
 @final
 class Placement:
-    """Which NPUs are free. Jobs of less than a server share servers, others have whole ones."""
+    """Free NPUs of a cluster; jobs smaller than a server share servers, larger jobs get whole servers."""
 
     def __init__(self, cluster: Cluster, policy: str = "packed", seed: int = 0) -> None:
         if policy not in POLICIES:

@@ -20,7 +20,7 @@ _LEAST = 0.01
 
 
 def plot_svg(found: Comparison) -> str:
-    """The same comparison, of the ideal fabric and any others, gives the same bytes."""
+    """Draw a comparison of the ideal fabric and others as SVG; equal comparisons give equal bytes."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

@@ -19,7 +19,7 @@ _COUNTS = (2, 4, 8, 16)
 
 
 def plot_svg(seeds: Sequence[int]) -> str:
-    """The same seeds give the same bytes."""
+    """Draw the comparison of path choices as SVG; equal seeds give equal bytes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 4.2))

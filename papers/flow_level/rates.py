@@ -46,7 +46,7 @@ class Routes:
 
     @property
     def loads(self) -> Floats:
-        """What each entry of `links` carries when every flow sends at a rate of 1."""
+        """Load of each entry of `links` when every flow sends at a rate of 1."""
         return self.weights * self.counts[self.rows]
 
     def total(self) -> tuple[Ints, Floats]:
@@ -72,7 +72,7 @@ def routes(flows: Iterable[Sequence[tuple[int, float]]], counts: ArrayLike | Non
 
 
 def joined(parts: Sequence[Routes]) -> Routes:
-    """The rows of all, one after the other."""
+    """Concatenate the rows of all parts."""
     if not parts:
         return Routes(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     sizes = np.concatenate([np.diff(part.starts) for part in parts])
@@ -90,7 +90,7 @@ def max_min(
     classes: ArrayLike | None = None,
     limits: ArrayLike | float = np.inf,
 ) -> Floats:
-    """A flow's rate, by row; classes are served in order, 0 first, each out of what those before left.
+    """Return a flow's rate by row; classes are served in order, 0 first, each from the capacity left over.
 
     `limits`: what a flow sends at most. A flow without links or limit is refused by ModelError, as are
     capacities and weights below 0.

@@ -68,7 +68,7 @@ class Record:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one fabric, all jobs in the order in which they came."""
+    """Outcome on a fabric: all jobs in order of arrival."""
 
     fabric: str
     npus: int

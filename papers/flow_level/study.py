@@ -91,15 +91,15 @@ class Comparison:
     outcomes: Mapping[str, Mapping[int, Outcome]]
 
     def completion(self, fabric: str) -> float:
-        """Mean over jobs and traces, seconds."""
+        """Return the mean completion time over jobs and traces, in seconds."""
         return mean(one.completion for one in self.outcomes[fabric].values())
 
     def queueing(self, fabric: str) -> float:
-        """The same."""
+        """Return the mean queueing time over jobs and traces, in seconds."""
         return mean(one.queueing for one in self.outcomes[fabric].values())
 
     def slowdown(self, fabric: str) -> float:
-        """The same, of running times against those alone."""
+        """Return the mean slowdown: running time divided by running time alone."""
         return mean(one.slowdown for one in self.outcomes[fabric].values())
 
     def throughput(self, fabric: str) -> float:
@@ -148,7 +148,7 @@ def figures(found: Comparison) -> tuple[Figure, ...]:
 
 
 def to_document(found: Comparison) -> dict[str, Any]:
-    """What `result.json` holds; times in seconds."""
+    """Return the contents of `result.json`; times in seconds."""
     study = found.study
     return {
         "cluster": asdict(study.cluster),

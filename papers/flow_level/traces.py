@@ -188,11 +188,12 @@ _NOBODY = np.zeros((0, 2), np.int64)
 
 
 def write(path: Path, entries: Sequence[Entry]) -> None:
+    """Write a trace, one JSON object a line."""
     path.write_text("".join(entry.model_dump_json(exclude_defaults=True) + "\n" for entry in entries))
 
 
 def read(path: Path) -> tuple[Entry, ...]:
-    """A ScenarioError has a line for each fault, with FILE:LINE and the remedy. Empty lines are skipped."""
+    """Read a trace; a ScenarioError has FILE:LINE and remedy for each fault. Empty lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as ex:

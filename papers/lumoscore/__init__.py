@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well circuits between Pods are planned: how fast, and how few of them move (LumosCore).
+"""LumosCore: the papers' claims, and the quality and speed of planning circuits between Pods.
 
 # load.py    random demands; a demand as jobs come and go, and the circuits that stand then
 # ratios.py  circuits made by each method, over the fewest by the exact program

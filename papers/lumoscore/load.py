@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of circuits: random demands that ports can serve, and demands as jobs come and go."""
+"""Demands for circuits: random demands that ports can serve, and demands as jobs come and go."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def feasible(rng: np.random.Generator, pods: int, ports: int) -> Ints:
 
 
 def full(rng: np.random.Generator, pods: int, ports: int) -> Ints:
-    """The same with row sums of `ports`, `pods * ports` being even."""
+    """Return a random demand with row sums of `ports`; `pods * ports` is even."""
     while True:
         demand = saturate_demand(feasible(rng, pods, ports), ports)
         if (demand.sum(axis=1) == ports).all():
@@ -56,7 +56,7 @@ class Trace:
             tries += not self._arrive()
 
     def change(self) -> Ints:
-        """The demand after a job has gone and, if one fits, another has come."""
+        """Return the demand after a job has left and, if a new job fits, the new job has started."""
         gone = self._jobs.pop(int(self._rng.integers(len(self._jobs))))
         self.demand = self.demand - gone
         for _ in range(20):
@@ -89,7 +89,7 @@ class Trace:
 
 
 def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
-    """New demands of a trace, each with the circuits that stand when it comes."""
+    """Yield the new demands of a trace, each with the circuits set up at its arrival."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(trace.demand, spines, ports)
     for _ in range(changes):
@@ -99,7 +99,7 @@ def states(pods: int, spines: int, ports: int, seed: int, changes: int) -> Itera
 
 
 def refilled(pods: int, spines: int, ports: int, seed: int) -> tuple[Ints, CircuitPlan]:
-    """A change of a trace where whatever jobs leave over is asked for too, so that no port is free."""
+    """Return a change of a trace whose demand also fills the ports that jobs leave over."""
     trace = Trace(pods, spines * ports, seed)
     plan = allocate(saturate_demand(trace.demand, spines * ports), spines, ports)
     return saturate_demand(trace.change(), spines * ports), plan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many circuits a change makes, over the fewest that any maps with the same guarantees would."""
+"""Circuits that a change sets up, divided by the fewest of any maps with the same guarantees."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS: tuple[Method, ...] = ("flow", "greedy", "scratch")
 def ratios(
     shape: tuple[int, int, int], seeds: Iterable[int], changes: int
 ) -> Mapping[Method, Sequence[float]]:
-    """Of each method, over changes of the job traces of these seeds: Pods, spines, ports a spine.
+    """Return the ratios of each method over changes of job traces; `shape` is Pods, spines, ports a spine.
 
     Where the exact program makes none, what is made, and one.
     """
@@ -42,7 +42,7 @@ def ratios(
 
 
 def full_ratios(shape: tuple[int, int, int], seeds: Iterable[int]) -> Sequence[float]:
-    """The same of the method flow, one change a seed, where no port is free."""
+    """Return the ratios of the method `flow`, one change for each seed, where no port is free."""
     pods, spines, ports = shape
     found = []
     for seed in seeds:
@@ -54,7 +54,7 @@ def full_ratios(shape: tuple[int, int, int], seeds: Iterable[int]) -> Sequence[f
 def two_pairs(
     draws: int, rng: np.random.Generator, note: Callable[[float], None] = lambda share: None
 ) -> tuple[int, int, int]:
-    """Of groups of two pairs of switches: how often no program keeps more, circuits kept, and circuits gone.
+    """Count groups of two switch pairs where no program keeps more; circuits kept; circuits removed.
 
     About a third of what stands is wanted no more, and where there is room others are.
     """

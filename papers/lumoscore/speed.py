@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a change of demand takes to plan, in clusters of 2k to 32k NPUs.
+"""Planning time of a change of demand, in clusters of 2k to 32k NPUs.
 
 16 to 256 Pods of 8 leaves with 16 NPUs each, 2 links from a leaf to each of 8 spines, 16 ports a spine to 16
 optical switches. The authors give the number of NPUs only; that a Pod has 128 of them is read off comments in
@@ -154,5 +154,5 @@ def _processor(plan: Callable[[], CircuitPlan]) -> tuple[float, CircuitPlan]:
 
 
 def growth(seconds: Sequence[float]) -> float:
-    """How many times as long each takes as the one before, on geometric average."""
+    """Return the geometric mean growth of times from one cluster size to the next."""
     return (seconds[-1] / seconds[0]) ** (1 / (len(seconds) - 1))

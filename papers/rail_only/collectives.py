@@ -89,12 +89,12 @@ def alltoall_rail_only(grid: Grid, data: float, rates: Rates) -> float:
 
 
 def slowdown(grid: Grid, rates: Rates) -> float:
-    """How much longer All-to-All takes rail-only than rail-optimised, as a share."""
+    """Return how much longer All-to-All takes on rail-only than on rail-optimised, as a share."""
     return alltoall_rail_only(grid, 1.0, rates) / alltoall_rail_optimised(grid, 1.0, rates) - 1
 
 
 def nic_share(grid: Grid) -> float:
-    """Of the bytes of a hierarchical AllReduce, those that NICs send."""
+    """Return the share of the bytes of a hierarchical AllReduce that NICs send."""
     outside = (grid.y - 1) / (grid.x * grid.y)
     inside = (grid.x - 1) / grid.x
     return outside / (outside + inside)

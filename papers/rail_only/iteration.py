@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an iteration takes by the size of the domains, their bandwidth, the NICs' and the batch.
+"""Time of an iteration by size and bandwidth of the domains, bandwidth of the NICs, and batch.
 
 Collectives take what the paper's equations say (`collectives`); nothing overlaps. Models and how they are cut
 up are those of `papers.training`: activations are recomputed in the backward pass, TP adds up activations
@@ -133,7 +133,7 @@ class Iteration:
 def iteration(
     model: Model, cluster: Cluster, layout: Layout, batch: int, *, data_inside: bool = True
 ) -> Iteration:
-    """Of that layout; DP lies inside of PP unless `data_inside` is False."""
+    """Return the iteration of a layout; DP is nested inside PP unless `data_inside` is False."""
     layers = model.layers // layout.pp
     micros = batch // (layout.dp * layout.micro)
     tokens = layout.micro * SEQUENCE
@@ -165,14 +165,14 @@ def iteration(
 
 
 def _grid(cluster: Cluster, size: int, stride: int) -> Grid:
-    """A group of `size` GPUs, every `stride`-th: those of one domain, and in how many."""
+    """Return the grid of `size` GPUs, every `stride`-th: GPUs in a domain, and number of domains."""
     inside = max(1, min(size, cluster.domain // stride))
     return Grid(inside, size // inside)
 
 
 @cache
 def best(model: Model, cluster: Cluster, batch: int) -> Iteration:
-    """The fastest of all layouts that fit into memory; ModelError when none does."""
+    """Return the fastest of all layouts that fit into memory; ModelError when none does."""
     domain = cluster.domain
     if domain < 1 or domain & (domain - 1):
         raise ModelError(f"domains of {domain}", remedy="use a power of two")
@@ -200,7 +200,7 @@ def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
 
 
 def iteration_figures(cluster: Cluster | None = None) -> tuple[Figure, ...]:
-    """The paper's percentages of iteration time, beside those of this model; none is judged."""
+    """Return the paper's percentages of iteration time beside those of this model; none is judged."""
     base = cluster or Cluster()
     few, taken, many = BATCHES
     less, ours, more = (percentages(base, batch) for batch in BATCHES)
@@ -221,7 +221,7 @@ def iteration_figures(cluster: Cluster | None = None) -> tuple[Figure, ...]:
 
 
 def percentages(base: Cluster, batch: int) -> dict[str, float]:
-    """By the names of `PAPER`."""
+    """Return the percentages under the names of `PAPER`."""
 
     def took(domain: int, hb: float = A100.hb, nic: float = A100.nic, model: Model = GPT_146B) -> float:
         return best(model, replace(base, domain=domain, rates=Rates(hb, nic)), batch).seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the NIC domain is built of, what it costs and draws (Rail-only, Table II).
+"""Parts, cost and power of the NIC domain (Rail-only, Table II).
 
 The paper gives savings as shares and in money, and prices: 694 $ and 18 W a port of a switch, 199 $ and 9 W a
 transceiver. How many switches and transceivers there are is derived here, with folded Clos networks of the
@@ -74,7 +74,7 @@ def any_to_any(gpus: int, radix: int) -> Parts:
 
 
 def rail_only(gpus: int, radix: int, domain: int = DOMAIN) -> Parts:
-    """A network a rail; ModelError when GPUs do not fill their domains."""
+    """Return the parts of a network for each rail; ModelError when GPUs do not fill their domains."""
     if domain < 1 or gpus < domain or gpus % domain:
         raise ModelError(f"{gpus} GPUs in domains of {domain}", remedy="use a multiple of the domain")
     rail = gpus // domain
@@ -110,7 +110,7 @@ def count_figures() -> tuple[Figure, ...]:
 
 
 def saving_figures() -> tuple[Figure, ...]:
-    """The shares that Table II gives of what is saved."""
+    """Return the savings that Table II states, as shares."""
     found: list[Figure] = []
     for (gpus, radix), (cost, power) in TABLE.items():
         base, ours = any_to_any(gpus, radix), rail_only(gpus, radix)
@@ -127,7 +127,7 @@ def saving_figures() -> tuple[Figure, ...]:
 
 
 def said_figures() -> tuple[Figure, ...]:
-    """What the text says besides Table II, and where it does not agree with the table.
+    """Return the figures stated in the text besides Table II, and where they disagree with the table.
 
     The range of power holds if its kilowatt has 1,024 W; so does what the largest network draws.
     """

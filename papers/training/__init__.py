@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast models train on an interconnect, in closed form.
+"""Iteration times of a training job on an interconnect, in closed form.
 
 # workload.py      models, layouts (TP, SP, EP, PP, DP), and what an NPU sends in an iteration
 # interconnect.py  lanes by dimension, ways along each, and the least time of a collective over them

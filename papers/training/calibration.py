@@ -66,7 +66,7 @@ class Case:
 
     @property
     def group(self) -> Group:
-        """What exchanges data, as the model has it."""
+        """The group that exchanges data, as the model describes it."""
         sizes = (2,) if self.kind == "pairs" else self.dims
         return tuple((name, size) for (name, _), size in zip(DIMENSIONS, sizes, strict=False))
 
@@ -90,6 +90,8 @@ OPS = {
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
+    """The predicted and the emulated time of a case, in microseconds."""
+
     case: Case
     predicted_us: float
     emulated_us: float
@@ -111,7 +113,7 @@ def predicted_us(case: Case, rate_bps: int, latency: float) -> float:
 
 
 def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
-    """Of a stage, so that the model meets one emulated time."""
+    """Solve the latency of a stage from an emulated time, in microseconds."""
     return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
 
 
@@ -142,7 +144,7 @@ def _schedule(case: Case) -> Schedule:
 
 
 def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
-    """A ring keeps to its own links, by shortest paths; the rest may take all."""
+    """Return the emulated time; a ring uses shortest paths, other collectives may use all paths."""
     strategy = "shortest" if case.kind == "ring" else "all-path"
     schedule = _schedule(case)
     names = tuple(node.name for node in fabric.nodes)

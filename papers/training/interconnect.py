@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carries collectives: the lanes of an NPU for each dimension of its place, and the ways there.
+"""Interconnects for collectives: an NPU's lanes for each dimension of its place, and the ways along each.
 
 An interconnect is a list of resources, each so many lanes of an NPU each way, and for each dimension (x, y in
 the rack; z, w racks of a Pod; pod; dcn) the ways a stage of a collective may be carried along it. A
@@ -67,7 +67,7 @@ Group = tuple[tuple[str, int], ...]
 
 
 class Use(StrEnum):
-    """How a way uses a resource: a line's direct links, those and one-hop detours, or a switch's port."""
+    """Use of a resource: a line's direct links, direct links with one-hop detours, or a switch's port."""
 
     direct = "direct"
     detour = "detour"
@@ -77,6 +77,8 @@ class Use(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Leg:
+    """Use of a resource by a way."""
+
     resource: str
     use: Use
 
@@ -97,7 +99,7 @@ class Interconnect:
 
     @property
     def own_lanes(self) -> float:
-        """Of an NPU, wherever they lead."""
+        """Lanes of an NPU, to any destination."""
         return sum(lanes for name, lanes in self.lanes.items() if name in ("x", "y", "lrs", "up"))
 
     def share(self, op: Op, group: Group) -> float:
@@ -187,7 +189,7 @@ def interconnect(
     trade: bool = False,
     through: bool = True,
 ) -> Interconnect:
-    """A rack and what joins racks; `paths` is how 2d-fm between racks is used.
+    """Return the interconnect of a rack design and of the links between racks; `paths` applies to 2d-fm.
 
     `uplink` lanes of an NPU lead to other racks; with `trade` they are taken from those to its peers, so that
     an NPU keeps 72, else they come on top.
@@ -230,7 +232,7 @@ def interconnect(
 
 
 def mesh(dims: Sequence[int], lanes: float = 1.0) -> Interconnect:
-    """A full mesh of these sizes with links of `lanes`, as the emulator builds it."""
+    """Return a full mesh of these sizes with links of `lanes`, as the emulator builds it."""
     names = [name for name, _ in DIMENSIONS[: len(dims)]]
     return Interconnect(
         f"full mesh {'x'.join(map(str, dims))}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long an iteration takes on an interconnect, and the layout and placement of which it takes least.
+"""Time of an iteration on an interconnect, and the layout and placement with the least time.
 
 Few assumptions, the same for all models, lengths and interconnects (`Assumptions`); the paper gives none of
 them. A collective of TP, SP or EP goes in chunks beside the arithmetic that it waits for or feeds: of c and
@@ -158,7 +158,7 @@ def best(
     given: Assumptions = DEFAULTS,
     orders: tuple[Order, ...] = ORDERS,
 ) -> Iteration:
-    """The fastest of all layouts and placements that fit; the first of equals. ModelError when none fits.
+    """Return the fastest layout and placement that fits, the first of equals; ModelError when none fits.
 
     Layouts are looked at in the order of the time they would take if all lanes of an NPU led everywhere,
     until that alone is longer than the best found.

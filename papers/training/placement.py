@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a layout's groups lie, and which layouts there are (UB-Mesh, §5.2).
+"""Placement of a layout's groups, and the layouts to choose from (UB-Mesh, §5.2).
 
 The paper's rules: TP and SP on the domains of the most bandwidth, PP and DP last; SP x DP a multiple of EP;
 all of it has to fit into memory. Places are dealt like digits: the first axis takes slots of a board, then
@@ -79,7 +79,7 @@ def place(layout: Layout, order: Order = ORDERS[0]) -> Placement:
 
 
 def _take(left: list[list], wanted: int) -> list[list]:
-    """The next `wanted` places, innermost first; what is taken is gone from `left`."""
+    """Take the next `wanted` places, innermost first, out of `left`."""
     if wanted < 1 or wanted & (wanted - 1):
         raise ModelError(f"a group of {wanted}", remedy="use a power of two")
     taken = []
@@ -103,7 +103,7 @@ def _merged(some: Sequence[Sequence]) -> Group:
 
 
 def memory_bytes(model: Model, layout: Layout, sequence: int, batch: int) -> float:
-    """Of an NPU of the first stage.
+    """Return the bytes of memory that an NPU of the first stage needs.
 
     A layer's input is kept for each micro-batch under way, the rest is recomputed.
     """

@@ -19,7 +19,7 @@ INK = "#333333"
 
 
 def plot_svg(outcome: Outcome) -> str:
-    """The same outcome gives the same bytes."""
+    """Draw a study as SVG; equal outcomes give equal bytes."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -56,7 +56,7 @@ def plot_svg(outcome: Outcome) -> str:
 
 
 def _marked(outcome: Outcome, reading: str, value: PaperValue) -> float:
-    """Where the paper's value stands; one against another variant is put on top of ours of that."""
+    """Return the height of the paper's mark; a value against another variant is scaled by our figure."""
     if value.against is None or value.against == outcome.study.baseline:
         return value.percent
     base = outcome.percent(reading, value.against, value.models, outcome.study.span(value.span))
@@ -118,7 +118,7 @@ def _by_length(axes: Axes, outcome: Outcome, reading: str) -> list[float]:
 
 
 def _mark(axes: Axes, left: float, right: float, height: float, tone: str) -> None:
-    """A value of the paper: its variant's colour on a dark rim, to be seen on a bar of that colour."""
+    """Draw a value of the paper in its variant's colour with a dark rim, visible on a bar of that colour."""
     axes.plot([left, right], [height] * 2, color=INK, linewidth=3.4, solid_capstyle="butt", zorder=4)
     axes.plot([left, right], [height] * 2, color=tone, linewidth=1.4, solid_capstyle="butt", zorder=5)
 

@@ -104,7 +104,7 @@ class Variant(Checked):
 
 @final
 class PaperValue(Checked):
-    """What the paper has for a variant, in percent of `against`; of all models and lengths by default."""
+    """The paper's value for a variant, in percent of `against`; for all models and lengths by default."""
 
     variant: str
     percent: Positive
@@ -131,6 +131,8 @@ class Given(Checked):
 
 @final
 class Study(Checked):
+    """A study file: models, sequence lengths and the interconnects compared."""
+
     name: Name
     title: str = ""
     description: str = ""
@@ -159,7 +161,7 @@ class Study(Checked):
         return tuple(length for span in self.spans for length in span.sequences)
 
     def span(self, name: str | None) -> tuple[str, ...]:
-        """The lengths of a span, or all."""
+        """Return the sequence lengths of a span, or all lengths."""
         return next((span.sequences for span in self.spans if span.name == name), self.sequences)
 
 
@@ -219,7 +221,7 @@ class Finding:
 
     @property
     def bracketed(self) -> bool:
-        """Whether the paper's lies between the readings."""
+        """True if the paper's value lies between the two readings."""
         return min(self.ours.values()) <= self.value.percent <= max(self.ours.values())
 
 
@@ -287,7 +289,7 @@ def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:
 
 
 def to_document(outcome: Outcome) -> dict[str, Any]:
-    """What `result.json` holds."""
+    """Return the contents of `result.json`."""
     study = outcome.study
     return {
         "study": study.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be true of a study: for the check.py of the experiments that are studies."""
+"""Properties that every study must have, for the check.py of experiments that are studies."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ ARITHMETIC = (1, 1, 2)
 
 
 class Axis(StrEnum):
-    """What a group of NPUs shares out: a layer's matrices, a sequence, experts, layers, the batch."""
+    """Axis of parallelism: a layer's matrices, a sequence, experts, layers or the batch."""
 
     tp = "TP"
     sp = "SP"
@@ -56,6 +56,8 @@ class Axis(StrEnum):
 
 
 class Op(StrEnum):
+    """A collective, under its name in Table 1 (UB-Mesh)."""
+
     allreduce = "AllReduce"
     allgather = "AllGather"
     reducescatter = "ReduceScatter"
@@ -85,27 +87,27 @@ class Model:
 
     @property
     def kv_width(self) -> int:
-        """Of the keys of a token, and of its values."""
+        """Width of a token's keys, and of its values."""
         return self.hidden * self.kv_heads // self.heads
 
     @property
     def attention_parameters(self) -> int:
-        """Of a layer."""
+        """Attention parameters of a layer."""
         return 2 * self.hidden * (self.hidden + self.kv_width)
 
     @property
     def expert_parameters(self) -> int:
-        """Of one expert of a layer, or of its feed-forward part."""
+        """Parameters of an expert of a layer, or of its feed-forward part."""
         return self.matrices * self.hidden * self.ffn
 
     @property
     def dense_parameters(self) -> int:
-        """Of a layer, without experts of which a token sees a few."""
+        """Parameters of a layer without experts that see only some tokens."""
         return self.attention_parameters + (self.expert_parameters if self.experts == 1 else 0)
 
     @property
     def sparse_parameters(self) -> int:
-        """Of all experts of a layer; 0 when there is but one feed-forward part."""
+        """Parameters of all experts of a layer; 0 with a single feed-forward part."""
         return self.experts * self.expert_parameters if self.experts > 1 else 0
 
     @property
@@ -193,7 +195,7 @@ class Demand:
 
 @cache
 def layer_demands(model: Model, layout: Layout, sequence: int, backward: bool = False) -> tuple[Demand, ...]:
-    """Of one layer and micro-batch, in one pass, of one NPU."""
+    """Return an NPU's demands for a layer and micro-batch in a pass."""
     tokens = layout.micro * sequence / layout.sp
     activations = tokens * model.hidden * ACTIVATION_BYTES
     keys = layout.micro * sequence * model.kv_width / layout.tp * ACTIVATION_BYTES
@@ -208,7 +210,7 @@ def layer_demands(model: Model, layout: Layout, sequence: int, backward: bool = 
 
 @cache
 def stage_demands(model: Model, layout: Layout, sequence: int) -> tuple[Demand, ...]:
-    """Of one NPU's part of one layer's gradients, and of one micro-batch at the end of a stage."""
+    """Return the demands for an NPU's part of a layer's gradients, and for a micro-batch at a stage's end."""
     activations = layout.micro * sequence / layout.sp * model.hidden * ACTIVATION_BYTES
     dense = model.dense_parameters / layout.tp * GRADIENT_BYTES
     sparse = model.sparse_parameters / (layout.tp * layout.ep) * GRADIENT_BYTES
@@ -223,7 +225,7 @@ def stage_demands(model: Model, layout: Layout, sequence: int) -> tuple[Demand, 
 
 
 def wire_bytes(demand: Demand, ranks: int) -> float:
-    """What one NPU of a group sends for one of these collectives at the least."""
+    """Return the least bytes that an NPU of a group sends for a demand."""
     share = (ranks - 1) / ranks
     match demand.op:
         case Op.allreduce:

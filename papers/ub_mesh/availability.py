@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the network of 8,192 NPUs fails and how much of the time it is there (UB-Mesh, §6.6, equation 3).
+"""Failures a year and availability of the network of 8,192 NPUs (UB-Mesh, §6.6, equation 3).
 
 MTBF = 365 x 24 / AFR, availability = MTBF / (MTBF + MTTR); AFR is failures a year, of all parts together. The
 paper's table of the parts' rates was not seen, so the parts are done twice. Fitted: one rate a switch and one
@@ -65,11 +65,12 @@ def availability(mtbf: float, mttr: float) -> float:
 
 
 def failures_a_year(parts: Parts, rates: Rates) -> float:
+    """Return the expected failures a year of all switches and optical lanes."""
     return (parts.lrs + parts.hrs) * rates.switch + parts.optical_lanes * rates.optical_lane
 
 
 def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
-    """The two rates that give x64T Clos and UB-Mesh the MTBFs of the paper."""
+    """Solve the two rates that give x64T Clos and UB-Mesh the MTBFs of the paper."""
     both = (clos(CLOS_LANES, pod), ub_mesh(pod))
     counts = np.array([[parts.lrs + parts.hrs, parts.optical_lanes] for parts in both], dtype=float)
     switch, lane = np.linalg.solve(counts, [HOURS_A_YEAR / CLOS_MTBF, HOURS_A_YEAR / UB_MESH_MTBF])
@@ -77,7 +78,7 @@ def fit_rates(pod: SuperPod = SUPERPOD) -> Rates:
 
 
 def availability_figures() -> tuple[Figure, ...]:
-    """The paper's availabilities from its own MTBFs and times to repair."""
+    """Return the paper's availabilities, computed from its own MTBFs and times to repair."""
 
     def share(name: str, said: float, mtbf: float, mttr: float, reason: str) -> Figure:
         ours = 100 * availability(mtbf, mttr)

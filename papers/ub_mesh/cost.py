@@ -106,7 +106,7 @@ def fit_prices(
     clos_share: float = CLOS_NETWORK_SHARE,
     ub_mesh_share: float = UB_MESH_NETWORK_SHARE,
 ) -> Prices:
-    """The prices of a node and of an LRS lane that give the network its two shares; the others as `given`.
+    """Solve the prices of a node and of an LRS lane that give the network its two shares; others as `given`.
 
     RailyardError when the prices given leave nothing for LRS.
     """
@@ -151,7 +151,7 @@ def cost_efficiency(
     *,
     of_clos: bool = False,
 ) -> float:
-    """How much more performance a $ of total cost buys on UB-Mesh than on the Clos (UB-Mesh, equation 1).
+    """Return performance per dollar of total cost on UB-Mesh over the Clos (UB-Mesh, equation 1).
 
     `opex_share` is OpEx's share of UB-Mesh's total cost, or with `of_clos` of the Clos's.
     """
@@ -161,7 +161,7 @@ def cost_efficiency(
 
 
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
-    """What those parts and their nodes cost, UB-Mesh being 1."""
+    """Return the cost of these parts and their nodes, relative to UB-Mesh."""
     return capex(parts, prices, pod) / capex(ub_mesh(pod), prices, pod)
 
 

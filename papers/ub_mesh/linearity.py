@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of its performance an NPU keeps when there are more of them (UB-Mesh, §6.5, Fig. 22, equation 2).
+"""Share of its performance that an NPU keeps at scale (UB-Mesh, §6.5, Fig. 22, equation 2).
 
 Linearity is an NPU's performance at scale over that at the base scale. The model holds every NPU's work and
 parallelisation still and asks one thing: how much longer the traffic that is not hidden behind computing
@@ -76,13 +76,13 @@ def largest_exposed(
     traffic: Traffic | None = None,
     pod: SuperPod = SUPERPOD,
 ) -> float:
-    """The largest `exposed`, at most 1, at which an NPU at `npus` keeps the share `at_least`."""
+    """Return the largest `exposed`, at most 1, at which an NPU at `npus` keeps the share `at_least`."""
     longer = _longer(npus, base, traffic or Traffic.of(TABLE_1), pod)
     return min(1.0, (1 / at_least - 1) / longer) if longer else 1.0
 
 
 def linearity_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """What unhidden traffic 95 % at 64 times the base leave room for, and what one SuperPod does."""
+    """Return the unhidden traffic that 95 % at 64 times the base allows, and the linearity of a SuperPod."""
     far = 64 * BASE_NPUS
     room = largest_exposed(far, AT_LEAST / 100, pod=pod)
     paper = "UB-Mesh, §6.5, Fig. 22"
@@ -112,7 +112,7 @@ def linearity_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
 
 
 def _longer(npus: int, base: int, traffic: Traffic, pod: SuperPod) -> float:
-    """By what share the traffic of an iteration takes longer than at the base."""
+    """Return by what share the traffic of an iteration takes longer than at the base."""
     before = _time(base, traffic, pod)
     return _time(npus, traffic, pod) / before - 1
 

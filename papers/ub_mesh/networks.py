@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What UB-Mesh and the networks it is compared with are built of: switches, and lanes of cable by kind.
+"""Parts of UB-Mesh and of the networks it is compared with: switches, and lanes of cable by kind.
 
 What the paper gives (UB-Mesh, §6.2 to §6.4): the names of the networks, the LRS and HRS of their racks, and
 the lanes an NPU has for other racks. How many HRS stand above the racks is derived here: as many as carry

@@ -81,7 +81,7 @@ class SuperPod:
 
     @property
     def rack_output_lanes(self) -> int:
-        """What leaves a rack, to other racks and to HRS: as much as its NPUs send up."""
+        """Lanes that leave a rack, to other racks and to HRS: as many as its NPUs have up."""
         return self.npus_per_rack * self.uplink_lanes
 
     @property
@@ -167,7 +167,7 @@ def fabric_cable_lanes(fabric: Fabric) -> Mapping[str, int]:
 
 
 def cable_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """The cables of Table 2 as shares of lanes."""
+    """Return the cables of Table 2 as shares of lanes."""
     per_npu = {kind: lanes / pod.npus for kind, lanes in pod.cable_lanes.items()}
     counted = ", ".join(f"{lanes:g}" for lanes in per_npu.values())
     reasons = {
@@ -208,7 +208,7 @@ def cable_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
 
 
 def count_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """What follows from the parameters: lanes of an NPU and out of a rack, switches, links."""
+    """Return the figures that follow from the parameters: lanes, switches and links."""
     paper, derived = "UB-Mesh, §3.3", "derived here"
     fewer = replace(pod, given_lrs_per_rack=48).cable_mix["passive, 1 m"]
 

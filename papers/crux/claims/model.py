@@ -67,7 +67,7 @@ def run_intensity(note: Progress, draws: int = 20) -> Sequence[Finding]:
 
 
 def run_corrections(note: Progress, draws: int = 30) -> Sequence[Finding]:
-    """The paper's two examples, and whether k follows what they stand for."""
+    """Check the paper's two examples, and that k follows the rule they illustrate."""
     import numpy as np
 
     from controller.jobs import Job, JobProfile, Schedule, correction, priorities, utilisation

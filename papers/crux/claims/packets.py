@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux's mechanism packet by packet: priorities that links keep, and jobs that are measured and ordered by
-them.
-"""
+"""Crux packet by packet: priorities that links keep, and jobs that are measured and ordered."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def _iteration_us(seen: Observation, name: str) -> float:
 
 
 def _busy(seen: Observation) -> float:
-    """Computing share of accelerators, each until its job's end."""
+    """Return the share of time that accelerators compute, each until its job ends."""
     computed = sum(job.nodes * job.compute_ps * len(job.iterations) for job in seen.jobs)
     return computed / sum(job.nodes * job.completion_ps for job in seen.jobs)
 
@@ -46,7 +44,7 @@ def _all_right(*seen: Observation) -> bool:
 
 
 def run_priorities(note: Progress) -> Sequence[Finding]:
-    """A job alone, beside another in one class, before it, and after it."""
+    """Measure a job alone, beside another job in one class, before the other, and after it."""
     runs = observed(_SCENARIO, note, {"alone", "second-alone", "one-class", "two-classes", "turned"})
     seen = {name: one for name, (_, one) in runs.items()}
     alone = {"first": _iteration_us(seen["alone"], "first")}

@@ -14,7 +14,7 @@ _STEPS = "Crux, section 4.4"
 
 
 def run_paths(note: Progress, draws: int = 200) -> Sequence[Finding]:
-    """Whether the most intensive jobs, as many as there are paths apart, ever share a link."""
+    """Check that the most intensive jobs, as many as there are disjoint paths, never share a link."""
     import numpy as np
 
     from controller.jobs import Job, intensity, least_congested, ranking

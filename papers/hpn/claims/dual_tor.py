@@ -36,7 +36,7 @@ _WITHIN_POINTS = 0.5
 
 
 def run_lacp(note: Progress) -> Sequence[Finding]:
-    """What hosts and ToRs say on the wire, and what becomes of it when both ToRs name the same ports."""
+    """Check the LACPDUs of hosts and ToRs, and the bundle when both ToRs use equal port numbers."""
     from controller.recovery.lacp import PORT_OFFSET, SYSTEM
     from papers.hpn.claims.runs import small
 
@@ -83,7 +83,7 @@ def run_lacp(note: Progress) -> Sequence[Finding]:
 
 
 def run_share(note: Progress) -> Sequence[Finding]:
-    """A NIC's cable is cut and comes back while all eight NICs of a host send and receive at their rate."""
+    """Cut and repair a NIC's cable while all eight NICs of a host send and receive at their rate."""
     from papers.hpn.claims.runs import small
 
     note("eight jobs, one a rail", 0.0)
@@ -190,7 +190,7 @@ def run_failures(note: Progress) -> Sequence[Finding]:
 
 
 def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
-    """What the ToR does when the cable is cut, from its controller; and how long it took in the run."""
+    """Return the withdrawal of a ToR's route after a cable is cut, and its time in the run."""
     from controller import NodeController
 
     fabric = ready.fabric
@@ -228,7 +228,7 @@ def _goes_on(one: Observation, healthy: Observation) -> Verdict:
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
-    """By NIC of the first host, what it received in a window, of its rate."""
+    """Return for each NIC of the first host the share of its rate that it received in a window."""
     found: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]
@@ -248,7 +248,7 @@ def _lacpdus(file: Path) -> Iterator[Lacpdu]:
 
 
 def _joined(offset: int) -> int:
-    """How many ports of a NIC carry once all has been said."""
+    """Return the number of ports in a NIC's bundle after LACP has converged."""
     from controller.recovery.lacp import Bond, bonded_ports
     from topologies import hpn
 

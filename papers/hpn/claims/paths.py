@@ -33,7 +33,7 @@ def _verdict(holds: bool) -> Verdict:
 
 
 def run_search(note: Progress) -> Sequence[Finding]:
-    """Which uplinks a source reaches by lb, and whether frames go where the search says."""
+    """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
     from controller.plan import BUCKETS
     from controller.routing.ecmp_source import port_of_bucket
     from controller.routing.path_probing import LB_VALUES, min_reached_members
@@ -125,7 +125,7 @@ def port_imbalance(ready: Prepared, seen: Observation) -> float:
 
 
 def idle_downlinks(ready: Prepared, seen: Observation) -> float:
-    """Of links from aggregation switches to ToRs with members, the share that carried nothing."""
+    """Return the share of links from aggregation switches to ToRs with members that carried nothing."""
     fabric = ready.fabric
     ends = [fabric.link(link) for link in seen.link_bytes]
     tors = {link.b.node for link in ends if link.a.node in ready.members and fabric.node(link.b.node).tier}
@@ -134,7 +134,7 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 
 
 def run_polarisation(note: Progress) -> Sequence[Finding]:
-    """A NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
+    """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
     from papers.flow_level.allreduces import imbalance
     from topologies.families.hpn_shape import planned
 

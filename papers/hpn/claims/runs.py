@@ -38,7 +38,7 @@ def small(
     elements: int = 65536,
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Prepared, Observation]:
-    """What came of the only variant of a scenario; `look` is called before time begins."""
+    """Run the only variant of a scenario; `look` is called before virtual time starts."""
     from lab.run.prepare import prepare
     from lab.run.runner import observe
     from lab.scenario.loader import load

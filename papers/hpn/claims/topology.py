@@ -21,7 +21,7 @@ _DERIVED = "derived here from HPN's ports"
 
 
 def run_sizes(note: Progress) -> Sequence[Finding]:
-    """The fabric at full size, built node by node and counted."""
+    """Build the fabric at full size, node by node, and count its parts."""
     from topologies import NodeKind, hpn
     from topologies.model.checks import problems
     from topologies.model.places import nic_ports
@@ -139,7 +139,7 @@ def run_choices(note: Progress) -> Sequence[Finding]:
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
-    """Of all flows, one a pair and value of lb, how many arrive by another ToR of the set than they took."""
+    """Count flows, one a pair and value of lb, and the flows that arrive by another plane."""
     from controller.routing.path_probing import PathProbe
     from lab.report.plane_counts import plane_of
 
@@ -154,7 +154,7 @@ def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
 
 
 def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
-    """By switch with a choice on the way from a flow's first ToR, its ways; from installed entries."""
+    """Return the next hops of each switch with a choice after a flow's first ToR, from installed entries."""
     fabric = plan.fabric
     path = plan.routes[source, destination][0]
     address = fabric.node(destination).address
@@ -170,7 +170,7 @@ def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
 
 
 def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
-    """The ports that the tables of a switch may send an address to."""
+    """Yield the ports to which the tables of a switch may send an address."""
     from controller import Exact, Lpm
 
     tables: dict[str, dict[int, Entry]] = {"linear": {}, "multipath": {}}

@@ -36,12 +36,12 @@ _FAMILY = (2, 4, 8, 16, 32)
 
 
 def holds(good: bool) -> Verdict:
-    """Of what is exact."""
+    """Return the verdict of a property that must hold exactly."""
     return "holds" if good else "differs"
 
 
 def of(some: int, draws: int, what: str = "") -> str:
-    """How many of all that were drawn."""
+    """Describe a count out of all draws."""
     return f"{some:,} of {draws:,}{what and f' {what}'}"
 
 
@@ -93,7 +93,7 @@ def _symmetric(rng: np.random.Generator) -> Ints:
 
 
 def _shared(part: Ints, whole: Ints, parts: int) -> bool:
-    """Whether entries, row and column sums are those of the whole over that many parts, rounded."""
+    """Return whether entries, row sums and column sums equal those of `whole` divided by `parts`, rounded."""
     return all(
         bool(((some >= every // parts) & (some <= -(-every // parts))).all())
         for some, every in (
@@ -169,7 +169,7 @@ def _circuits(found: Iterable[int], asked: Iterable[int]) -> str:
 
 
 def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
-    """Whom each port talks to and whom it hears, fibre by fibre, in plans and after changes of them."""
+    """Check the peers of each port, fibre by fibre, in plans and after changes of plans."""
     import numpy as np
 
     from controller import PlanError
@@ -233,7 +233,7 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
 
 
 def _peers(switches: Ints) -> tuple[Ints, Ints]:
-    """The remote port that each port of (..., K, N) sends to and hears, as port * N + Pod; -1 for nobody.
+    """Return the peer that each port of (..., K, N) sends to and hears, as port * N + Pod; -1 for none.
 
     Switch 2k takes from port 2k and gives to 2k + 1, switch 2k + 1 the other way round.
     """

@@ -96,7 +96,7 @@ def _ratio(values: Sequence[float]) -> str:
 
 
 def run_leaves(note: Progress, draws: int = 200) -> Sequence[Finding]:
-    """What links from leaves to spines carry of demands that use every one of them."""
+    """Check the loads of links from leaves to spines under demands that use every link."""
     found: list[Finding] = []
     for place, tau in enumerate((2, 4, 1)):
         found.extend(_leaves(tau, draws, lambda share, at=place: note("leaves", (at + share) / 3)))

@@ -42,7 +42,7 @@ def _run(note: Progress) -> Sequence[Finding]:
 
 
 def judged(found: Sequence[Cluster]) -> Sequence[Finding]:
-    """Of clusters in order of size."""
+    """Return the findings for clusters in order of size."""
     from papers.lumoscore.speed import Change
 
     rows = [_row(cluster, change) for change in Change for cluster in found]

@@ -17,7 +17,7 @@ _RANK = 1
 
 
 def run_rail_switch(note: Progress) -> Sequence[Finding]:
-    """A rail switch dies under an AllReduce, without and with optical switches below it."""
+    """Fail a rail switch under an AllReduce, without and with optical switches below it."""
     bare = observed("13_rail_faults/bare.yaml", note, ("rail",))
     ready, seen = bare["rail"]
     below = [name for name in ready.members if ready.fabric.node(name).coordinates[0] == _RANK]

@@ -36,7 +36,7 @@ def _collectives() -> Sequence[Figure]:
 
 
 def _run_iterations(note: Progress) -> Sequence[Finding]:
-    """The paper's percentages; and which of them are larger, with any of the batches."""
+    """Compare the paper's percentages, and check their order with any of the batches."""
     from papers.rail_only.iteration import BATCHES, ORDERS, PAPER, Cluster, iteration_figures, percentages
 
     note("searching layouts", 0.0)
@@ -58,7 +58,7 @@ def _run_iterations(note: Progress) -> Sequence[Finding]:
 
 
 def _run_fabrics(note: Progress) -> Sequence[Finding]:
-    """The counts held against fabrics that the generators make, which addresses keep below 8,192 GPUs."""
+    """Compare the counts with generated fabrics, which addresses limit to fewer than 8,192 GPUs."""
     from papers.rail_only.parts import any_to_any, rail_only
     from topologies import any_to_any as make_any_to_any
     from topologies import rail_only as make_rail_only

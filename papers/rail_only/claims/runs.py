@@ -48,7 +48,7 @@ def _us(seen: Observation) -> float:
 
 
 def _of(ready: Prepared) -> tuple[Grid, Rates]:
-    """What the equations take, read off the fabric."""
+    """Return the inputs of the equations, read off the fabric."""
     from papers.rail_only.collectives import Grid, Rates
 
     fabric, gpu = ready.fabric, ready.members[0]
@@ -59,7 +59,7 @@ def _of(ready: Prepared) -> tuple[Grid, Rates]:
 
 
 def _equation_us(ready: Prepared, equation: Equation) -> float:
-    """The equation's D is the array, and of All-to-All what a GPU has in it for each other."""
+    """Return the equation's time; D is the array, or for All-to-All a GPU's part for each other GPU."""
     grid, rates = _of(ready)
     collective = ready.variant.collective
     data = collective.data_bytes / (len(ready.members) if collective.kind == "all-to-all" else 1)
@@ -71,7 +71,7 @@ def _off(ours: float, theirs: float) -> str:
 
 
 def alltoall(domains: int, note: Progress) -> Sequence[Finding]:
-    """How much longer All-to-All takes without spines."""
+    """Measure how much longer All-to-All takes without spines."""
     from papers.rail_only.collectives import alltoall_rail_only, alltoall_rail_optimised, slowdown
 
     runs = {
@@ -145,7 +145,7 @@ def _gathers(note: Progress) -> Sequence[Finding]:
 
 
 def _nic_share(ready: Prepared, seen: Observation) -> float:
-    """Of all bytes that GPUs sent on links, those on their links to leaves."""
+    """Return the share of bytes sent by GPUs that used links to leaves."""
     inside = nic = 0
     gpus = set(ready.members)
     for link in ready.fabric.links:
@@ -157,7 +157,7 @@ def _nic_share(ready: Prepared, seen: Observation) -> float:
 
 
 def _slices(note: Progress) -> Sequence[Finding]:
-    """The same two phases, when a slice does not wait for the others."""
+    """Measure the two phases when a slice does not wait for other slices."""
     from papers.rail_only.collectives import allgather, alltoall_rail_only
 
     names = {"slices": "All-to-All", "all-gather-slices": "AllGather"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Rail-only's traffic goes: PXN across rails, and what training sends along them."""
+"""Traffic of Rail-only: PXN across rails, and training traffic along rails."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _pxn(note: Progress) -> Sequence[Finding]:
 
 
 def _ways(name: str, fabric: Fabric) -> Finding:
-    """Of all pairs on two rails and in two domains, by tables and by source routes."""
+    """Check the paths of all pairs on different rails and in different domains, by tables and by routes."""
     from controller import make_plan
     from controller.routing.paths import PathFinder
     from controller.tables.linear import table_path
@@ -79,7 +79,7 @@ def _ways(name: str, fabric: Fabric) -> Finding:
 
 
 def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
-    """Whether one GPU forwards: the source's neighbour on the destination's rail."""
+    """Return whether exactly the source's neighbour on the destination's rail forwards."""
     from controller.tables.rails import rail_of
     from topologies import NodeKind
 
@@ -138,7 +138,7 @@ def _placements(note: Progress) -> Sequence[Finding]:
 
 
 def _shares() -> Sequence[Finding]:
-    """Of all pairs of a large job, those that send each other anything; nothing is run for it."""
+    """Compute the share of pairs of a large job that exchange data, without a run."""
     from lab.run.collective import schedule_of
     from lab.scenario.schema import Collective, Part
     from topologies import NodeKind, rail_only

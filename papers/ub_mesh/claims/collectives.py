@@ -73,7 +73,7 @@ collective:
 
 
 def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
-    """By variant; from a scenario's text, so that a claim is what a scenario file would give."""
+    """Run the variants of a scenario's text, so that a claim equals the result of a scenario file."""
     from lab.run.prepare import prepare
     from lab.run.runner import observe
     from lab.scenario.loader import load

@@ -84,7 +84,7 @@ def _sizes(plan: Plan, links: Sequence[str]) -> str:
 
 
 def _ratio(ran: dict[Mode, list[Told]], costs: Costs) -> tuple[float, float]:
-    """How much later flooding is, at the last repaired source: of what telling takes, and of all."""
+    """Return how much later flooding repairs the last source: as a ratio of notification, and of all."""
     from lab.sweeps.notification import bare_ps
 
     bare = {mode: max(bare_ps(told, costs) for told in ran[mode]) for mode in MODES}

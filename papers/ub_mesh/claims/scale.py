@@ -88,7 +88,7 @@ def _superpod(note: Progress) -> Sequence[Finding]:
 
 
 def _most(fabric: Fabric, plan: Plan, tables: tuple[str, ...]) -> int:
-    """The most entries that an NPU has in some tables."""
+    """Return the largest number of entries that an NPU has in `tables`."""
     npus = (node.name for node in fabric.nodes if node.kind == "npu")
     return max(sum(entry.table in tables for entry in plan.entries[name]) for name in npus)
 

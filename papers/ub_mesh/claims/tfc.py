@@ -22,7 +22,7 @@ _PUBLISHED = "The paper publishes the outline of its rules and no figures; these
 
 
 def _finding(claim: str, expected: str, ours: str, source: str = _DERIVED, reason: str = "") -> Finding:
-    """Of a figure that is exact: it holds when it is the same."""
+    """Return the finding of an exact figure: it holds when it is equal."""
     same = expected == ours
     return Finding(claim, source, expected, ours, "holds" if same else "differs", reason if same else "")
 
@@ -247,7 +247,7 @@ def _run_headers(note: Progress) -> Sequence[Finding]:
 
 
 def _defined(ptr: int, bitmap: int) -> int | str:
-    """By the header's definition, as strings of bits."""
+    """Return the decision by the header's definition, computed on strings of bits."""
     bits = f"{bitmap:012b}"
     if ptr > 11 or bits.count("1") > 6:
         return "refused"

@@ -73,7 +73,7 @@ def _within(
     value: Callable[[str], float],
     reason: str = "",
 ) -> Finding:
-    """Holds where the span of the readings meets that of the paper; else differs, known to for a reason."""
+    """Return a finding that holds where our readings meet the paper's; a known difference has a reason."""
     ours, text = _by_reading(value)
     met = min(ours.values()) <= high and max(ours.values()) >= low
     return Finding(
