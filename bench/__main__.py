@@ -50,26 +50,26 @@ def _hops(rounds: int, compared: bool, console: Console) -> tuple[_Values, list[
             floor.append(engine.only_copies_ns(small.frame))
             if other is not None:
                 values["bmv2"].append(other.packet_hops_per_core_second())
-    return values, [Series(one) for one in zip(*parts, strict=True)], Series(floor), len(chosen.frame)
+    return values, [Series(part) for part in zip(*parts, strict=True)], Series(floor), len(chosen.frame)
 
 
 def _veth(rounds: int, compared: bool, console: Console) -> dict[tuple[str, int, str], list[float]]:
-    found: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    result: dict[tuple[str, int, str], list[float]] = defaultdict(list)
     for _ in track(range(rounds), "veth", console=console):
         for size in veth.FRAME_BYTES:
             for which in ("switchd", *(("bmv2",) if compared else ())):
                 for name, value in veth.veth_rate(which, size).items():
-                    found[which, size, name].append(value)
-    return found
+                    result[which, size, name].append(value)
+    return result
 
 
 def _boot(rounds: int, compared: bool, console: Console) -> dict[tuple[str, str], list[float]]:
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    result: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in track(range(rounds), "boot", console=console):
         for which in ("engine", *(("bmv2",) if compared else ())):
             for name, value in boot_figures(which).items():
-                found[which, name].append(value)
-    return found
+                result[which, name].append(value)
+    return result
 
 
 def measure(rounds: int, console: Console) -> Result:
@@ -151,15 +151,15 @@ def measure_lab(rounds: int, fabric: str, folder: Path, console: Console) -> Lab
         kind: lab.run_figures(kind, fabric, folder / kind)
         for kind in track(["embedded", *kinds], "lab: runs", console=console)
     }
-    series = {kind: {name: Series(one) for name, one in found.items()} for kind, found in starts.items()}
+    series = {kind: {name: Series(item) for name, item in start.items()} for kind, start in starts.items()}
     return LabResult(fabric, "" if absent else bmv2.version(), series, runs)
 
 
 def _switch(rounds: int, out: Path, console: Console) -> None:
     result = measure(rounds, console)
     write_json(result, out)
-    for one in result.comparisons:
-        print(one.row().strip("| ").replace(" | ", "   "))
+    for comparison in result.comparisons:
+        print(comparison.row().strip("| ").replace(" | ", "   "))
     print(f"written: {out}")
     if result.bmv2_version:
         write_guide(result)

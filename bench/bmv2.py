@@ -73,7 +73,7 @@ class Bmv2Bench(Bmv2):
         return FRAMES / (self._cpu_seconds() - before)
 
     def _cpu_seconds(self) -> float:
-        """Of all threads of the process, in user and in kernel mode."""
+        """Return the processor seconds of all threads of the process, in user and in kernel mode."""
         assert self._process is not None
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

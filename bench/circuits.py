@@ -27,8 +27,8 @@ def time_figures() -> list[dict[str, object]]:
     And seconds of the exact program for one job's change, None from the first cluster on where it exceeds its
     limit.
     """
-    found = clusters(lambda pods, share: print(f"{pods} Pods", file=sys.stderr))
-    return [_row(one) for one in found]
+    result = clusters(lambda pods, share: print(f"{pods} Pods", file=sys.stderr))
+    return [_row(item) for item in result]
 
 
 def _row(cluster: Cluster) -> dict[str, object]:
@@ -44,7 +44,7 @@ def _row(cluster: Cluster) -> dict[str, object]:
         row[change.name] = {
             "what": change.value,
             "seconds": Series(timed.seconds).as_json(),
-            "circuits_made": timed.made,
+            "circuits_made": timed.created,
             "circuits_made_at_least": timed.least,
         }
     print(f"    {Series(cluster.changes[Change.job].seconds)} s", file=sys.stderr)

@@ -16,7 +16,7 @@ __all__ = ["Comparison", "Series", "machine"]
 @final
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The same thing measured in several rounds."""
+    """A quantity measured in several rounds."""
 
     values: Sequence[float]
 
@@ -51,13 +51,13 @@ class Comparison:
         return a / b if self.more_is_better else b / a
 
     def as_json(self) -> dict[str, object]:
-        found: dict[str, object] = {"unit": self.unit, "ours": self.ours.as_json(), "target": self.target}
+        result: dict[str, object] = {"unit": self.unit, "ours": self.ours.as_json(), "target": self.target}
         if self.theirs is not None:
-            found |= {"bmv2": self.theirs.as_json(), "ratio": self.ratio}
-        return found
+            result |= {"bmv2": self.theirs.as_json(), "ratio": self.ratio}
+        return result
 
     def row(self) -> str:
-        """A line of a Markdown table."""
+        """Return the figure as a line of a Markdown table."""
         theirs = "not installed" if self.theirs is None else str(self.theirs)
         ratio = "" if self.ratio is None else f"{self.ratio:.1f}"
         target = "" if self.target is None else f"{self.target:g}"
@@ -72,7 +72,7 @@ def _short(value: float) -> str:
 
 
 def machine() -> str:
-    """The processor, its cores, memory and kernel."""
+    """Return a description of the processor, its cores, memory and kernel."""
     model = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -62,7 +62,7 @@ def start_figures(kind: str, fabric: str) -> dict[str, float]:
 
 
 def run_figures(kind: str, fabric: str, folder: Path) -> dict[str, Figures]:
-    """By variant; the report's picture is then `folder`/picture.svg."""
+    """Return the figures by variant; the report's picture is `folder`/picture.svg."""
     return _fresh("run", kind, fabric, str(folder))
 
 
@@ -108,7 +108,7 @@ def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
         # Until the first frame nothing is in the kernel's queues; halfway everything is.
         testbed.run(ready.bound_ps // 2)
         processes = family()
-        found = {
+        result = {
             "tables": up.seconds
             - sum(testbed.seconds[stage] for stage in ("namespaces", "links", "switches")),
             "start": started - began,
@@ -119,7 +119,7 @@ def _start(kind: SwitchKind, fabric: str) -> dict[str, float]:
             "interfaces": 2 * len(testbed.cabling.jacks),
         }
         stopping = time.perf_counter()
-    return {**testbed.seconds, **found, "stop": time.perf_counter() - stopping}
+    return {**testbed.seconds, **result, "stop": time.perf_counter() - stopping}
 
 
 @final
@@ -164,7 +164,7 @@ def _of(subject: Subject) -> Figures:
 
 
 def _of_testbed(subject: Subject, testbed: EmbeddedTestbed | MininetTestbed) -> Figures:
-    """What only a run in real time has."""
+    """Return the figures that only a run in real time has."""
     if subject.fidelity is None or isinstance(testbed, EmbeddedTestbed):
         return {}
     measured, traffic = subject.fidelity.measured, subject.seen.traffic

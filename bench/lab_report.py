@@ -118,37 +118,37 @@ def _runs(result: LabResult, variant: str) -> list[str]:
     bound = next(iter(runs.values()))["bound_us"]
 
     def row(what: str, say: Callable[[Mapping[str, Any]], str], *, real: bool = False) -> str:
-        cells = (say(one) if not real or "dilation" in one else "" for one in runs.values())
+        cells = (say(run) if not real or "dilation" in run else "" for run in runs.values())
         return f"| {what} | " + " | ".join(cells) + " |"
 
     return [
         f"| AllReduce, {variant} | " + " | ".join(TITLES[kind] for kind in runs) + " |",
         "|---|" + "---:|" * len(runs),
-        row("NPUs with the right array", lambda one: f"{one['right_npus']} of {one['npus']}"),
+        row("NPUs with the right array", lambda item: f"{item['right_npus']} of {item['npus']}"),
         row(
             f"completion, µs of the scenario; bound {bound:.3f}",
-            lambda one: f"{one['completion_us']:.3f}",
+            lambda item: f"{item['completion_us']:.3f}",
         ),
-        row("data frames, each counted once", lambda one: f"{one['data_frames']:,}"),
-        row("sent again", lambda one: f"{one['retransmitted_frames']:,}"),
-        row("real seconds", lambda one: _number(one.get("real_seconds", one["wall_seconds"]))),
-        row("dilation", lambda one: f"{one['dilation']:,}", real=True),
-        row("processors busy", lambda one: f"{100 * one['cpu_busy']:.0f} %", real=True),
+        row("data frames, each counted once", lambda item: f"{item['data_frames']:,}"),
+        row("sent again", lambda item: f"{item['retransmitted_frames']:,}"),
+        row("real seconds", lambda item: _number(item.get("real_seconds", item["wall_seconds"]))),
+        row("dilation", lambda item: f"{item['dilation']:,}", real=True),
+        row("processors busy", lambda item: f"{100 * item['cpu_busy']:.0f} %", real=True),
         row(
             "frames through switches, a real second",
-            lambda one: _number(one["passes_a_second"]),
+            lambda item: _number(item["passes_a_second"]),
             real=True,
         ),
-        row("its times can be believed", lambda one: "yes" if one["trustworthy"] else "no", real=True),
+        row("its times can be believed", lambda item: "yes" if item["trustworthy"] else "no", real=True),
     ]
 
 
 def _doubts(result: LabResult) -> list[str]:
     said = [
-        f"{TITLES[kind]}, {variant}: {'; '.join(one['reasons'])}."
+        f"{TITLES[kind]}, {variant}: {'; '.join(item['reasons'])}."
         for kind, variants in result.runs.items()
-        for variant, one in variants.items()
-        if one.get("reasons")
+        for variant, item in variants.items()
+        if item.get("reasons")
     ]
     return [line for doubt in said for line in (doubt, "")]
 
@@ -161,7 +161,7 @@ def _costs(result: LabResult) -> list[str]:
         f"| processor time, {first} run | " + " | ".join(TITLES[kind] for kind in kinds) + " |",
         "|---|" + "---:|" * len(kinds),
         *(
-            f"| {what} | " + " | ".join(_number(one[name]) for one in costs) + " |"
+            f"| {what} | " + " | ".join(_number(cost[name]) for cost in costs) + " |"
             for what, name in COSTS.items()
         ),
     ]

@@ -17,12 +17,12 @@ def proportional_mib(pid: int | str) -> float:
 
 
 def available_mib() -> float:
-    """What the kernel could still give to processes; its own buffers are not in it."""
+    """Return the memory that the kernel could still give to processes, without its own buffers."""
     return _field(_PROC / "meminfo", "MemAvailable")
 
 
 def family() -> list[int]:
-    """This process and all that descend from it."""
+    """Return this process and all its descendants."""
     children: dict[int, list[int]] = {}
     for folder in _PROC.iterdir():
         if folder.name.isdecimal():
@@ -32,10 +32,10 @@ def family() -> list[int]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             children.setdefault(parent, []).append(int(folder.name))
-    found = [os.getpid()]
-    for pid in found:
-        found += children.get(pid, ())
-    return found
+    result = [os.getpid()]
+    for pid in result:
+        result += children.get(pid, ())
+    return result
 
 
 def _field(path: Path, name: str) -> float:

@@ -39,18 +39,18 @@ class Result:
 
 
 def write_json(result: Result, path: Path) -> None:
-    found = {
+    results = {
         "machine": machine(),
         "python": platform.python_version(),
         "bmv2": result.bmv2_version or None,
         "rounds": result.rounds,
-        "figures": {one.name: one.as_json() for one in result.comparisons},
-        "profile_ns": dict(zip(PARTS, (one.as_json() for one in result.profile), strict=True)),
+        "figures": {comparison.name: comparison.as_json() for comparison in result.comparisons},
+        "profile_ns": dict(zip(PARTS, (item.as_json() for item in result.profile), strict=True)),
         "floor_ns": result.floor.as_json(),
         "notes": dict(result.notes),
     }
     before = _read(path)
-    _write(path, found | ({LAB: before[LAB]} if LAB in before else {}))
+    _write(path, results | ({LAB: before[LAB]} if LAB in before else {}))
 
 
 def write_lab_json(result: LabResult, path: Path) -> None:
@@ -62,9 +62,9 @@ def _read(path: Path) -> dict[str, object]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def _write(path: Path, found: Mapping[str, object]) -> None:
+def _write(path: Path, result: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=2) + "\n")
+    path.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def _table(result: Result) -> str:
@@ -76,7 +76,7 @@ def _table(result: Result) -> str:
         "",
         "| | built-in switch | BMv2 | ratio | target |",
         "|---|---:|---:|---:|---:|",
-        *(one.row() for one in result.comparisons),
+        *(comparison.row() for comparison in result.comparisons),
         "",
         *(f"{text}\n" for text in result.notes.values()),
         "Where the time of one hop in process goes, of a frame of 100 bytes:",
@@ -94,7 +94,7 @@ def _table(result: Result) -> str:
 def write_guide(result: Result) -> None:
     """Between the marks of the guide; the rest of it stays."""
     GUIDE.write_text(between(GUIDE.read_text(), BEGIN, END, _table(result)))
-    _plot([one for one in result.comparisons if one.ratio is not None])
+    _plot([comparison for comparison in result.comparisons if comparison.ratio is not None])
 
 
 def write_lab_guide(result: LabResult, picture: Path) -> None:
@@ -104,10 +104,10 @@ def write_lab_guide(result: LabResult, picture: Path) -> None:
 
 
 def between(text: str, begin: str, end: str, new: str) -> str:
-    """The text with `new` between the two marks."""
+    """Return the text with `new` between the two marks."""
     before, _, rest = text.partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
+    _, result, after = rest.partition(end)
+    if not result:
         raise RuntimeError(f"{GUIDE} lacks the marks {begin!r} and {end!r}")
     return f"{before}{begin}\n\n{new}\n\n{end}{after}"
 
@@ -120,17 +120,17 @@ def _plot(comparisons: Sequence[Comparison]) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7.5, 0.42 * len(comparisons) + 1.1), layout="constrained")
-    ratios = [one.ratio or 0.0 for one in comparisons]
+    ratios = [comparison.ratio or 0.0 for comparison in comparisons]
     axes.barh(range(len(ratios)), ratios, color="#0072b2", height=0.6)
-    for place, one in enumerate(comparisons):
-        if one.target is not None:
-            axes.plot([one.target] * 2, [place - 0.4, place + 0.4], color="#d55e00", linewidth=2)
+    for place, item in enumerate(comparisons):
+        if item.target is not None:
+            axes.plot([item.target] * 2, [place - 0.4, place + 0.4], color="#d55e00", linewidth=2)
         axes.annotate(
             f"{ratios[place]:.1f}", (ratios[place], place), (4, 0), textcoords="offset points", va="center"
         )
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(ratios)), [one.name for one in comparisons])
+    axes.set_yticks(range(len(ratios)), [comparison.name for comparison in comparisons])
     axes.invert_yaxis()
     axes.set_xlabel("times better than BMv2 (logarithmic); the mark is the target")
     axes.spines[["top", "right"]].set_visible(False)

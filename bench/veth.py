@@ -61,9 +61,9 @@ def veth_rate(which: str, frame_bytes: int) -> dict[str, float]:
 def _namespace() -> None:
     enter_new_namespace()
     commands = ["link set dev lo up"]
-    for near, far in (("s_in", "h_in"), ("s_out", "h_out")):
-        commands.append(f"link add {near} mtu 9000 type veth peer name {far} mtu 9000")
-        commands += [f"link set dev {end} up" for end in (near, far)]
+    for node, neighbour in (("s_in", "h_in"), ("s_out", "h_out")):
+        commands.append(f"link add {node} mtu 9000 type veth peer name {neighbour} mtu 9000")
+        commands += [f"link set dev {end} up" for end in (node, neighbour)]
     for command in commands:
         subprocess.run(["ip", *command.split()], check=True)
 

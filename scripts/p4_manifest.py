@@ -32,7 +32,7 @@ def matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def manifest(p4: Path) -> dict[str, dict[str, str]]:
-    """What MANIFEST.json should say of the files that are there now."""
+    """Return the contents that MANIFEST.json should have for the files present."""
     return {
         "sources": {str(path.relative_to(p4)): digest(path) for path in matching(p4, SOURCES)},
         "outputs": {path.name: digest(path) for path in matching(p4 / "build", OUTPUTS)},
@@ -59,7 +59,7 @@ def differences(p4: Path) -> list[str]:
 
 
 def portable(name: str, root: Path = ROOT) -> str:
-    """A path as any machine would write it: relative to the repository, or to p4c's include folder."""
+    """Return a path as any machine would write it: relative to the repository or to p4c's include folder."""
     path = PurePosixPath(name)
     if not path.is_absolute():
         return str(path)
@@ -93,9 +93,9 @@ def write(p4: Path) -> int:
         program = json.loads(path.read_text())
         normalise(program)
         path.write_text(json.dumps(program, indent=2) + "\n")
-    found = manifest(p4)
-    (p4 / "build" / MANIFEST).write_text(json.dumps(found, indent=2) + "\n")
-    counts = f"{len(found['outputs'])} outputs of {len(found['sources'])} sources"
+    result = manifest(p4)
+    (p4 / "build" / MANIFEST).write_text(json.dumps(result, indent=2) + "\n")
+    counts = f"{len(result['outputs'])} outputs of {len(result['sources'])} sources"
     print(f"p4: {counts} in {p4.relative_to(ROOT)}/build")
     return 0
 

@@ -36,7 +36,7 @@ TIMED = ("completion_us", "retransmitted_frames")
 
 
 def carried() -> tuple[list[str], list[str]]:
-    """The testbeds this machine can carry, and why not the others."""
+    """Return the testbeds that this machine can carry, and why it cannot carry the others."""
     names = list(TESTBEDS)
     if os.geteuid() != 0:
         return names[:1], ["not on Mininet, which takes root"]

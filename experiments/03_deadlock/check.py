@@ -20,12 +20,12 @@ def run(folder: Path) -> tuple[int, dict[str, list[list[str | int]]]]:
     program = "from railyard.cli import main; main()"
     arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder)]
     code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-    found = json.loads((folder / "result.json").read_text()).get("deadlocks", {})
-    return code, {name: one["cycle"] for name, one in found.items()}
+    result = json.loads((folder / "result.json").read_text()).get("deadlocks", {})
+    return code, {name: item["cycle"] for name, item in result.items()}
 
 
 def foreseen(cycle: list[list[str | int]]) -> bool:
-    """Whether the dependency graph of the routes has each wait of a circle that was seen."""
+    """Return whether the dependency graph of the routes has each wait of an observed cycle."""
     mesh = full_mesh((4, 4))
     rules = rule_set("single-vl", mesh)
     plan = make_plan(mesh, rules="single-vl", check=False)

@@ -14,18 +14,18 @@ READINGS = ("borrowed", "apart")
 def checks(result: Result) -> dict[str, bool]:
     told: dict[str, bool] = {}
     for reading in READINGS:
-        found = result["percent_of_baseline"][reading]
+        results = result["percent_of_baseline"][reading]
         told[f"{reading}: Shortest <= Detour <= Detour and Borrow, for every model and length"] = all(
-            found["shortest"][model][length]
-            <= found["detour"][model][length]
-            <= found["borrow"][model][length]
-            for model in found["clos"]
-            for length in found["clos"][model]
+            results["shortest"][model][length]
+            <= results["detour"][model][length]
+            <= results["borrow"][model][length]
+            for model in results["clos"]
+            for length in results["clos"][model]
         )
         told[f"{reading}: Detour and Borrow is less than 1 % behind Clos, for every model"] = all(
-            100 - mean(lengths.values()) < 1 for lengths in found["borrow"].values()
+            100 - mean(lengths.values()) < 1 for lengths in results["borrow"].values()
         )
-        shortest, borrow = (mean(found[name]["gpt4-2t"].values()) for name in ("shortest", "borrow"))
+        shortest, borrow = (mean(results[name]["gpt4-2t"].values()) for name in ("shortest", "borrow"))
         told[f"{reading}: Detour and Borrow at least thirds what GPT4-2T is behind with Shortest"] = (
             100 - borrow <= (100 - shortest) / 3
         )

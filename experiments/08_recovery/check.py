@@ -79,7 +79,7 @@ def controllers(every: bool) -> tuple[dict[str, bool], Table, str]:
             panels.setdefault(name, []).append(Shares(index, mode, single))
             stranded += sum(told.stranded for told in ran[mode])
         both = [pair for pair in zip(ran["direct"], ran["flooding"], strict=True) if len(pair[0].links) == 1]
-        earlier &= all(one.repaired_ps <= other.repaired_ps + 50_000 for one, other in both)
+        earlier &= all(item.repaired_ps <= other.repaired_ps + 50_000 for item, other in both)
     checks = {
         "no source is left on a dead path": not stranded,
         # Some ns later it can be: two links instead of one, and notices that wait for one another.
@@ -94,10 +94,10 @@ def _runs(plan: Plan) -> dict[Mode, Notification]:
 
 def _row(table: Table, name: str, mode: str, told: Sequence[Told]) -> None:
     figures = (
-        _shown([len(one.informed) for one in told]),
-        _shown([one.messages for one in told]),
-        _shown([one.repaired_ps / US for one in told]),
-        str(sum(one.stranded for one in told)),
+        _shown([len(item.informed) for item in told]),
+        _shown([item.messages for item in told]),
+        _shown([item.repaired_ps / US for item in told]),
+        str(sum(item.stranded for item in told)),
     )
     table.add_row(name, mode, f"{len(told[0].links)}", str(len(told)), *figures)
 
@@ -107,17 +107,17 @@ def _shown(values: Sequence[float]) -> str:
 
 
 def main() -> int:
-    found = data()
+    result = data()
     more, table, picture = controllers("--all" in sys.argv[1:])
     Console(width=150).print(table)
     target = Path("results", "recovery")
     target.mkdir(parents=True, exist_ok=True)
     (target / "notification.svg").write_text(picture + "\n")
     print(f"written: {target / 'notification.svg'}")
-    found |= more
-    for what, yes in found.items():
+    result |= more
+    for what, yes in result.items():
         print(f"{what}: {'yes' if yes else 'no'}")
-    return 0 if all(found.values()) else 1
+    return 0 if all(result.values()) else 1
 
 
 if __name__ == "__main__":

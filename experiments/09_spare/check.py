@@ -34,7 +34,9 @@ def table(metrics: dict[str, float]) -> str:
     lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
     for name in SHOWN:
         cells = (metrics.get(f"{variant}.{name}") for variant in VARIANTS)
-        lines.append(f"| `{name}` | " + " | ".join("" if one is None else f"{one:,}" for one in cells) + " |")
+        lines.append(
+            f"| `{name}` | " + " | ".join("" if cell is None else f"{cell:,}" for cell in cells) + " |"
+        )
     return "\n".join(lines)
 
 
@@ -51,11 +53,11 @@ def main() -> int:
         folder = Path(name)
         hold = railyard("run", folder=folder / "run") == 0
         result = json.loads((folder / "run" / "result.json").read_text())
-        (one,) = result["takeovers"]["npu"]
+        (item,) = result["takeovers"]["npu"]
         print(table(result["metrics"]))
         print(f"all assertions hold: {'yes' if hold else 'no'}")
-        right = (one["npu"], one["spare"]) == ("npu9", "spare0")
-        print(f"{one['spare']} has the place of {one['npu']}")
+        right = (item["npu"], item["spare"]) == ("npu9", "spare0")
+        print(f"{item['spare']} has the place of {item['npu']}")
         if everything:
             code, npus = swept(folder / "npus", "npu")
             served = npus["runs_with_spare"] == npus["right_runs"] == npus["runs"]

@@ -53,7 +53,9 @@ def main() -> int:
         "all assertions hold": alone and joined,
         "All-to-All, rail-only to rail-optimised: within 3 % of the equation": abs(ratio / expected - 1)
         <= 0.03,
-        "gathers: within 5 %": all(abs(took[one] / theirs[one] / 10**6 - 1) <= 0.05 for one in gathers),
+        "gathers: within 5 %": all(
+            abs(took[gather] / theirs[gather] / 10**6 - 1) <= 0.05 for gather in gathers
+        ),
         "slice by slice rail-only is no slower than rail-optimised": took["slices"] <= took["spines"],
     }
     for what, yes in checks.items():

@@ -36,7 +36,9 @@ def table(metrics: dict[str, float]) -> str:
     lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
     for name in SHOWN:
         cells = (metrics.get(f"{variant}.{name}") for variant in VARIANTS)
-        lines.append(f"| `{name}` | " + " | ".join("" if one is None else f"{one:,}" for one in cells) + " |")
+        lines.append(
+            f"| `{name}` | " + " | ".join("" if cell is None else f"{cell:,}" for cell in cells) + " |"
+        )
     return "\n".join(lines)
 
 
@@ -50,7 +52,9 @@ def healed(folder: Path) -> Iterator[tuple[str, bool]]:
     result = json.loads((folder / "result.json").read_text())
     print(table(result["metrics"]))
     yield "all assertions hold", hold
-    took = {name: [(one["npu"], one["spare"]) for one in all_] for name, all_ in result["takeovers"].items()}
+    took = {
+        name: [(item["npu"], item["spare"]) for item in all_] for name, all_ in result["takeovers"].items()
+    }
     yield "an idle GPU for a GPU and for a NIC", took["gpu"] == took["nic"] == [("gpu5", "spare1")]
     (rail,) = result["takeovers"]["rail"]
     yield "a spare switch for a rail switch", took["rail"] == [("rail1", "sparerail0")]

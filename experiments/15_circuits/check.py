@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def run(name: str) -> tuple[dict[str, Any], int]:
-    """What `railyard run` writes, and its exit code."""
+    """Return the files that `railyard run` writes, and its exit code."""
     program = "from railyard.cli import main; main()"
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["run", str(HERE / name), "--out", folder]
@@ -26,9 +26,9 @@ def run(name: str) -> tuple[dict[str, Any], int]:
 
 def moved(result: dict[str, Any], variant: str) -> None:
     for change in result["rewired"][variant]:
-        kept, torn, made = (len(change[key]) for key in ("kept", "torn", "made"))
+        kept, torn, created = (len(change[key]) for key in ("kept", "torn", "made"))
         when = f"{change['at_us']:g} to {change['stands_us']:g} us, {change['why']}"
-        print(f"  {when}: {kept} circuits stayed, {torn} went, {made} came")
+        print(f"  {when}: {kept} circuits stayed, {torn} went, {created} came")
         for lack in change["lacks"]:
             low, high = lack["pods"]
             print(f"    job {lack['job']}: {lack['has']} of {lack['wanted']} between Pods {low} and {high}")
@@ -51,9 +51,9 @@ def faults() -> int:
     for variant in ("port", "switch", "spine"):
         print(f"{variant}:")
         moved(result, variant)
-    gone = next(change for change in result["rewired"]["port"] if change["why"].startswith("no light"))
-    print(f"all circuits on other ports: {'no' if gone['lacks'] else 'yes'}")
-    return code or bool(gone["lacks"])
+    removed = next(change for change in result["rewired"]["port"] if change["why"].startswith("no light"))
+    print(f"all circuits on other ports: {'no' if removed['lacks'] else 'yes'}")
+    return code or bool(removed["lacks"])
 
 
 def main() -> int:

@@ -40,15 +40,15 @@ def table(metrics: dict[str, float], variants: tuple[str, ...]) -> str:
 def facts(folder: Path) -> Iterator[tuple[str, bool]]:
     code, dual = result("scenario.yaml", folder / "dual")
     yield "dual-ToR: all assertions hold", code == 0
-    found = {"scenario.yaml": dual}
+    results = {"scenario.yaml": dual}
     for file in ("single.yaml", "stacked.yaml"):
-        code, found[file] = result(file, folder / file)
+        code, results[file] = result(file, folder / file)
         yield f"{file}: not all runs finish", code == 1
     print("dual-ToR", table(dual["metrics"], DUAL), sep="\n\n")
-    single = found["single.yaml"]["metrics"]
+    single = results["single.yaml"]["metrics"]
     print("single-ToR", table(single, SINGLE), sep="\n\n")
     for (file, variant), words in HALTS.items():
-        yield f"{file}, {variant}: {words}", found[file]["cut_off"][variant] == words
+        yield f"{file}, {variant}: {words}", results[file]["cut_off"][variant] == words
     saved = single["repaired.right_npus"] == single["repaired.npus"]
     yield "single-ToR: a repair in time saves the job", saved
 

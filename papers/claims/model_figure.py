@@ -80,11 +80,10 @@ class Figure:
 def report(figures: Iterable[Figure]) -> str:
     """Return a paragraph for each figure: name, paper, ours, difference, kind and reason."""
     parts = []
-    for one in figures:
-        values = (
-            f"paper {one.shown(one.paper)}, ours {one.shown(one.ours)}, {one.difference_shown} ({one.kind})"
-        )
-        parts.append(f"{one.name}: {values}")
-        if one.reason:
-            parts.append(fill(one.reason, 110, initial_indent="    ", subsequent_indent="    "))
+    for figure in figures:
+        paper, ours = figure.shown(figure.paper), figure.shown(figure.ours)
+        values = f"paper {paper}, ours {ours}, {figure.difference_shown} ({figure.kind})"
+        parts.append(f"{figure.name}: {values}")
+        if figure.reason:
+            parts.append(fill(figure.reason, 110, initial_indent="    ", subsequent_indent="    "))
     return "\n".join(parts)

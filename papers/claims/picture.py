@@ -14,6 +14,8 @@ __all__ = ["ratios_svg"]
 def ratios_svg(figures: Sequence[Figure]) -> str:
     """Draw the figures that are ratios as bars, as SVG text."""
     rows = [
-        Compared(one.name, one.ours, one.paper, one.kind is Kind.fitted) for one in figures if one.unit == "x"
+        Compared(figure.name, figure.ours, figure.paper, figure.kind is Kind.fitted)
+        for figure in figures
+        if figure.unit == "x"
     ]
     return compared_svg(rows, "ratio")

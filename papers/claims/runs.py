@@ -28,14 +28,14 @@ def observed(file: str, note: Progress, names: Collection[str] = (), domains: in
     from lab.scenario.loader import load
 
     scenario, document = load(_EXPERIMENTS / file)
-    chosen = tuple(one for one in scenario.variants if not names or one.name in names)
+    chosen = tuple(variant for variant in scenario.variants if not names or variant.name in names)
     topology = scenario.topology
     if domains is not None:
         topology = topology.resized(topology.name, domains=domains)
     note("planning", 0.0)
     ready = prepare(scenario.model_copy(update={"topology": topology, "variants": chosen}), document)
     seen = {}
-    for place, one in enumerate(ready):
-        note(one.variant.label, place / len(ready))
-        seen[one.variant.name] = one, observe(one, scenario.seed)
+    for place, item in enumerate(ready):
+        note(item.variant.label, place / len(ready))
+        seen[item.variant.name] = item, observe(item, scenario.seed)
     return seen

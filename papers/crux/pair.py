@@ -49,9 +49,9 @@ def contention(
         float(done) / (seconds * (1 - sending)) / ran.seconds * seconds
         for done, seconds, sending in zip(ran.computed, alone, (share, bert_share), strict=True)
     ]
-    lost = [1 - one for one in speed]
+    lost = [1 - item for item in speed]
     work = [gpus * (1 - sending) for gpus, sending in zip(_GPUS, (share, bert_share), strict=True)]
-    whole = sum(one * part for one, part in zip(lost, work, strict=True)) / sum(work)
+    whole = sum(item * part for item, part in zip(lost, work, strict=True)) / sum(work)
     return Pair(1 / speed[0], lost[0], lost[1], whole)
 
 
@@ -71,7 +71,7 @@ def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: fl
 def pair_figures() -> tuple[Figure, ...]:
     """Return the paper's four figures, and the figures that remain with priorities."""
     share = fitted_share()
-    found = contention(share)
+    result = contention(share)
     ranked = contention(share, levels=(0, 1))
     fitted = f"GPT sends for {100 * share:.1f} % of its iteration"
     even = (
@@ -79,12 +79,12 @@ def pair_figures() -> tuple[Figure, ...]:
         "computation, or how many flows it has, is not published"
     )
     return (
-        Figure("GPT's iteration beside BERT, longer by", _SOURCE, 11.0, 100 * (found.longer - 1), "%",
+        Figure("GPT's iteration beside BERT, longer by", _SOURCE, 11.0, 100 * (result.longer - 1), "%",
                Kind.fitted, reason=fitted),
-        Figure("GPT's throughput lost", _SOURCE, 9.9, 100 * found.gpt, "%", Kind.fitted, reason=fitted),
-        Figure("BERT's throughput lost", _SOURCE, 7.7, 100 * found.bert, "%", Kind.predicted, 2.0,
-               "" if abs(100 * found.bert - 7.7) <= 2 else even, known=True),
-        Figure("accelerators' work lost", _SOURCE, 9.5, 100 * found.work, "%", Kind.predicted, 2.0),
+        Figure("GPT's throughput lost", _SOURCE, 9.9, 100 * result.gpt, "%", Kind.fitted, reason=fitted),
+        Figure("BERT's throughput lost", _SOURCE, 7.7, 100 * result.bert, "%", Kind.predicted, 2.0,
+               "" if abs(100 * result.bert - 7.7) <= 2 else even, known=True),
+        Figure("accelerators' work lost", _SOURCE, 9.5, 100 * result.work, "%", Kind.predicted, 2.0),
         Figure("GPT's iteration with the higher priority, longer by", "derived here: 2 % at most", 0.0,
                100 * (ranked.longer - 1), "%", Kind.predicted, 2.0),
         Figure("accelerators' work lost with that priority", _SOURCE, None, 100 * ranked.work, "%",

@@ -11,17 +11,17 @@ from papers.crux.study import BASELINES, Comparison
 __all__ = ["utilisation_svg"]
 
 
-def utilisation_svg(found: Sequence[Comparison]) -> str:
+def utilisation_svg(result: Sequence[Comparison]) -> str:
     """Draw the utilisation of each comparison; equal comparisons give equal text."""
     from matplotlib.figure import Figure
 
-    rows = [(one, name) for one in found for name in one.outcomes]
-    figure = Figure(figsize=(8.6, 1.0 + 0.36 * len(rows) + 0.5 * len(found)))
-    panels = figure.subplots(len(found), 1, squeeze=False)[:, 0]
-    for axes, one in zip(panels, found, strict=True):
+    rows = [(item, name) for item in result for name in item.outcomes]
+    figure = Figure(figsize=(8.6, 1.0 + 0.36 * len(rows) + 0.5 * len(result)))
+    panels = figure.subplots(len(result), 1, squeeze=False)[:, 0]
+    for axes, panel in zip(panels, result, strict=True):
         plain(axes)
-        names = list(one.outcomes)
-        values = [100 * one.utilisation(name) for name in names]
+        names = list(panel.outcomes)
+        values = [100 * panel.utilisation(name) for name in names]
         axes.barh(
             range(len(names)), values, height=0.6, color=[colour(n) for n in range(len(names))], alpha=0.85
         )
@@ -37,8 +37,8 @@ def utilisation_svg(found: Sequence[Comparison]) -> str:
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
         axes.grid(axis="x", color=INK, alpha=0.12)
-        study = one.study
-        jobs = len(next(iter(one.outcomes.values())).jobs)
+        study = panel.study
+        jobs = len(next(iter(panel.outcomes.values())).jobs)
         axes.set_xlabel(
             f"held accelerators that compute, %; {jobs:,} jobs in {study.trace.days:g} days, {study.fabric}, "
             f"{study.connections} connection{'s' * (study.connections > 1)} a pair"

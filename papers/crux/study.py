@@ -85,7 +85,7 @@ class Comparison:
         return 1 - 1 / max(job.slowdown for job in self.outcomes[scheduler].jobs)
 
     def slowed(self, scheduler: str) -> tuple[float, float]:
-        """Return the shares of jobs, and of their accelerators' time, that run at least 1 % slower than alone."""
+        """Return the shares of jobs and of accelerators' time that run at least 1 % slower than alone."""
         jobs = self.outcomes[scheduler].jobs
         slow = np.array([job.slowdown > 1.01 for job in jobs])
         held = np.array([job.npus * (job.end - job.start) for job in jobs])

@@ -65,11 +65,11 @@ class Side:
 
 def _rings(hosts: int, gpus: int) -> Pairs:
     """Through the hosts, half of their accelerators one way and half the other."""
-    one = np.arange(hosts)
-    other = np.roll(one, -1)
+    item = np.arange(hosts)
+    other = np.roll(item, -1)
     local, half = np.arange(gpus), gpus // 2
-    there = np.stack([one[:, None] * gpus + local[:half], other[:, None] * gpus + local[:half]], axis=2)
-    back = np.stack([other[:, None] * gpus + local[half:], one[:, None] * gpus + local[half:]], axis=2)
+    there = np.stack([item[:, None] * gpus + local[:half], other[:, None] * gpus + local[:half]], axis=2)
+    back = np.stack([other[:, None] * gpus + local[half:], item[:, None] * gpus + local[half:]], axis=2)
     return np.concatenate([there.reshape(-1, 2), back.reshape(-1, 2)])
 
 
@@ -104,12 +104,12 @@ def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: fl
     for draw in range(draws):
         schedule = scheduler(jobs, rates, 8, draw)
         late = np.random.default_rng(draw).random(len(jobs))
-        found = job_profiles(jobs, schedule, rates)
-        found = [
-            replace(one, start_delay=float(part)) if group < 0 else one
-            for one, part, group in zip(found, late, schedule.groups, strict=True)
+        result = job_profiles(jobs, schedule, rates)
+        result = [
+            replace(item, start_delay=float(part)) if group < 0 else item
+            for item, part, group in zip(result, late, schedule.groups, strict=True)
         ]
-        ran = simulate(found, schedule.levels.tolist(), seconds)
+        ran = simulate(result, schedule.levels.tolist(), seconds)
         shares.append(float(gpus @ ran.computed / (gpus.sum() * seconds)))
         lengths.append([job.compute * seconds / done for job, done in zip(jobs, ran.computed, strict=True)])
     return Side(mean(shares), np.mean(lengths, axis=0))
@@ -120,11 +120,11 @@ def compared(
 ) -> dict[str, Side]:
     """Simulate a case under each scheduler, and `alone`, as if no job met another."""
     jobs, rates = case(name)
-    found = {one: beside(jobs, rates, SCHEDULERS[one], seconds, draws) for one in schedulers}
+    result = {scheduler: beside(jobs, rates, SCHEDULERS[scheduler], seconds, draws) for scheduler in schedulers}
     sides = [beside([job], rates, SCHEDULERS["fair"], seconds, 1) for job in jobs]
     gpus = np.array([job.gpus for job in jobs], float)
-    found["alone"] = Side(
+    result["alone"] = Side(
         float(gpus @ [side.utilisation for side in sides] / gpus.sum()),
         np.array([side.iterations[0] for side in sides]),
     )
-    return found
+    return result

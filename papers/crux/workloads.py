@@ -106,7 +106,7 @@ def make(trace: Lingjun, seed: int) -> tuple[Job, ...]:
     npus = rng.choice(list(SIZES), number, p=share / share.sum())
     seconds = rng.lognormal(np.log(trace.duration) - trace.spread**2 / 2, trace.spread, number)
     small = [name for name in KINDS if name != "gpt"]
-    made = []
+    created = []
     for place in range(number):
         size = int(npus[place])
         drawn = str(rng.choice(small))
@@ -115,7 +115,7 @@ def make(trace: Lingjun, seed: int) -> tuple[Job, ...]:
         # Variants of a model: iterations from two thirds to one and a half times as long.
         length = kind.seconds * float(np.exp(rng.uniform(np.log(2 / 3), np.log(3 / 2))))
         wanted = min(float(seconds[place]), trace.longest)
-        made.append(
+        created.append(
             training(
                 f"job{place}-{name}",
                 size,
@@ -126,4 +126,4 @@ def make(trace: Lingjun, seed: int) -> tuple[Job, ...]:
                 held=wanted,
             )
         )
-    return tuple(made)
+    return tuple(created)

@@ -87,8 +87,8 @@ def rings(work: Workload) -> tuple[Gpus, Gpus]:
             f"{work.jobs} jobs on {shape.segments} segments of {shape.hosts} hosts",
             remedy="give each job as many hosts of each of two segments or more",
         )
-    host, segment = (one.ravel() for one in np.indices((shape.hosts // work.jobs, shape.segments)))
-    job, rail = (one.ravel() for one in np.indices((work.jobs, shape.rails)))
+    host, segment = (index.ravel() for index in np.indices((shape.hosts // work.jobs, shape.segments)))
+    job, rail = (index.ravel() for index in np.indices((work.jobs, shape.rails)))
     place = np.arange(len(host))
     ends = []
     for at in (place, np.roll(place, -1)):
@@ -103,15 +103,15 @@ def lbs(pod: Pod, source: Gpus, target: Gpus, kind: Kind, draw: np.random.Genera
     values = np.arange(LB_VALUES)
     by_port = [values[pod.port(values) == port] for port in (0, 1)]
     ends = pod.addresses(source), pod.addresses(target)
-    found = np.zeros((len(source), each, 2), np.int64)
+    result = np.zeros((len(source), each, 2), np.int64)
     for port, own in enumerate(by_port):
         # In the order in which a pair looks at them.
         chosen = draw.permuted(np.tile(own, (len(source), 1)), axis=1)
         if kind.paths == "search":
             ways = selected_members(flow_hash(ends[0][:, None], ends[1][:, None], chosen), aggs)
             chosen = np.array([_distinct(*row, each) for row in zip(ways, chosen, strict=True)])
-        found[:, :, port] = chosen[:, :each]
-    return found.reshape(len(source), kind.count)
+        result[:, :, port] = chosen[:, :each]
+    return result.reshape(len(source), kind.count)
 
 
 def _distinct(ways: Ints, values: Ints, count: int) -> Ints:

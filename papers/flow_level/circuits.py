@@ -21,8 +21,8 @@ _FEW_PODS = 10
 def filled(counts: Ints, ports: int) -> Ints:
     """Return circuits with the free ports of each spine joined as well.
 
-    Repeatedly, the Pod with most free ports is joined to the Pod that has fewest circuits to it; among equals,
-    to the Pod with most free ports.
+    Repeatedly, the Pod with most free ports is joined to the Pod that has fewest circuits to it; among
+    equals, to the Pod with most free ports.
     """
     counts = counts.copy()
     spines = len(counts)
@@ -48,26 +48,26 @@ def filled(counts: Ints, ports: int) -> Ints:
 
 def ways(counts: Ints, i: int, j: int) -> list[tuple[int, list[int], int]]:
     """Spine, Pods from i to j and fewest circuits between two of these, for spines where Pods are fewest."""
-    found = []
-    for spine, one in enumerate(counts):
+    result = []
+    for spine, count in enumerate(counts):
         before = {i: i}
-        near = [i]
-        while near and j not in before:
+        node = [i]
+        while node and j not in before:
             further = []
-            for pod in near:
-                for far in np.flatnonzero(one[pod]).tolist():
-                    if far not in before:
-                        before[far] = pod
-                        further.append(far)
-            near = further
+            for pod in node:
+                for neighbour in np.flatnonzero(count[pod]).tolist():
+                    if neighbour not in before:
+                        before[neighbour] = pod
+                        further.append(neighbour)
+            node = further
         if j in before:
             pods = [j]
             while pods[-1] != i:
                 pods.append(before[pods[-1]])
             pods.reverse()
-            found.append((spine, pods, min(int(one[x, y]) for x, y in pairwise(pods))))
-    least = min((len(pods) for _, pods, _ in found), default=0)
-    return [way for way in found if len(way[1]) == least]
+            result.append((spine, pods, min(int(count[x, y]) for x, y in pairwise(pods))))
+    least = min((len(pods) for _, pods, _ in result), default=0)
+    return [way for way in result if len(way[1]) == least]
 
 
 def at_most(asked: Ints, own: Ints | int) -> Ints:

@@ -37,8 +37,8 @@ class Gpus:
 
     @staticmethod
     def of(segment: ArrayLike, host: ArrayLike, rail: ArrayLike) -> Gpus:
-        arrays = np.broadcast_arrays(*(np.asarray(one, np.int64) for one in (segment, host, rail)))
-        return Gpus(*(one.ravel() for one in arrays))
+        arrays = np.broadcast_arrays(*(np.asarray(item, np.int64) for item in (segment, host, rail)))
+        return Gpus(*(array.ravel() for array in arrays))
 
     def __len__(self) -> int:
         return len(self.segment)
@@ -79,10 +79,10 @@ class Pod:
     def addresses(self, gpus: Gpus) -> Ints:
         plan = self.shape.plan
         fields = {"segment": gpus.segment, "host": gpus.host, "rank": gpus.rail}
-        found = np.zeros(len(gpus), np.int64)
+        result = np.zeros(len(gpus), np.int64)
         for name, values in fields.items():
-            found |= values << plan.shift(name)
-        return found
+            result |= values << plan.shift(name)
+        return result
 
     def port(self, lb: ArrayLike) -> Ints:
         """Return the port by which frames with these values of lb leave."""
@@ -97,17 +97,17 @@ class Pod:
         hashes = flow_hash(self.addresses(source), self.addresses(target), lb)
         port = self.port(lb)
         agg = selected_members(hashes, shape.aggs)
-        near = (source.segment == target.segment) & (source.rail == target.rail)
+        node = (source.segment == target.segment) & (source.rail == target.rail)
         tor = port if self.planes > 1 else selected_members(hashes, shape.tors, self._agg_shift)
-        tor = np.where(near, port, tor)
+        tor = np.where(node, port, tor)
         up = self._cable(source.segment, source.rail, port, agg)
         down = self._cable(target.segment, target.rail, tor, agg)
         first = self._nics
         return np.stack(
             [
                 self._nic(source, port),
-                np.where(near, -1, first + up),
-                np.where(near, -1, first + self._cables + down),
+                np.where(node, -1, first + up),
+                np.where(node, -1, first + self._cables + down),
                 first + 2 * self._cables + self._nic(target, tor),
             ],
             axis=1,

@@ -59,11 +59,11 @@ class Exact:
         self._now = 0.0
 
     def add(self, key: int, job: Job) -> None:
-        one = _Running(job, (), (), job.iterations, level=job.priority)
-        self._running[key] = one
-        self._routes(key, one)
-        self._begin(one)
-        if self._turn(one):
+        item = _Running(job, (), (), job.iterations, level=job.priority)
+        self._running[key] = item
+        self._routes(key, item)
+        self._begin(item)
+        if self._turn(item):
             self._ended.append(key)
         self._stale = True
 
@@ -78,138 +78,138 @@ class Exact:
         if self._version == self._fabric.version:
             return
         self._version = self._fabric.version
-        for key, one in self._running.items():
-            before = one.left.max() if len(one.left) else None
-            self._routes(key, one)
+        for key, item in self._running.items():
+            before = item.left.max() if len(item.left) else None
+            self._routes(key, item)
             if before is not None:
-                one.left = np.full(len(one.phases[one.phase]) + 1, before)
+                item.left = np.full(len(item.phases[item.phase]) + 1, before)
 
     def next_in(self) -> float:
         if self._ended:
             return 0.0
         if self._stale:
             self._solve()
-        return min((_step(one) for one in self._running.values()), default=np.inf)
+        return min((_step(item) for item in self._running.values()), default=np.inf)
 
     def advance(self, seconds: float) -> list[int]:
         if self._ended:
             return sorted(self._ended)
         done = []
         self._now += seconds
-        for key, one in sorted(self._running.items()):
-            step = _step(one)
-            _pass(one, seconds)
+        for key, item in sorted(self._running.items()):
+            step = _step(item)
+            _pass(item, seconds)
             if step > seconds * (1 + ROUNDING):
                 continue
             self._stale = True
-            if self._turn(one):
+            if self._turn(item):
                 done.append(key)
         return done
 
     def order(self, key: int, order: Order) -> None:
         """Set a job's class; a late job starts its next iteration late, by a share of an iteration alone."""
-        one = self._running[key]
-        if one.level != order.level:
-            one.level = order.level
+        item = self._running[key]
+        if item.level != order.level:
+            item.level = order.level
             self._stale = True
-        one.late = order.late if order.group is not None else None
+        item.late = order.late if order.group is not None else None
 
     def counted(self, key: int) -> Counted:
         return self._running[key].counted
 
-    def _routes(self, key: int, one: _Running) -> None:
-        one.phases = self._fabric.routes(key)
+    def _routes(self, key: int, item: _Running) -> None:
+        item.phases = self._fabric.routes(key)
         # The last row of what is left stands for flows that meet nobody.
-        one.free = tuple(
+        item.free = tuple(
             len(phase.pairs) - float(routes.counts.sum())
-            for phase, routes in zip(one.job.phases, one.phases, strict=True)
+            for phase, routes in zip(item.job.phases, item.phases, strict=True)
         )
 
-    def _begin(self, one: _Running) -> None:
+    def _begin(self, item: _Running) -> None:
         """Start an iteration."""
-        one.head = (1 - one.job.overlap) * one.job.compute
-        one.tail = one.job.compute
-        one.phase = -1
-        one.left = one.rate = np.zeros(0)
-        one.wait = 0.0
-        if one.late is not None:
-            whole = one.job.alone / one.job.iterations
-            one.wait = (one.late * whole - self._now) % whole
-            one.late = None
+        item.head = (1 - item.job.overlap) * item.job.compute
+        item.tail = item.job.compute
+        item.phase = -1
+        item.left = item.rate = np.zeros(0)
+        item.wait = 0.0
+        if item.late is not None:
+            whole = item.job.alone / item.job.iterations
+            item.wait = (item.late * whole - self._now) % whole
+            item.late = None
 
-    def _turn(self, one: _Running) -> bool:
+    def _turn(self, item: _Running) -> bool:
         """To the next phase or iteration, if this one is over; whether the job has ended."""
         while True:
-            if one.wait > 0 or one.head > 0 or one.left.any():
+            if item.wait > 0 or item.head > 0 or item.left.any():
                 return False
-            if one.phase + 1 < len(one.job.phases):
-                one.phase += 1
-                amount = one.job.phases[one.phase].amount
-                rows = len(one.phases[one.phase]) + 1
-                one.left = np.full(rows, amount)
-                one.left[-1] = amount if one.free[one.phase] else 0.0
+            if item.phase + 1 < len(item.job.phases):
+                item.phase += 1
+                amount = item.job.phases[item.phase].amount
+                rows = len(item.phases[item.phase]) + 1
+                item.left = np.full(rows, amount)
+                item.left[-1] = amount if item.free[item.phase] else 0.0
                 continue
-            if one.tail > 0:
+            if item.tail > 0:
                 return False
-            one.iterations -= 1
-            ended = one.job.iterations - one.iterations
-            one.counted = Counted(one.spent, float(ended), ended * one.job.compute, one.sent)
-            if not one.iterations:
+            item.iterations -= 1
+            ended = item.job.iterations - item.iterations
+            item.counted = Counted(item.spent, float(ended), ended * item.job.compute, item.sent)
+            if not item.iterations:
                 return True
-            self._begin(one)
+            self._begin(item)
 
     def _solve(self) -> None:
         """Rates of all flows that are not done."""
-        sending = [one for one in self._running.values() if one.left.any()]
+        sending = [item for item in self._running.values() if item.left.any()]
         parts, classes = [], []
-        for one in sending:
-            part = one.phases[one.phase]
+        for entry in sending:
+            part = entry.phases[entry.phase]
             parts.append(part)
-            classes.append(np.full(len(part), one.level))
+            classes.append(np.full(len(part), entry.level))
         whole = joined(parts)
-        going = np.concatenate([one.left[:-1] > 0 for one in sending]) if sending else np.zeros(0, bool)
+        going = np.concatenate([item.left[:-1] > 0 for item in sending]) if sending else np.zeros(0, bool)
         counts = whole.counts * going
         flows = Routes(whole.starts, whole.links, whole.weights, counts)
         rates = max_min(flows, self._fabric.capacities, np.concatenate(classes) if classes else None, 1.0)
         at = 0
-        for one in sending:
-            rows = len(one.left) - 1
-            one.rate = np.append(rates[at : at + rows], 1.0)
+        for entry in sending:
+            rows = len(entry.left) - 1
+            entry.rate = np.append(rates[at : at + rows], 1.0)
             at += rows
         self._stale = False
 
 
-def _step(one: _Running) -> float:
+def _step(item: _Running) -> float:
     """Seconds until something of it ends."""
-    found = np.inf
-    if one.wait > 0:
-        return one.wait
-    if one.head > 0:
-        found = one.head
-    elif len(one.left):
-        going = one.left > 0
+    result = np.inf
+    if item.wait > 0:
+        return item.wait
+    if item.head > 0:
+        result = item.head
+    elif len(item.left):
+        going = item.left > 0
         if going.any():
             with np.errstate(divide="ignore"):
-                found = float((one.left[going] / one.rate[going]).min())
-    if one.tail > 0:
-        found = min(found, one.tail)
-    return found
+                result = float((item.left[going] / item.rate[going]).min())
+    if item.tail > 0:
+        result = min(result, item.tail)
+    return result
 
 
-def _pass(one: _Running, seconds: float) -> None:
-    one.spent += seconds
-    if one.wait > 0:
-        one.wait = _less(one.wait, seconds, one.wait)
+def _pass(item: _Running, seconds: float) -> None:
+    item.spent += seconds
+    if item.wait > 0:
+        item.wait = _less(item.wait, seconds, item.wait)
         return
-    if len(one.left):
-        one.sent += seconds if one.left.any() else 0.0
-        sent = one.rate * seconds if seconds else np.zeros_like(one.left)
-        amount = one.job.phases[one.phase].amount
-        one.left = np.where(one.left - sent <= ROUNDING * amount, 0.0, one.left - sent)
-    elif one.head > 0:
-        one.head = _less(one.head, seconds, one.job.compute)
-    if one.tail > 0:
-        one.tail = _less(one.tail, seconds, one.job.compute)
+    if len(item.left):
+        item.sent += seconds if item.left.any() else 0.0
+        sent = item.rate * seconds if seconds else np.zeros_like(item.left)
+        amount = item.job.phases[item.phase].amount
+        item.left = np.where(item.left - sent <= ROUNDING * amount, 0.0, item.left - sent)
+    elif item.head > 0:
+        item.head = _less(item.head, seconds, item.job.compute)
+    if item.tail > 0:
+        item.tail = _less(item.tail, seconds, item.job.compute)
 
 
 def _less(left: float, seconds: float, whole: float) -> float:

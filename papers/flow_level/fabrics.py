@@ -150,20 +150,20 @@ class Clos:
         self._jobs: dict[int, _Hashed] = {}
 
     def admit(self, key: int, job: Job, place: Ints) -> float:
-        found = []
+        result = []
         whole = job.alone / job.iterations
         rng = np.random.default_rng((self._seed, key))
         for phase in job.phases:
             ends = place[phase.pairs]
             leaf = self.cluster.leaf_of(ends)
-            found.append(self._route(leaf[leaf[:, 0] != leaf[:, 1]], rng))
-        loads = tuple(one.total() for one in found)
+            result.append(self._route(leaf[leaf[:, 0] != leaf[:, 1]], rng))
+        loads = tuple(item.total() for item in result)
         shares = [phase.amount / whole for phase in job.phases]
         expected = tuple((links, load * share) for (links, load), share in zip(loads, shares, strict=True))
         for links, load in expected:
             for link, more in zip(links.tolist(), load.tolist(), strict=True):
                 self._busy[link] += more
-        self._jobs[key] = _Hashed(tuple(found), loads, expected)
+        self._jobs[key] = _Hashed(tuple(result), loads, expected)
         return 0.0
 
     def settle(self) -> None:

@@ -78,8 +78,8 @@ class Fluid:
     def changed(self) -> None:
         if self._version != self._fabric.version:
             self._version = self._fabric.version
-            for key, one in self._sending.items():
-                one.loads, one.peak = self._loads(key)
+            for key, item in self._sending.items():
+                item.loads, item.peak = self._loads(key)
         self._stale = True
 
     def next_in(self) -> float:
@@ -92,9 +92,9 @@ class Fluid:
     def advance(self, seconds: float) -> list[int]:
         done = []
         if seconds:
-            for one in self._sending.values():
-                one.spent += seconds
-                one.sent += float(one.duty.sum()) * seconds
+            for item in self._sending.values():
+                item.spent += seconds
+                item.sent += float(item.duty.sum()) * seconds
         for key, job in self._jobs.items():
             if seconds:
                 self._left[key] -= self._rate[key] * seconds
@@ -104,28 +104,28 @@ class Fluid:
 
     def order(self, key: int, order: Order) -> None:
         """Jobs of a group meet at the same moments of a circle; of others every moment meets every other."""
-        one = self._sending.get(key)
-        if one is None:
+        item = self._sending.get(key)
+        if item is None:
             return
         if order.group is None:
             moments = np.random.default_rng((self._seed, key)).permutation(self._moments)
         else:
             # From the begin of sending on, which is where duties are counted from.
-            whole = one.amounts.sum() / one.duty.sum() if one.duty.any() else 1.0
-            late = order.late + (1 - one.job.overlap) * one.job.compute / whole
+            whole = item.amounts.sum() / item.duty.sum() if item.duty.any() else 1.0
+            late = order.late + (1 - item.job.overlap) * item.job.compute / whole
             of_group = np.random.default_rng((self._seed, order.group)).permutation(self._moments)
             moments = np.floor((of_group * order.turns - late * self._moments) % self._moments).astype(
                 np.int64
             )
-        if one.level != order.level or not np.array_equal(moments, one.order):
-            one.level, one.order, one.in_step = order.level, moments, order.group is not None
+        if item.level != order.level or not np.array_equal(moments, item.order):
+            item.level, item.order, item.in_step = order.level, moments, order.group is not None
             self._stale = True
 
     def counted(self, key: int) -> Counted:
         job = self._jobs[key]
         iterations = job.iterations - self._left[key]
-        one = self._sending.get(key)
-        spent, sent = (one.spent, one.sent) if one else (iterations * job.compute, 0.0)
+        item = self._sending.get(key)
+        spent, sent = (item.spent, item.sent) if item else (iterations * job.compute, 0.0)
         return Counted(spent, iterations, iterations * job.compute, sent)
 
     def throughput(self, key: int) -> float:
@@ -143,34 +143,34 @@ class Fluid:
     def _solve(self) -> None:
         capacity = self._fabric.capacities
         load = np.zeros(len(capacity))
-        for one in self._sending.values():
-            load[one.peak[0]] += one.peak[1]
+        for entry in self._sending.values():
+            load[entry.peak[0]] += entry.peak[1]
         # Elsewhere nobody is ever slowed down.
         tight = load > capacity * (1 + ROUNDING)
         slowed: list[tuple[int, _Sending]] = []
-        for key, one in self._sending.items():
-            if tight[one.peak[0]].any():
-                slowed.append((key, one))
+        for key, entry in self._sending.items():
+            if tight[entry.peak[0]].any():
+                slowed.append((key, entry))
             else:
-                self._set(key, one, np.ones(len(one.amounts)))
+                self._set(key, entry, np.ones(len(entry.amounts)))
         if not slowed:
             return
-        table = _Table([one for _, one in slowed], tight, capacity)
+        table = _Table([item for _, item in slowed], tight, capacity)
         for _ in range(self._rounds):
-            rates = table.rates(table.active([one.duty for _, one in slowed]))
-            for (key, one), own in zip(slowed, np.split(rates, table.edges), strict=True):
-                self._set(key, one, own)
+            rates = table.rates(table.active([item.duty for _, item in slowed]))
+            for (key, entry), own in zip(slowed, np.split(rates, table.edges), strict=True):
+                self._set(key, entry, own)
 
-    def _set(self, key: int, one: _Sending, rates: Floats) -> None:
+    def _set(self, key: int, item: _Sending, rates: Floats) -> None:
         stuck = rates <= 0
         if stuck.any():
             self._rate[key] = 0.0
-            one.duty = stuck / stuck.sum()
+            item.duty = stuck / stuck.sum()
             return
-        sending = one.amounts / rates
-        whole = iteration_seconds(one.job.compute, float(sending.sum()), one.job.overlap)
+        sending = item.amounts / rates
+        whole = iteration_seconds(item.job.compute, float(sending.sum()), item.job.overlap)
         self._rate[key] = 1 / whole
-        one.duty = sending / whole
+        item.duty = sending / whole
 
 
 @final
@@ -180,13 +180,13 @@ class _Table:
     def __init__(self, jobs: Sequence[_Sending], tight: np.ndarray, capacity: Floats) -> None:
         from scipy.sparse import csr_array
 
-        numbers = np.array([len(one.amounts) for one in jobs])
+        numbers = np.array([len(job.amounts) for job in jobs])
         # Where to split phases by job.
         self.edges = np.cumsum(numbers)[:-1]
         self._first = np.concatenate([[0], self.edges])
         self._job = np.repeat(np.arange(len(jobs)), numbers)
-        self._orders = np.array([one.order for one in jobs])
-        phases = [loads for one in jobs for loads in one.loads]
+        self._orders = np.array([job.order for job in jobs])
+        phases = [loads for job in jobs for loads in job.loads]
         rows = np.repeat(np.arange(len(phases)), [len(links) for links, _ in phases])
         links = np.concatenate([links for links, _ in phases])
         kept = tight[links]
@@ -194,18 +194,18 @@ class _Table:
         used = np.flatnonzero(tight)
         self._link = np.searchsorted(used, links[kept])
         self._capacity = capacity[used]
-        self._class = np.array([one.level for one in jobs])[self._job]
-        self._in_step = np.array([one.in_step for one in jobs])[self._job]
+        self._class = np.array([job.level for job in jobs])[self._job]
+        self._in_step = np.array([job.in_step for job in jobs])[self._job]
         owner = self._job[self._row] * len(used) + self._link
         _, self._own = np.unique(owner, return_inverse=True)
         shape = (int(self._own.max()) + 1, len(phases))
         self._self = csr_array((self._weight, (self._own, self._row)), shape=shape)
         level = self._class[self._row]
         self._carried = {
-            one: csr_array(
-                (self._weight * (level == one), (self._link, self._row)), shape=(len(used), len(phases))
+            item: csr_array(
+                (self._weight * (level == item), (self._link, self._row)), shape=(len(used), len(phases))
             )
-            for one in np.unique(self._class).tolist()
+            for item in np.unique(self._class).tolist()
         }
 
     def active(self, duty: Sequence[Floats]) -> Floats:

@@ -174,7 +174,7 @@ class Lumos:
         """Circuits by spine, Pod and Pod: what is asked for, and evenly on ports that are left."""
         if self._wiring is Wiring.leaf:
             wanted = pod_demand(self._split, self.cluster.leaves)
-            return filled(np.array([at_most(one, self._ports) for one in wanted]), self._ports)
+            return filled(np.array([at_most(item, self._ports) for item in wanted]), self._ports)
         pods = pod_demand(self._demand, self.cluster.leaves)
         if np.array_equal(pods, self._pods):
             return self._counts
@@ -244,16 +244,16 @@ class Lumos:
         i, j = a // self.cluster.leaves, b // self.cluster.leaves
         if (i, j) not in self._ways:
             self._ways[i, j] = ways(self._counts, i, j)
-        found = self._ways[i, j]
-        if not found:
+        result = self._ways[i, j]
+        if not result:
             raise ModelError(
                 f"no circuits from Pod {i} to Pod {j}, nor by way of others",
                 remedy="take fewer Pods, or spines with more ports",
             )
-        whole = sum(width for _, _, width in found)
+        whole = sum(width for _, _, width in result)
         links: list[int] = []
         shares: list[float] = []
-        for spine, pods, width in found:
+        for spine, pods, width in result:
             between = [int(self._circuit(spine, x, y)) for x, y in pairwise(pods)]
             links += [a * self._spines + spine, *between, self._down + b * self._spines + spine]
             shares += [width / whole] * (len(between) + 2)

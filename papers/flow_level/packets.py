@@ -30,24 +30,24 @@ Ways = Mapping[tuple[str, str], Sequence[tuple[Path, float]]]
 def shortest_ways(fabric: Fabric, pairs: Sequence[tuple[str, str]]) -> Ways:
     """All paths of fewest hops, in equal shares."""
     graph = fabric.graph()
-    found = {}
+    result = {}
     for source, target in pairs:
         paths = [tuple(path) for path in nx.all_shortest_paths(graph, source, target)]
-        found[source, target] = [(path, 1 / len(paths)) for path in paths]
-    return found
+        result[source, target] = [(path, 1 / len(paths)) for path in paths]
+    return result
 
 
 def planned_ways(plan: Plan, pairs: Sequence[tuple[str, str]]) -> Ways:
     """Return the paths that a plan has for each pair, by bucket."""
-    found = {}
+    result = {}
     for pair in pairs:
         if pair not in plan.routes:
             raise ModelError(f"no route from {pair[0]} to {pair[1]}", remedy="plan for that pair as well")
         shares: dict[Path, float] = defaultdict(float)
         for path in plan.routes[pair]:
             shares[path] += 1 / len(plan.routes[pair])
-        found[pair] = list(shares.items())
-    return found
+        result[pair] = list(shares.items())
+    return result
 
 
 def completion_seconds(
@@ -63,16 +63,16 @@ def completion_seconds(
 
     ModelError for a pair without a way.
     """
-    pairs = sorted({(members[one.source], members[one.target]) for one in schedule.transfers})
+    pairs = sorted({(members[transfer.source], members[transfer.target]) for transfer in schedule.transfers})
     known = shortest_ways(fabric, pairs) if ways is None else ways
     links = _Links(fabric)
     total = 0.0
     for step in range(schedule.steps):
         sent: dict[tuple[str, str], float] = defaultdict(float)
-        for one in schedule.transfers:
-            if one.step == step:
-                sent[members[one.source], members[one.target]] += (
-                    one.length * element_bytes * 8 * (1 + overhead)
+        for item in schedule.transfers:
+            if item.step == step:
+                sent[members[item.source], members[item.target]] += (
+                    item.length * element_bytes * 8 * (1 + overhead)
                 )
         flows, bits = [], []
         longest = 0.0

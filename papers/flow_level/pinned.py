@@ -155,28 +155,30 @@ class Pinned:
         if not cores:
             return np.stack([up, down], axis=2)
         pod = self.cluster.pod_of_leaf(leaf)
-        far = pod[:, :1] != pod[:, 1:]
+        neighbour = pod[:, :1] != pod[:, 1:]
         up_core = self._up_core + (pod[:, :1] * spines + spine) * cores + core
         down_core = self._down_core + (pod[:, 1:] * spines + spine) * cores + core
-        paths = np.stack([up, np.where(far, up_core, -1), np.where(far, down_core, -1), down], axis=2)
+        paths = np.stack(
+            [up, np.where(neighbour, up_core, -1), np.where(neighbour, down_core, -1), down], axis=2
+        )
         # In a Pod there are as many paths as spines.
-        near = paths[~far[:, 0]][:, ::cores]
-        paths[~far[:, 0]] = -1
-        paths[np.flatnonzero(~far[:, 0])[:, None], np.arange(spines)] = near
+        node = paths[~neighbour[:, 0]][:, ::cores]
+        paths[~neighbour[:, 0]] = -1
+        paths[np.flatnonzero(~neighbour[:, 0])[:, None], np.arange(spines)] = node
         return paths
 
     def _route(self, held: _Held) -> None:
         flows = held.flows
         taken = flows.paths[np.arange(len(held.choice)), held.choice]
-        found = []
+        result = []
         for phase in range(held.phases):
             own = taken[flows.phase == phase]
             if not len(own):
-                found.append(_NONE)
+                result.append(_NONE)
                 continue
             kinds, counts = np.unique(own, axis=0, return_counts=True)
             used = kinds >= 0
-            found.append(
+            result.append(
                 Routes(
                     np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int64),
                     kinds[used],
@@ -184,5 +186,5 @@ class Pinned:
                     counts.astype(float),
                 )
             )
-        held.routes = tuple(found)
-        held.loads = tuple(one.total() for one in found)
+        held.routes = tuple(result)
+        held.loads = tuple(item.total() for item in result)

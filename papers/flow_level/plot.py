@@ -19,21 +19,21 @@ __all__ = ["plot_svg"]
 _LEAST = 0.01
 
 
-def plot_svg(found: Comparison) -> str:
+def plot_svg(result: Comparison) -> str:
     """Draw a comparison of the ideal fabric and others as SVG; equal comparisons give equal bytes."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    shown = [name for name in found.study.fabrics if name != "ideal"]
+    shown = [name for name in result.study.fabrics if name != "ideal"]
     figure = Figure(figsize=(11.5, 4.2))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-    _means(left, found, shown)
-    _slowed(right, found, shown)
+    _means(left, result, shown)
+    _slowed(right, result, shown)
     mark = Line2D([], [], color=INK, marker="_", linestyle="none", markersize=14, markeredgewidth=2.4,
                   label="released by the authors, on another trace")  # fmt: skip
     left.legend(handles=[mark], loc="upper left", frameon=False, labelcolor=INK)
     right.legend(loc="upper right", frameon=False, labelcolor=INK)
-    study = found.study
+    study = result.study
     figure.suptitle(
         f"{study.workload.jobs:,} jobs on {study.cluster.size:,} NPUs", x=0.06, ha="left", color=INK
     )
@@ -41,8 +41,8 @@ def plot_svg(found: Comparison) -> str:
     return svg_of(figure, "flow-level")
 
 
-def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
-    ours = [100 * (found.against_ideal(name) - 1) for name in shown]
+def _means(axes: Axes, result: Comparison, shown: list[str]) -> None:
+    ours = [100 * (result.against_ideal(name) - 1) for name in shown]
     released: list[float] = [0.0]
     places = range(len(shown))
     axes.bar(places, ours, width=0.6, color=[colour(index) for index in places], alpha=0.85)
@@ -65,9 +65,9 @@ def _means(axes: Axes, found: Comparison, shown: list[str]) -> None:
     plain(axes)
 
 
-def _slowed(axes: Axes, found: Comparison, shown: list[str]) -> None:
+def _slowed(axes: Axes, result: Comparison, shown: list[str]) -> None:
     for index, name in enumerate(shown):
-        jobs = [job for outcome in found.outcomes[name].values() for job in outcome.jobs]
+        jobs = [job for outcome in result.outcomes[name].values() for job in outcome.jobs]
         slowed = np.sort([100 * (job.slowdown - 1) for job in jobs])[::-1]
         slowed = slowed[slowed >= _LEAST]
         share = 100 * np.arange(1, len(slowed) + 1) / len(jobs)

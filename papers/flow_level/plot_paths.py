@@ -38,12 +38,12 @@ def _ports(axes: Axes) -> None:
     }
     for index, (label, (planes, hashing)) in enumerate(lines.items()):
         shape = planned(4, 32, 8, aggs=60, planes=planes)
-        found = [
+        result = [
             imbalance(shape, "identical" if hashing == "identical" else "per-tier", count).nic
             for count in _COUNTS
         ]
         style = DASHES[index % len(DASHES)]
-        axes.plot(_COUNTS, found, color=colour(index), linestyle=style, marker="o", label=label)
+        axes.plot(_COUNTS, result, color=colour(index), linestyle=style, marker="o", label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(_COUNTS, [str(count) for count in _COUNTS])
     axes.set_ylim(bottom=0)
@@ -56,8 +56,8 @@ def _ports(axes: Axes) -> None:
 
 def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
     work = Workload()
-    found = steps(work, seeds)
-    for place, (_, times) in enumerate(found.items()):
+    result = steps(work, seeds)
+    for place, (_, times) in enumerate(result.items()):
         axes.bar(place, times.mean(), width=0.6, color=colour(place), alpha=0.85)
         axes.plot([place] * len(times), times, color=INK, marker="_", linestyle="none", markersize=12)
         axes.annotate(
@@ -69,7 +69,7 @@ def _kinds(axes: Axes, seeds: Sequence[int]) -> None:
             color=INK,
         )
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
-    axes.set_xticks(range(len(found)), [name.replace(", ", ",\n") for name in found])
+    axes.set_xticks(range(len(result)), [name.replace(", ", ",\n") for name in result])
     axes.set_ylabel(f"time of {work.jobs} AllReduces on {work.gpus} GPUs over the least")
     axes.grid(axis="y", color=INK, alpha=0.12)
     plain(axes)

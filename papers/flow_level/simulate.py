@@ -152,8 +152,8 @@ class _Run:
             arrival = self._jobs[coming].arrival if coming < len(self._jobs) else np.inf
             step = self._pace.next_in()
             due = self._steering.due() if self._steering else np.inf
-            gone = min(self._leaving.values(), default=np.inf)
-            then = min(arrival, self._lit, due, gone, self._now + step)
+            removed = min(self._leaving.values(), default=np.inf)
+            then = min(arrival, self._lit, due, removed, self._now + step)
             if then == np.inf:
                 raise ModelError(
                     f"{len(self._place)} jobs go no further, among them {self._jobs[min(self._place)].name}",
@@ -161,7 +161,7 @@ class _Run:
                 )
             done = self._pace.advance(step if then == self._now + step else then - self._now)
             self._now = then
-            if gone <= then:
+            if removed <= then:
                 done = sorted({*done, *(key for key, at in self._leaving.items() if at <= then)})
             for key in done:
                 self._leave(key)

@@ -96,13 +96,13 @@ class Steered:
             some.pop(key, None)
 
     def due(self) -> float:
-        return min((one.until for one in self._measuring.values()), default=np.inf)
+        return min((item.until for item in self._measuring.values()), default=np.inf)
 
     def orders(self, now: float, pace: Pace) -> Mapping[int, Order]:
-        for key, one in list(self._measuring.items()):
-            if one.until <= now:
-                self._read(key, one, now, pace)
-        found = {
+        for key, item in list(self._measuring.items()):
+            if item.until <= now:
+                self._read(key, item, now, pace)
+        result = {
             key: Order(level=place - len(self._measuring))
             for place, key in enumerate(reversed(self._measuring))
         }
@@ -117,7 +117,7 @@ class Steered:
             if group >= 0:
                 length = iteration_seconds(job.compute, bottleneck_seconds(job, choice, rates), job.overlap)
                 late = float(schedule.shifts[place]) / length
-            found[key] = Order(
+            result[key] = Order(
                 int(schedule.levels[place]),
                 keys[group] if group >= 0 else None,
                 int(schedule.turns[place]),
@@ -126,23 +126,23 @@ class Steered:
         if self._spread and self._measuring:
             # Of these only what they send, and over which paths, is known: as if they did nothing else.
             flows = [self._fabric.flows(key) for key in self._measuring]
-            new = [Known("", 1, 0.0, one.amounts, one.paths, port=self._fabric.port) for one in flows]
+            new = [Known("", 1, 0.0, flow.amounts, flow.paths, port=self._fabric.port) for flow in flows]
             busy = busy_shares(jobs, schedule.choices, rates)
             for key, choice in zip(
                 self._measuring, least_congested(new, range(len(new)), rates, busy), strict=True
             ):
                 self._fabric.pin(key, choice)
-        return found
+        return result
 
-    def _read(self, key: int, one: _Measuring, now: float, pace: Pace) -> None:
+    def _read(self, key: int, item: _Measuring, now: float, pace: Pace) -> None:
         ended = pace.counted(key)
-        if ended.iterations <= one.began.iterations:
+        if ended.iterations <= item.began.iterations:
             # Nothing to read yet: no iteration has ended.
-            self._measuring[key] = _Measuring(now + self._window, one.began)
+            self._measuring[key] = _Measuring(now + self._window, item.began)
             return
         del self._measuring[key]
         flows = self._fabric.flows(key)
-        compute, overlap = measured(one.began, ended)
+        compute, overlap = measured(item.began, ended)
         name, npus = self._names[key]
         self._known[key] = Known(
             name, npus, compute, flows.amounts, flows.paths, overlap, port=self._fabric.port

@@ -92,19 +92,19 @@ class Comparison:
 
     def completion(self, fabric: str) -> float:
         """Return the mean completion time over jobs and traces, in seconds."""
-        return mean(one.completion for one in self.outcomes[fabric].values())
+        return mean(outcome.completion for outcome in self.outcomes[fabric].values())
 
     def queueing(self, fabric: str) -> float:
         """Return the mean queueing time over jobs and traces, in seconds."""
-        return mean(one.queueing for one in self.outcomes[fabric].values())
+        return mean(outcome.queueing for outcome in self.outcomes[fabric].values())
 
     def slowdown(self, fabric: str) -> float:
         """Return the mean slowdown: running time divided by running time alone."""
-        return mean(one.slowdown for one in self.outcomes[fabric].values())
+        return mean(outcome.slowdown for outcome in self.outcomes[fabric].values())
 
     def throughput(self, fabric: str) -> float:
         """Mean over traces of the work done, as a share of what all NPUs could do."""
-        return mean(one.throughput for one in self.outcomes[fabric].values())
+        return mean(outcome.throughput for outcome in self.outcomes[fabric].values())
 
     def against_ideal(self, fabric: str) -> float:
         """Mean completion time, times as long."""
@@ -122,9 +122,9 @@ def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:
     return Comparison(study, outcomes)
 
 
-def figures(found: Comparison) -> tuple[Figure, ...]:
+def figures(result: Comparison) -> tuple[Figure, ...]:
     """Mean completion times against the ideal fabric, beside the released ones."""
-    study = found.study
+    study = result.study
     number, npus = study.workload.jobs, study.cluster.size
     seeds = ", ".join(map(str, study.seeds))
     reason = (
@@ -135,7 +135,7 @@ def figures(found: Comparison) -> tuple[Figure, ...]:
             f"mean completion time of {number:,} jobs on {npus:,} NPUs, {name} against ideal",
             "LumosCore, released logs of 1,000 jobs on 4,096 GPUs",
             PAPER[name].completion / PAPER["ideal"].completion if name in PAPER else None,
-            found.against_ideal(name),
+            result.against_ideal(name),
             "x",
             Kind.predicted,
             0.01 if "leaf-centric" in name else 0.05,
@@ -147,9 +147,9 @@ def figures(found: Comparison) -> tuple[Figure, ...]:
     )
 
 
-def to_document(found: Comparison) -> dict[str, Any]:
+def to_document(result: Comparison) -> dict[str, Any]:
     """Return the contents of `result.json`; times in seconds."""
-    study = found.study
+    study = result.study
     return {
         "cluster": asdict(study.cluster),
         "workload": asdict(study.workload),
@@ -158,11 +158,11 @@ def to_document(found: Comparison) -> dict[str, Any]:
         "mode": study.mode,
         "fabrics": {
             name: {
-                "mean_completion": round(found.completion(name), 3),
-                "mean_queueing": round(found.queueing(name), 3),
-                "mean_slowdown": round(found.slowdown(name), 6),
-                "throughput": round(found.throughput(name), 6),
-                "against_ideal": round(found.against_ideal(name), 6),
+                "mean_completion": round(result.completion(name), 3),
+                "mean_queueing": round(result.queueing(name), 3),
+                "mean_slowdown": round(result.slowdown(name), 6),
+                "throughput": round(result.throughput(name), 6),
+                "against_ideal": round(result.against_ideal(name), 6),
                 **({"released": asdict(PAPER[name])} if name in PAPER else {}),
             }
             for name in study.fabrics
@@ -175,6 +175,6 @@ def to_document(found: Comparison) -> dict[str, Any]:
                 ]
                 for seed, outcome in by_seed.items()
             }
-            for name, by_seed in found.outcomes.items()
+            for name, by_seed in result.outcomes.items()
         },
     }

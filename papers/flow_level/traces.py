@@ -115,13 +115,13 @@ def make(workload: Workload, seed: int) -> tuple[Entry, ...]:
     mean = float(np.dot(list(sizes), share / share.sum()))
     every = mean * _mean_duration() / (workload.load * workload.npus)
     arrivals = np.cumsum(rng.exponential(every, workload.jobs))
-    made = []
+    created = []
     for number in range(workload.jobs):
         servers = max(1, int(npus[number]) // SERVER)
         stages = min(servers, int(rng.choice(STAGES)))
         group = SERVER * min(servers, int(rng.choice(GROUPS)) // SERVER)
         of = MODELS[str(rng.choice(list(MODELS)))]
-        made.append(
+        created.append(
             Entry(
                 job=f"job{number}",
                 arrival=round(float(arrivals[number]), 3),
@@ -135,7 +135,7 @@ def make(workload: Workload, seed: int) -> tuple[Entry, ...]:
                 overlap=workload.overlap,
             )
         )
-    return tuple(made)
+    return tuple(created)
 
 
 def _durations(shares: np.ndarray) -> np.ndarray:
@@ -198,7 +198,7 @@ def read(path: Path) -> tuple[Entry, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as ex:
         raise ScenarioError(f"{path}: {ex}", remedy="give a file of one JSON object a line") from ex
-    found: list[Entry] = []
+    result: list[Entry] = []
     faults: list[str] = []
     first: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -214,10 +214,10 @@ def read(path: Path) -> tuple[Entry, ...]:
                 f"{path}:{number}: job {entry.job!r} is on line {first[entry.job]} as well; name each once"
             )
         first.setdefault(entry.job, number)
-        found.append(entry)
+        result.append(entry)
     if faults:
         raise ScenarioError.joined(faults)
-    return tuple(found)
+    return tuple(result)
 
 
 def _object(line: str) -> Any:
@@ -231,8 +231,8 @@ def _words(error: ValueError) -> list[str]:
     if not isinstance(error, ValidationError):
         return [str(error)]
     return [
-        f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
-        if one["loc"]
-        else one["msg"].removeprefix("Value error, ")
-        for one in error.errors()
+        f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
+        if item["loc"]
+        else item["msg"].removeprefix("Value error, ")
+        for item in error.errors()
     ]

@@ -57,8 +57,8 @@ class Trace:
 
     def change(self) -> Ints:
         """Return the demand after a job has left and, if a new job fits, the new job has started."""
-        gone = self._jobs.pop(int(self._rng.integers(len(self._jobs))))
-        self.demand = self.demand - gone
+        removed = self._jobs.pop(int(self._rng.integers(len(self._jobs))))
+        self.demand = self.demand - removed
         for _ in range(20):
             if self._arrive():
                 break

@@ -18,14 +18,14 @@ def growth_svg(clusters: Sequence[Cluster]) -> str:
     figure = Figure(figsize=(8.6, 5.0))
     axes = figure.subplots()
     plain(axes)
-    npus = [one.npus for one in clusters]
-    exact = [(one.npus, one.exact) for one in clusters if one.exact is not None]
+    npus = [cluster.npus for cluster in clusters]
+    exact = [(cluster.npus, cluster.exact) for cluster in clusters if cluster.exact is not None]
     curves = [
-        ("authors: exact program", npus, [AUTHORS_EXACT[one.pods] for one in clusters]),
-        ("authors: LumosCore", npus, [AUTHORS[one.pods] for one in clusters]),
+        ("authors: exact program", npus, [AUTHORS_EXACT[cluster.pods] for cluster in clusters]),
+        ("authors: LumosCore", npus, [AUTHORS[cluster.pods] for cluster in clusters]),
         ("here: exact program, one job's change", [size for size, _ in exact], [took for _, took in exact]),
         *(
-            (f"here: {change}", npus, [one.changes[change].median for one in clusters])
+            (f"here: {change}", npus, [cluster.changes[change].median for cluster in clusters])
             for change in (Change.full, Change.replaced, Change.job)
         ),
     ]
@@ -39,7 +39,7 @@ def growth_svg(clusters: Sequence[Cluster]) -> str:
             linewidth=1.8,
             label=label,
         )
-    targets = [one.target for one in clusters]
+    targets = [cluster.target for cluster in clusters]
     axes.plot(npus, targets, color=INK, linewidth=1.2, linestyle=(0, (1, 2)), label="a tenth of LumosCore")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")

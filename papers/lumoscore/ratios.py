@@ -32,23 +32,23 @@ def ratios(
     Where the exact program makes none, what is made, and one.
     """
     pods, spines, ports = shape
-    found: dict[Method, list[float]] = {method: [] for method in METHODS}
+    result: dict[Method, list[float]] = {method: [] for method in METHODS}
     for seed in seeds:
         for demand, plan in states(pods, spines, ports, seed, changes):
             best = _made(demand, shape, plan, "exact")
-            for method, values in found.items():
+            for method, values in result.items():
                 values.append(_over(_made(demand, shape, plan, method), best))
-    return found
+    return result
 
 
 def full_ratios(shape: tuple[int, int, int], seeds: Iterable[int]) -> Sequence[float]:
     """Return the ratios of the method `flow`, one change for each seed, where no port is free."""
     pods, spines, ports = shape
-    found = []
+    result = []
     for seed in seeds:
         demand, plan = refilled(pods, spines, ports, seed)
-        found.append(_over(_made(demand, shape, plan, "flow"), _made(demand, shape, plan, "exact")))
-    return found
+        result.append(_over(_made(demand, shape, plan, "flow"), _made(demand, shape, plan, "exact")))
+    return result
 
 
 def two_pairs(
@@ -58,7 +58,7 @@ def two_pairs(
 
     About a third of what stands is wanted no more, and where there is room others are.
     """
-    best = kept = gone = 0
+    best = kept = removed = 0
     for draw in range(draws):
         note(draw / draws)
         n = int(rng.integers(3, 17))
@@ -70,8 +70,8 @@ def two_pairs(
         ours, exact = (
             count_moves(standing, assign(matrix, 2, standing)) for assign in (assign_pairs, assign_exact)
         )
-        best, kept, gone = best + (ours == exact), kept + ours.kept, gone + ours.removed
-    return best, kept, gone
+        best, kept, removed = best + (ours == exact), kept + ours.kept, removed + ours.removed
+    return best, kept, removed
 
 
 def _made(demand: Ints, shape: tuple[int, int, int], plan: CircuitPlan, method: Method) -> int:
@@ -79,5 +79,5 @@ def _made(demand: Ints, shape: tuple[int, int, int], plan: CircuitPlan, method: 
     return allocate(demand, spines, ports, plan, method, seconds=math.inf).moves.added
 
 
-def _over(made: int, best: int) -> float:
-    return made / best if best else made + 1.0
+def _over(created: int, best: int) -> float:
+    return created / best if best else created + 1.0

@@ -68,7 +68,7 @@ class Timed:
     """Changes of one sort: processor seconds of each; circuits made, and those that had to be made."""
 
     seconds: tuple[float, ...]
-    made: int
+    created: int
     least: int
 
     @property
@@ -96,24 +96,24 @@ class Cluster:
 
 def clusters(note: Callable[[int, float], None] = lambda pods, share: None) -> Sequence[Cluster]:
     """All sizes; the exact program up to the first that takes it too long."""
-    found: list[Cluster] = []
+    result: list[Cluster] = []
     for place, pods in enumerate(PODS):
         note(pods, place / len(PODS))
-        found.append(measure(pods, exact=not found or found[-1].exact is not None))
-    return found
+        result.append(measure(pods, exact=not result or result[-1].exact is not None))
+    return result
 
 
 @cache
 def measure(pods: int, seeds: int = SEEDS, changes: int = CHANGES, *, exact: bool) -> Cluster:
     """Measured once a process: so many changes of one job for each seed, one of each other sort."""
     allocate(Trace(4, 8, 0).demand, 2, 4)  # loads the solver
-    found = {
+    result = {
         Change.job: _timed(_job_changes(pods, seeds, changes)),
         Change.first: _timed((Trace(pods, SPINES * PORTS, seed).demand, None) for seed in range(seeds)),
         Change.replaced: _timed(_replaced(pods, seeds)),
         Change.full: _timed(refilled(pods, SPINES, PORTS, seed) for seed in range(seeds)),
     }
-    return Cluster(pods, found, _exact(pods, changes) if exact else None)
+    return Cluster(pods, result, _exact(pods, changes) if exact else None)
 
 
 def _job_changes(pods: int, seeds: int, changes: int) -> Iterator[tuple[Ints, CircuitPlan]]:
@@ -129,13 +129,13 @@ def _replaced(pods: int, seeds: int) -> Iterator[tuple[Ints, CircuitPlan]]:
 
 def _timed(cases: Iterator[tuple[Ints, CircuitPlan | None]]) -> Timed:
     seconds: list[float] = []
-    made = needed = 0
+    created = needed = 0
     for demand, plan in cases:
         spent, new = _processor(lambda demand=demand, plan=plan: allocate(demand, SPINES, PORTS, plan))
         seconds.append(spent)
-        made += new.moves.added
+        created += new.moves.added
         needed += least(demand, plan) if plan is not None else int(demand.sum()) // 2
-    return Timed(tuple(seconds), made, needed)
+    return Timed(tuple(seconds), created, needed)
 
 
 def _exact(pods: int, changes: int) -> float | None:
@@ -149,8 +149,8 @@ def _exact(pods: int, changes: int) -> float | None:
 
 def _processor(plan: Callable[[], CircuitPlan]) -> tuple[float, CircuitPlan]:
     began = time.process_time()
-    found = plan()
-    return time.process_time() - began, found
+    result = plan()
+    return time.process_time() - began, result
 
 
 def growth(seconds: Sequence[float]) -> float:

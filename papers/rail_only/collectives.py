@@ -104,7 +104,7 @@ def collective_figures() -> tuple[Figure, ...]:
     """Slowdowns of All-to-All that the paper states, and the share of AllReduce in the NIC domain."""
     large = Grid(256, 128)
     abstract = "Rail-only, abstract"
-    found = [
+    result = [
         Figure(
             f"All-to-All, rail-only slower than rail-optimised, {name}",
             abstract,
@@ -119,7 +119,7 @@ def collective_figures() -> tuple[Figure, ...]:
         )
         for name, paper, rates in (("A100", 8.2, A100), ("H100", 11.2, H100))
     ]
-    found += [
+    result += [
         Figure(
             f"the same, {x} GPUs of each of {y} domains, A100",
             "derived here",
@@ -130,7 +130,7 @@ def collective_figures() -> tuple[Figure, ...]:
         )
         for x, y in ((8, 4), (8, 16))
     ]
-    found.append(
+    result.append(
         Figure(
             "AllReduce of 32 GPUs in each of 2 domains: sent by NICs",
             "Rail-only, traffic of GPT-1T",
@@ -142,4 +142,4 @@ def collective_figures() -> tuple[Figure, ...]:
             "4,096 GPUs in domains of 256, DP of 64; the paper's other 98 % stay in domains",
         )
     )
-    return tuple(found)
+    return tuple(result)

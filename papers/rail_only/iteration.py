@@ -176,21 +176,21 @@ def best(model: Model, cluster: Cluster, batch: int) -> Iteration:
     domain = cluster.domain
     if domain < 1 or domain & (domain - 1):
         raise ModelError(f"domains of {domain}", remedy="use a power of two")
-    found = min(
+    result = min(
         (
             iteration(model, cluster, layout, batch, data_inside=inner)
             for layout in _layouts(model, cluster, batch)
             for inner in (True, False)
         ),
-        key=lambda one: one.seconds,
+        key=lambda item: item.seconds,
         default=None,
     )
-    if found is None:
+    if result is None:
         raise ModelError(
             f"{model.title} does not fit on {cluster.gpus} GPUs with a batch of {batch}",
             remedy="use more GPUs, or a batch that they share out equally",
         )
-    return found
+    return result
 
 
 def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:

@@ -92,9 +92,9 @@ def count_figures() -> tuple[Figure, ...]:
 
     (2 t - 1) n / r switches and 2 t n transceivers, for n endpoints, radix r and t tiers.
     """
-    found: list[Figure] = []
+    result: list[Figure] = []
     for gpus, radix in TABLE:
-        for name, made, rails in (
+        for name, created, rails in (
             ("any-to-any", any_to_any(gpus, radix), 1),
             ("rail-only", rail_only(gpus, radix), DOMAIN),
         ):
@@ -102,16 +102,16 @@ def count_figures() -> tuple[Figure, ...]:
             tiers = 1 if size <= radix else 2 if size <= radix**2 // 2 else 3
             where = f"{name}, {gpus:,} GPUs, radix {radix}"
             for what, formula, ours in (
-                ("switches", (2 * tiers - 1) * gpus // radix, made.switches),
-                ("transceivers", 2 * tiers * gpus, made.transceivers),
+                ("switches", (2 * tiers - 1) * gpus // radix, created.switches),
+                ("transceivers", 2 * tiers * gpus, created.transceivers),
             ):
-                found.append(Figure(f"{what}, {where}", DERIVED, formula, ours, "", Kind.counted))
-    return tuple(found)
+                result.append(Figure(f"{what}, {where}", DERIVED, formula, ours, "", Kind.counted))
+    return tuple(result)
 
 
 def saving_figures() -> tuple[Figure, ...]:
     """Return the savings that Table II states, as shares."""
-    found: list[Figure] = []
+    result: list[Figure] = []
     for (gpus, radix), (cost, power) in TABLE.items():
         base, ours = any_to_any(gpus, radix), rail_only(gpus, radix)
         saved = (base.usd - ours.usd) / 1e6
@@ -122,8 +122,8 @@ def saving_figures() -> tuple[Figure, ...]:
             ("power", power, 1 - ours.watts / base.watts, ""),
         ):
             name = f"{what} saved, {where}"
-            found.append(Figure(name, TABLE_II, paper, 100 * share, "%", Kind.counted, 1.0, why, digits=1))
-    return tuple(found)
+            result.append(Figure(name, TABLE_II, paper, 100 * share, "%", Kind.counted, 1.0, why, digits=1))
+    return tuple(result)
 
 
 def said_figures() -> tuple[Figure, ...]:

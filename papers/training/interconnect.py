@@ -119,7 +119,8 @@ class Interconnect:
             return 0.0
         if op is Op.p2p:  # stages are in snake order: one to the next is a step along one dimension
             return max(
-                self._least([self._loads(op, (one,), way) for way in self._choices((one,))]) for one in group
+                self._least([self._loads(op, (item,), way) for way in self._choices((item,))])
+                for item in group
             )
         orders = [group] if op is Op.alltoall else [group[turn:] + group[:turn] for turn in range(len(group))]
         return self._least(
@@ -161,7 +162,7 @@ class Interconnect:
         names = list(self.lanes)
         loads = np.array([[column.get(name, 0.0) / self.lanes[name] for column in columns] for name in names])
         count = len(columns)
-        found = linprog(
+        result = linprog(
             np.r_[np.zeros(count), 1.0],
             A_ub=np.c_[loads, -np.ones(len(names))],
             b_ub=np.zeros(len(names)),
@@ -169,7 +170,7 @@ class Interconnect:
             b_eq=[1.0],
             method="highs",
         )
-        return float(found.fun)
+        return float(result.fun)
 
 
 def _usable(use: Use, nodes: int, group: int) -> float:

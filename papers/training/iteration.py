@@ -145,9 +145,9 @@ def iteration(
     )
 
 
-def _beside(one: float, other: float, chunks: int) -> float:
+def _beside(item: float, other: float, chunks: int) -> float:
     """Two kinds of work in so many chunks, each chunk of the one before or after that of the other."""
-    return max(one, other) + min(one, other) / chunks
+    return max(item, other) + min(item, other) / chunks
 
 
 def best(
@@ -164,20 +164,20 @@ def best(
     until that alone is longer than the best found.
     """
     batch = batch_of(npus, sequence, given)
-    found: Iteration | None = None
+    result: Iteration | None = None
     for bound, layout in _candidates(model, npus, sequence, batch, net.own_lanes, given):
-        if found and bound >= found.seconds:
+        if result and bound >= result.seconds:
             break
         for order in orders:
-            one = iteration(model, net, _placed(layout, order), sequence, batch, given)
-            if not found or one.seconds < found.seconds:
-                found = one
-    if found is None:
+            item = iteration(model, net, _placed(layout, order), sequence, batch, given)
+            if not result or item.seconds < result.seconds:
+                result = item
+    if result is None:
         raise ModelError(
             f"{model.title} with sequences of {sequence:,} tokens does not fit on {npus} NPUs",
             remedy="use more NPUs or shorter sequences",
         )
-    return found
+    return result
 
 
 @cache

@@ -52,10 +52,10 @@ READINGS: Mapping[str, tuple[bool, str]] = {
 
 def tokens_of(length: str) -> int:
     """`8K` and `10M` in tokens, of 1,024 and 1,048,576; ValueError for anything else."""
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([KM])", length)
-    if not found:
+    result = re.fullmatch(r"([1-9][0-9]{0,5})([KM])", length)
+    if not result:
         raise ValueError(f"{length!r} is not a length; write 8K, 256K or 10M")
-    return int(found[1]) << (10 if found[2] == "K" else 20)
+    return int(result[1]) << (10 if result[2] == "K" else 20)
 
 
 def _length(value: str) -> str:
@@ -278,12 +278,12 @@ def run(study: Study, advance: Callable[[], None] = lambda: None) -> Outcome:
             for name in study.models:
                 for length in study.sequences:
                     model, sequence = MODELS[name], tokens_of(length)
-                    found = timing.best(model, wires, study.npus, sequence, given)
+                    result = timing.best(model, wires, study.npus, sequence, given)
                     batch = timing.batch_of(study.npus, sequence, given)
                     other = timing.iteration(
-                        model, wires, place(found.layout, INWARD), sequence, batch, given
+                        model, wires, place(result.layout, INWARD), sequence, batch, given
                     )
-                    cells[reading, variant.name, name, length] = Cell(found, other.seconds / found.seconds)
+                    cells[reading, variant.name, name, length] = Cell(result, other.seconds / result.seconds)
                 advance()
     return Outcome(study, cells)
 

@@ -83,19 +83,19 @@ def largest_exposed(
 
 def linearity_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
     """Return the unhidden traffic that 95 % at 64 times the base allows, and the linearity of a SuperPod."""
-    far = 64 * BASE_NPUS
-    room = largest_exposed(far, AT_LEAST / 100, pod=pod)
+    neighbour = 64 * BASE_NPUS
+    room = largest_exposed(neighbour, AT_LEAST / 100, pod=pod)
     paper = "UB-Mesh, §6.5, Fig. 22"
     return (
         Figure(
-            f"unhidden traffic that {AT_LEAST:g} % at {far:,} NPUs allow",
+            f"unhidden traffic that {AT_LEAST:g} % at {neighbour:,} NPUs allow",
             "derived here from UB-Mesh, §6.5, and Table 1 as recalled",
             None,
             100 * room,
             "%",
             Kind.predicted,
             reason=f"of the base iteration, on {BASE_NPUS:,} NPUs; data parallelism then goes over the "
-            f"{_lanes(far, pod):g} lane an NPU has beyond the SuperPod, itself fitted to Table 2. The "
+            f"{_lanes(neighbour, pod):g} lane an NPU has beyond the SuperPod, itself fitted to Table 2. The "
             "paper's more than 100 % up to 32 times the base cannot come out here: the parallelisation "
             "stays as it is",
         ),

@@ -50,8 +50,8 @@ def run_testbed(note: Progress, seconds: float = 60.0, draws: int = 8) -> Sequen
     gains: list[float] = []
     for done, name in enumerate(CASES):
         note(name, done / len(CASES))
-        found = compared(name, _SIDES, seconds=seconds, draws=draws)
-        none, crux = found["none"], found["crux"]
+        result = compared(name, _SIDES, seconds=seconds, draws=draws)
+        none, crux = result["none"], result["crux"]
         gains.append(100 * (crux.utilisation / none.utilisation - 1))
         gpt = 100 * (crux.iterations[0] / none.iterations[0] - 1)
         rows.append(
@@ -60,19 +60,19 @@ def run_testbed(note: Progress, seconds: float = 60.0, draws: int = 8) -> Sequen
                 "Crux, section 6.2",
                 f"{_TESTBED[name]}; {'-18' if '48' in name else '-11 to -25'} %",
                 f"{gains[-1]:+.1f} % ({100 * none.utilisation:.1f} to {100 * crux.utilisation:.1f} %, alone "
-                f"{100 * found['alone'].utilisation:.1f} %); {gpt:+.0f} %",
+                f"{100 * result['alone'].utilisation:.1f} %); {gpt:+.0f} %",
                 "not judged",
                 _REASONS["testbed"],
             )
         )
-        best = max(_SIDES, key=lambda side: found[side].utilisation)
-        good = found[best].utilisation <= _AS_GOOD * crux.utilisation
+        best = max(_SIDES, key=lambda side: result[side].utilisation)
+        good = result[best].utilisation <= _AS_GOOD * crux.utilisation
         rows.append(
             Finding(
                 f"{name}: utilisation under {', '.join(_SIDES)}",
                 "Crux, section 6.2",
                 "none above Crux",
-                ", ".join(f"{100 * found[side].utilisation:.1f}" for side in _SIDES) + " %",
+                ", ".join(f"{100 * result[side].utilisation:.1f}" for side in _SIDES) + " %",
                 "holds" if good else "differs",
                 "" if good else f"{best} is: {_REASONS['testbed']}",
                 known=none.utilisation <= _AS_GOOD * crux.utilisation,
@@ -100,22 +100,22 @@ def _compared(study: Study) -> Comparison:
     return run(study)
 
 
-def judged(found: Comparison) -> Sequence[Finding]:
+def judged(result: Comparison) -> Sequence[Finding]:
     """Utilisations by scheduler, and Crux's gain over each."""
     from papers.crux.study import BASELINES
 
-    study = found.study
-    jobs = len(next(iter(found.outcomes.values())).jobs)
+    study = result.study
+    jobs = len(next(iter(result.outcomes.values())).jobs)
     pair = f"{study.connections} connection{'s' * (study.connections > 1)} a pair"
     where = f"{study.fabric}, {study.placement} placement, {pair}, {jobs:,} jobs"
-    names = list(found.outcomes)
-    own = found.utilisation("crux")
+    names = list(result.outcomes)
+    own = result.utilisation("crux")
     rows = [
         Finding(
             f"utilisation of held accelerators, {where}: {', '.join(names)}",
             "Crux, figure 23: no numbers in the text",
             "-",
-            ", ".join(f"{100 * found.utilisation(name):.1f}" for name in names) + " %",
+            ", ".join(f"{100 * result.utilisation(name):.1f}" for name in names) + " %",
             "not judged",
             "the paper's trace has no traffic, and its shares of sending are not published",
         ),
@@ -123,13 +123,13 @@ def judged(found: Comparison) -> Sequence[Finding]:
             f"baselines above Crux by 0.5 % or more, {where}",
             "Crux, section 6.3",
             "none",
-            ", ".join(name for name in BASELINES if found.utilisation(name) > _AS_GOOD * own) or "none",
-            "holds" if all(found.utilisation(name) <= _AS_GOOD * own for name in BASELINES) else "differs",
+            ", ".join(name for name in BASELINES if result.utilisation(name) > _AS_GOOD * own) or "none",
+            "holds" if all(result.utilisation(name) <= _AS_GOOD * own for name in BASELINES) else "differs",
         ),
     ]
     low, high = _BAND
     for name, title in BASELINES.items():
-        gain = 100 * found.gain("crux", name)
+        gain = 100 * result.gain("crux", name)
         good = low <= gain <= high
         rows.append(
             Finding(
@@ -142,7 +142,7 @@ def judged(found: Comparison) -> Sequence[Finding]:
                 known=gain > -100 * (_AS_GOOD - 1),
             )
         )
-    share, held = found.slowed("none") if "none" in found.outcomes else (0.0, 0.0)
+    share, held = result.slowed("none") if "none" in result.outcomes else (0.0, 0.0)
     rows.append(
         Finding(
             f"jobs that run slower than alone with hashes and no priorities; of accelerators' time, {where}",

@@ -43,9 +43,9 @@ def run_intensity(note: Progress, draws: int = 20) -> Sequence[Finding]:
             for _ in range(number)
         ]
         gpus = 2.0 ** rng.integers(3, 8, number)
-        ran = simulate(jobs, rng.permutation(number).tolist(), 1000 * max(one.iteration for one in jobs))
+        ran = simulate(jobs, rng.permutation(number).tolist(), 1000 * max(job.iteration for job in jobs))
         sent = sum(
-            n * one.compute / one.sending * time for n, one, time in zip(gpus, jobs, ran.sent, strict=True)
+            n * job.compute / job.sending * time for n, job, time in zip(gpus, jobs, ran.sent, strict=True)
         )
         worst = max(worst, abs(float(sent / (gpus @ ran.computed)) - 1))
     return (
@@ -78,9 +78,9 @@ def run_corrections(note: Progress, draws: int = 30) -> Sequence[Finding]:
     path = np.zeros((1, 1, 1), np.int64)
     jobs = [Job("1", 10, 2.0, np.array([2.0]), path), Job("2", 10, 1.0, np.array([1.0]), path)]
     choice = np.zeros(1, np.int64)
-    one = np.ones(1)
+    item = np.ones(1)
     shares = [
-        100 * utilisation(jobs, Schedule.of([choice, choice], np.array(levels)), one, 1200.0)
+        100 * utilisation(jobs, Schedule.of([choice, choice], np.array(levels)), item, 1200.0)
         for levels in ([0, 1], [1, 0])
     ]
     gained, k = priority_gains(shorter, longer, 12.0), correction(shorter, longer)
@@ -110,14 +110,14 @@ def run_corrections(note: Progress, draws: int = 30) -> Sequence[Finding]:
             Job("long", 8, times * compute, np.array([times * sends]), path),
             Job("short", 8, compute, np.array([sends]), path),
         ]
-        value, _ = priorities(pair, [choice, choice], one)
+        value, _ = priorities(pair, [choice, choice], item)
         first += bool(value[1] > value[0])
         sends = rng.uniform(0.56, 0.62)
         pair = [
             Job("hidden", 8, 1.0, np.array([sends]), path, 0.9, work=1.0),
             Job("not", 8, 1.0 - sends, np.array([sends]), path, work=1.0),
         ]
-        value, _ = priorities(pair, [choice, choice], one)
+        value, _ = priorities(pair, [choice, choice], item)
         hidden += bool(value[1] > value[0])
     rows += [
         Finding(
@@ -162,7 +162,7 @@ def _run_pair(note: Progress) -> Sequence[Finding]:
             "Crux, section 2.2",
             "9.5 %",
             f"{min(lost):.1f} to {max(lost):.1f} % (predicted)",
-            "holds" if max(abs(one - 9.5) for one in lost) <= 2 else "differs",
+            "holds" if max(abs(item - 9.5) for item in lost) <= 2 else "differs",
         )
     )
     return tuple(rows)

@@ -40,13 +40,13 @@ def _busy(seen: Observation) -> float:
 
 
 def _all_right(*seen: Observation) -> bool:
-    return all(one.right_nodes == one.nodes for one in seen)
+    return all(item.right_nodes == item.nodes for item in seen)
 
 
 def run_priorities(note: Progress) -> Sequence[Finding]:
     """Measure a job alone, beside another job in one class, before the other, and after it."""
     runs = observed(_SCENARIO, note, {"alone", "second-alone", "one-class", "two-classes", "turned"})
-    seen = {name: one for name, (_, one) in runs.items()}
+    seen = {name: run for name, (_, run) in runs.items()}
     alone = {"first": _iteration_us(seen["alone"], "first")}
     alone["second"] = _iteration_us(seen["second-alone"], "second")
 
@@ -57,7 +57,7 @@ def run_priorities(note: Progress) -> Sequence[Finding]:
     before = longer("two-classes", "first"), longer("turned", "second")
     one_class = longer("one-class", "first"), longer("one-class", "second")
     after = longer("two-classes", "second"), longer("turned", "first")
-    ended = all(len(job.iterations) == 8 for one in seen.values() for job in one.jobs)
+    ended = all(len(job.iterations) == 8 for item in seen.values() for job in item.jobs)
 
     ready = runs["two-classes"][0]
     slowest = min(link.rate_bps for link in ready.fabric.links)
@@ -106,8 +106,8 @@ def run_profiled(note: Progress) -> Sequence[Finding]:
     first, second = (_job(ordered, name) for name in ("first", "second"))
 
     def intensity(job: JobReport) -> float:
-        one = job.iterations[0]
-        return job.nodes * job.compute_ps / (one.sent_ps - one.send_ps)
+        item = job.iterations[0]
+        return job.nodes * job.compute_ps / (item.sent_ps - item.send_ps)
 
     gain = _busy(ordered) / _busy(without) - 1
     in_order = (intensity(first) > intensity(second)) == (first.priority < second.priority)

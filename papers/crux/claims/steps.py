@@ -58,10 +58,10 @@ def run_compression(note: Progress, draws: int = 200) -> Sequence[Finding]:
         number, levels = int(rng.integers(3, 9)), int(rng.integers(2, 5))
         uses = rng.random((number, 6)) < rng.uniform(0.2, 0.5)
         weights = contention(uses, rng.permutation(number), rng.uniform(0.1, 10, number))
-        found = compress(weights, levels)
-        turned += has_inversion(weights, found)
+        result = compress(weights, levels)
+        turned += has_inversion(weights, result)
         most = cut_weight(weights, best_cut(weights, levels))
-        shares.append(cut_weight(weights, found) / most if most else 1.0)
+        shares.append(cut_weight(weights, result) / most if most else 1.0)
     return (
         Finding(
             "edges inverted", "Crux, section 4.3", "0", f"{turned}", "holds" if not turned else "differs"
@@ -83,15 +83,15 @@ def run_steps(note: Progress, jobs: int = 4, levels: int = 2, cases: int = 20) -
     from papers.crux.steps import drawn, reached
 
     rng = np.random.default_rng(1)
-    found = []
+    result = []
     for case in range(cases):
         note(f"case {case + 1} of {cases}", case / cases)
         some, rates = drawn(rng, jobs)
-        found.append(reached(some, rates, levels))
+        result.append(reached(some, rates, levels))
     published = {"paths": 97.69, "priorities": 97.24, "compression": 97.12}
     rows = []
     for step, percent in published.items():
-        shares = [100 * getattr(one, step) for one in found]
+        shares = [100 * getattr(item, step) for item in result]
         rows.append(
             Finding(
                 f"{step}: of the best, {cases} cases of {jobs} jobs, {levels} levels: mean; least",
@@ -102,7 +102,7 @@ def run_steps(note: Progress, jobs: int = 4, levels: int = 2, cases: int = 20) -
                 "at least 97 % is what is judged: the paper's jobs are not published",
             )
         )
-    first = float(np.mean([100 * one.first for one in found]))
+    first = float(np.mean([100 * item.first for item in result]))
     rows.append(
         Finding(
             "compression that gives levels to the first jobs, as Sincronia does: of the best, mean",

@@ -113,23 +113,23 @@ def run_share(note: Progress) -> Sequence[Finding]:
         ("without the cable", "the host", 93.75, _FAILURES),
         ("after the repair", "the NIC", 100.0, _FAILURES),
     )
-    found: list[Finding] = []
+    result: list[Finding] = []
     for window, what, paper, source in rows:
         each = shares[window]
         ours = 100 * (sum(each) / len(each) if what == "the host" else each[0])
         # Frames are counted when they have gone: a window has a few more or less.
-        near = abs(ours - paper) <= (_WITHIN_POINTS if what == "the host" else 2 * _WITHIN_POINTS)
-        found.append(
+        node = abs(ours - paper) <= (_WITHIN_POINTS if what == "the host" else 2 * _WITHIN_POINTS)
+        result.append(
             Finding(
                 f"{window}: what {what} receives, of its rate",
                 source,
                 f"{paper:g} %",
                 f"{ours:.2f} %",
-                "holds" if near and right else "differs",
+                "holds" if node and right else "differs",
             )
         )
     other = samples[150]["gpu0-tor0.0.0"][1].bytes - samples[90]["gpu0-tor0.0.0"][1].bytes
-    found.append(
+    result.append(
         Finding(
             "bytes that the ToR whose cable is cut still sends to the NIC meanwhile",
             _DUAL,
@@ -138,7 +138,7 @@ def run_share(note: Progress) -> Sequence[Finding]:
             "holds" if not other else "differs",
         )
     )
-    return tuple(found)
+    return tuple(result)
 
 
 def run_failures(note: Progress) -> Sequence[Finding]:
@@ -151,15 +151,15 @@ def run_failures(note: Progress) -> Sequence[Finding]:
         "16_hpn/stacked.yaml", lambda what, share: note(f"stacked: {what}", 0.75 + share / 4), ("pair",)
     )
     _, healthy = dual["healthy"]
-    found = [
+    result = [
         Finding(
             f"dual-ToR, {ready.variant.title}: the job",
             _SOURCES.get(name, _FAILURES),
             "goes on",
-            _went(one, healthy),
-            _goes_on(one, healthy),
+            _went(item, healthy),
+            _goes_on(item, healthy),
         )
-        for name, (ready, one) in dual.items()
+        for name, (ready, item) in dual.items()
         if name != "healthy"
     ]
     for runs, name, what in (
@@ -167,17 +167,17 @@ def run_failures(note: Progress) -> Sequence[Finding]:
         (single, "tor", "single-ToR, a ToR dies"),
         (stacked, "pair", "stacked dual-ToR, both fail as one"),
     ):
-        _, one = runs[name]
-        halted = one.right_nodes == 0 and bool(one.cut_off)
+        _, entry = runs[name]
+        halted = entry.right_nodes == 0 and bool(entry.cut_off)
         source = (
             f"{_DUAL}: over 40 % of critical failures" if runs is stacked else _SOURCES.get(name, _FAILURES)
         )
-        found.append(
-            Finding(f"{what}: the job", source, "halts", one.cut_off, "holds" if halted else "differs")
+        result.append(
+            Finding(f"{what}: the job", source, "halts", entry.cut_off, "holds" if halted else "differs")
         )
     _, back = single["repaired"]
     _, first = single["healthy"]
-    found.append(
+    result.append(
         Finding(
             "single-ToR, the cable is back in time: the job",
             f"{_FAILURES}: repaired within a minute",
@@ -186,7 +186,7 @@ def run_failures(note: Progress) -> Sequence[Finding]:
             _goes_on(back, first),
         )
     )
-    return (*found, _withdrawn(*dual["cable"]))
+    return (*result, _withdrawn(*dual["cable"]))
 
 
 def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
@@ -196,8 +196,10 @@ def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
     fabric = ready.fabric
     cable = fabric.link_between("gpu0", "tor0.0.0")
     reaction = NodeController(ready.plan, "tor0.0.0").on_port(cable.far("gpu0").port, up=False)
-    gone = [one for one in reaction.updates if one.entry.table == "linear" and one.kind == "delete"]
-    told = [fabric.node_of(one.destination_cna) for one in reaction.notices]
+    removed = [
+        update for update in reaction.updates if update.entry.table == "linear" and update.kind == "delete"
+    ]
+    told = [fabric.node_of(notice.destination_cna) for notice in reaction.notices]
     aggs = sum(node is not None and node.tier > 2 for node in told)
     took = (seen.recovery.converged_ps or 0) / 10**6 - seen.faults[0].at_ps / 10**6
     traffic = seen.traffic
@@ -206,35 +208,35 @@ def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
         "the host route of the NIC at its ToR; who is told; until the last table is written",
         f"{_DUAL}: the /32 is withdrawn, the fabric converges",
         "withdrawn",
-        f"{len(gone)} entry deleted, {aggs} switches and {len(told) - aggs} hosts told, {took:g} us; {lost} "
-        f"frames lost, {traffic.retransmitted} sent again, {traffic.duplicates} came twice",
-        "holds" if gone and aggs else "differs",
+        f"{len(removed)} entry deleted, {aggs} switches and {len(told) - aggs} hosts told, {took:g} us; "
+        f"{lost} frames lost, {traffic.retransmitted} sent again, {traffic.duplicates} came twice",
+        "holds" if removed and aggs else "differs",
     )
 
 
-def _went(one: Observation, healthy: Observation) -> str:
-    longer = (one.completion_ps - healthy.completion_ps) / 10**6
-    traffic = one.traffic
+def _went(item: Observation, healthy: Observation) -> str:
+    longer = (item.completion_ps - healthy.completion_ps) / 10**6
+    traffic = item.traffic
     lost = traffic.lost_with_link + traffic.dropped_by_switch
     return (
-        f"{one.right_nodes} of {one.nodes} right, {longer:.1f} us later; {lost} frames lost, "
+        f"{item.right_nodes} of {item.nodes} right, {longer:.1f} us later; {lost} frames lost, "
         f"{traffic.duplicates} came twice"
     )
 
 
-def _goes_on(one: Observation, healthy: Observation) -> Verdict:
-    right = one.right_nodes == one.nodes and one.checksum == healthy.checksum
+def _goes_on(item: Observation, healthy: Observation) -> Verdict:
+    right = item.right_nodes == item.nodes and item.checksum == healthy.checksum
     return "holds" if right else "differs"
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
     """Return for each NIC of the first host the share of its rate that it received in a window."""
-    found: list[float] = []
+    result: list[float] = []
     for rail in range(_RAILS):
         links = [f"gpu{rail}-tor0.{rail}.{number}" for number in range(2)]
         received = sum(samples[end][link][1].bytes - samples[begin][link][1].bytes for link in links)
-        found.append(8 * received / ((end - begin) * 1000 * _NIC_GBPS))
-    return found
+        result.append(8 * received / ((end - begin) * 1000 * _NIC_GBPS))
+    return result
 
 
 def _lacpdus(file: Path) -> Iterator[Lacpdu]:
@@ -264,12 +266,14 @@ def _joined(offset: int) -> int:
         for node in fabric.nodes
         if bonded_ports(fabric, node.name)
     }
-    sent = [(name, *one) for name, bond in bonds.items() for one in bond.on_timer(0).pdus]
+    sent = [(name, *pdu) for name, bond in bonds.items() for pdu in bond.on_timer(0).pdus]
     while sent:
         name, port, pdu = sent.pop(0)
-        far = fabric.peer(name, port)
-        assert far is not None
-        sent += [(far.node, *one) for one in bonds[far.node].on_pdu(far.port, pdu, 0).pdus]
+        neighbour = fabric.peer(name, port)
+        assert neighbour is not None
+        sent += [
+            (neighbour.node, *item) for item in bonds[neighbour.node].on_pdu(neighbour.port, pdu, 0).pdus
+        ]
     return sum(bonds["gpu0"].carries(port) for port in bonded_ports(fabric, "gpu0"))
 
 

@@ -40,15 +40,15 @@ def run_search(note: Progress) -> Sequence[Finding]:
 
     note("all addresses that there can be", 0.0)
     ports = [[lb for lb in range(LB_VALUES) if port_of_bucket(lb % BUCKETS, 2) == port] for port in (0, 1)]
-    found = [min_reached_members(_UPLINKS, lbs=lbs) for lbs in ports]
+    result = [min_reached_members(_UPLINKS, lbs=lbs) for lbs in ports]
     fewer = [min_reached_members(_UPLINKS - 1, lbs=lbs) for lbs in ports]
     return (
         Finding(
             "uplinks of a ToR that the search finds values of lb for, whatever the two addresses",
             _SELECTION,
             str(_UPLINKS),
-            f"{found[0]} by port 0, {found[1]} by port 1",
-            _verdict(min(found) == _UPLINKS),
+            f"{result[0]} by port 0, {result[1]} by port 1",
+            _verdict(min(result) == _UPLINKS),
         ),
         Finding(
             "the same when one uplink has failed",
@@ -70,25 +70,25 @@ def _on_a_fabric(note: Progress) -> Sequence[Finding]:
     from topologies import HOST_PORT, End, hpn
 
     note("a pair below ToRs of 60 uplinks", 0.2)
-    source, far = "gpu0", "gpu7"
+    source, neighbour = "gpu0", "gpu7"
     cost, disjoint = {}, 0
     for planes in (2, 1):
         fabric = hpn(2, 2, 2, aggs=_UPLINKS, planes=planes)
-        plan = make_plan(fabric, strategy="hashed", peers=[(source, far)], check=False)
+        plan = make_plan(fabric, strategy="hashed", peers=[(source, neighbour)], check=False)
         search = PathProbe(plan)
-        cost[planes] = prod(search.group_sizes(source, far))
+        cost[planes] = prod(search.group_sizes(source, neighbour))
         if planes == 2:
-            disjoint = len(search.disjoint_paths(source, far))
+            disjoint = len(search.disjoint_paths(source, neighbour))
     small = hpn(2, 2, 2, aggs=3)
     plan = make_plan(small, strategy="hashed")
-    found = PathProbe(plan).disjoint_paths(source, far)
+    result = PathProbe(plan).disjoint_paths(source, neighbour)
     arrived = 0
-    for place, one in enumerate(found):
-        note("frames on the testbed", 0.4 + 0.6 * place / len(found))
-        scna, dcna = small.node(source).address, small.node(far).address
-        frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna, lb=one.lb)
+    for place, item in enumerate(result):
+        note("frames on the testbed", 0.4 + 0.6 * place / len(result))
+        scna, dcna = small.node(source).address, small.node(neighbour).address
+        frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna, lb=item.lb)
         journey = walk(plan, bytes(frame), End(source, HOST_PORT))
-        arrived += journey.arrived and tuple(hop.node for hop in journey.hops) == one.path
+        arrived += journey.arrived and tuple(hop.node for hop in journey.hops) == item.path
     return (
         Finding(
             "disjoint paths of a pair of NICs, 60 uplinks a ToR",
@@ -107,9 +107,9 @@ def _on_a_fabric(note: Progress) -> Sequence[Finding]:
         Finding(
             "frames with values that were found, of three uplinks a ToR, hop by hop on the testbed",
             _DERIVED,
-            f"{len(found)} by the paths that were asked for",
-            f"{arrived} of {len(found)}",
-            _verdict(arrived == len(found) == 6),
+            f"{len(result)} by the paths that were asked for",
+            f"{arrived} of {len(result)}",
+            _verdict(arrived == len(result) == 6),
         ),
     )
 

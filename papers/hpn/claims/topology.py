@@ -78,7 +78,7 @@ def run_planes(note: Progress) -> Sequence[Finding]:
     from lab.report.plane_counts import plane_of
     from papers.hpn.claims.runs import small
 
-    found: list[Finding] = []
+    result: list[Finding] = []
     for planes, words in ((2, "two planes"), (1, "one plane, a typical Clos")):
         note(words, planes % 2 / 2)
         ready, seen = small(f"topology: {{name: hpn, hosts: 2, rails: 4, aggs: 4, planes: {planes}}}")
@@ -87,12 +87,14 @@ def run_planes(note: Progress) -> Sequence[Finding]:
         joining = [
             node.name
             for node in fabric.nodes
-            if node.tier and len({known[far] for far in fabric.neighbours(node.name) if far in known}) > 1
+            if node.tier
+            and len({known[neighbour] for neighbour in fabric.neighbours(node.name) if neighbour in known})
+            > 1
         ]
         left, flows = left_their_plane(plan, ready.members)
         right = seen.right_nodes == seen.nodes
         wanted = (not left and not seen.cross_plane_frames) if planes == 2 else left > 0
-        found.append(
+        result.append(
             Finding(
                 f"{words}: flows that leave by another port than they entered by, frames that changed planes",
                 "HPN, dual-plane" if planes == 2 else "derived here",
@@ -105,7 +107,7 @@ def run_planes(note: Progress) -> Sequence[Finding]:
                 else "counters tell net changes of planes only; flows are followed one by one",
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def run_choices(note: Progress) -> Sequence[Finding]:
@@ -119,14 +121,14 @@ def run_choices(note: Progress) -> Sequence[Finding]:
         ("one plane, a typical Clos", hpn(2, 2, 2, aggs=60, planes=1), "2 or more", 2, "derived here"),
         ("DCN+, from Pod to Pod", dcn_plus(2, 2, 1, 2), "3 or more", 3, "derived here"),
     )
-    found: list[Finding] = []
+    result: list[Finding] = []
     for name, fabric, paper, least, source in cases:
         last = [node.name for node in fabric.nodes if node.kind.member][-2]
         plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", last)])
         chosen = choice_points(plan, "gpu0", last)
         holds = chosen == (60,) if least == 1 else len(chosen) >= least
         ours = f"{len(chosen)}, of {', then '.join(map(str, chosen))} ways"
-        found.append(
+        result.append(
             Finding(
                 f"{name}: choices by hash of an inter-segment flow once its port is chosen",
                 source,
@@ -135,7 +137,7 @@ def run_choices(note: Progress) -> Sequence[Finding]:
                 "holds" if holds else "differs",
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
@@ -158,15 +160,15 @@ def choice_points(plan: Plan, source: str, destination: str) -> tuple[int, ...]:
     fabric = plan.fabric
     path = plan.routes[source, destination][0]
     address = fabric.node(destination).address
-    here, found = path[1], []
+    here, result = path[1], []
     while here != destination:
         ports = sorted(set(_installed(plan.entries[here], address)))
         if len(ports) > 1:
-            found.append(len(ports))
-        far = fabric.peer(here, ports[0])
-        assert far is not None
-        here = far.node
-    return tuple(found)
+            result.append(len(ports))
+        neighbour = fabric.peer(here, ports[0])
+        assert neighbour is not None
+        here = neighbour.node
+    return tuple(result)
 
 
 def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
@@ -203,13 +205,13 @@ def _values(entry: Entry) -> Mapping[str, int]:
 
 def _ports(fabric: Fabric, switch: str) -> Counter[str]:
     """Ports of a switch, by the kind of what they lead to."""
-    return Counter(fabric.node(far).kind for far in fabric.neighbours(switch))
+    return Counter(fabric.node(neighbour).kind for neighbour in fabric.neighbours(switch))
 
 
 def _far(fabric: Fabric, node: str, port: int) -> str:
-    far = fabric.peer(node, port)
-    assert far is not None
-    return far.node
+    neighbour = fabric.peer(node, port)
+    assert neighbour is not None
+    return neighbour.node
 
 
 def _of_segment(fabric: Fabric) -> str:

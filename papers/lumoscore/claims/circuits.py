@@ -242,7 +242,7 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
     n = switches.shape[-1]
     talks, hears = np.full(switches.shape, -1), np.full(switches.shape, -1)
     for at in np.argwhere(switches >= 0):
-        *group, k, pod = (int(one) for one in at)
+        *group, k, pod = (int(item) for item in at)
         far = int(switches[tuple(at)])
         talks[(*group, k, pod)] = (k ^ 1) * n + far
         hears[(*group, k ^ 1, far)] = k * n + pod

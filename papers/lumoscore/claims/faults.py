@@ -33,10 +33,10 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
     from papers.lumoscore.load import feasible, full
 
     rng = np.random.default_rng(SEED + 20)
-    found: list[Finding] = []
+    result: list[Finding] = []
     kinds = ("pairs of optical switches", "a spine", "one port in twenty")
     for place, kind in enumerate(kinds):
-        whole = asked = made = kept = could = 0
+        whole = asked = created = kept = could = 0
         single = place == 2
         some = max(draws // 5, 1) if single else draws
         for draw in range(some):
@@ -55,20 +55,20 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
             fits = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand)
             plan = allocate_available(demand, before, working)
             whole += bool((plan.counts.sum(axis=0) == fits).all())
-            asked, made = asked + int(fits.sum()) // 2, made + plan.total
+            asked, created = asked + int(fits.sum()) // 2, created + plan.total
             again = allocate_available(demand, plan, working)
             kept, could = kept + again.moves.kept, could + plan.total
-        found.append(
+        result.append(
             Finding(
                 f"every port asked for, {kind} gone: circuits of what the ports left suffice for",
                 DERIVED,
                 "some less" if single else "all",
-                f"{100 * made / asked:.2f} %; {of(whole, some)} demands whole",
+                f"{100 * created / asked:.2f} %; {of(whole, some)} demands whole",
                 "not judged" if single else holds(whole == some),
                 _ONE_PORT if single else "",
             )
         )
-        found.append(
+        result.append(
             Finding(
                 f"the same asked for again, {kind} gone: circuits that stay",
                 TARGET,
@@ -77,17 +77,17 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
                 holds(kept == could),
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def run_light(note: Progress) -> Sequence[Finding]:
     """Experiment 15's faults: what fails under two jobs, what is made of it, and what is said."""
     runs = observed(_SCENARIO, note)
     well, port, switch, spine = (runs[name][1] for name in ("well", "port", "switch", "spine"))
-    gone, lost, half = (_change(one, "no light") for one in (port, switch, spine))
+    removed, lost, half = (_change(item, "no light") for item in (port, switch, spine))
     back = _change(switch, "light again")
     other = next(job for job in port.jobs if job.name == "two")
-    right = [(one.right_nodes, one.nodes) for one in (well, port, switch, spine)]
+    right = [(item.right_nodes, item.nodes) for item in (well, port, switch, spine)]
     return (
         Finding(
             "an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",
@@ -100,8 +100,8 @@ def run_light(note: Progress) -> Sequence[Finding]:
             "an OCS port fails whose Pod has others: circuits that jobs lack after the change",
             TARGET,
             "none",
-            f"{_words(gone)}; the other job sent {other.retransmitted} frames again",
-            holds(not gone.lacks and not other.retransmitted),
+            f"{_words(removed)}; the other job sent {other.retransmitted} frames again",
+            holds(not removed.lacks and not other.retransmitted),
         ),
         Finding(
             "a pair of OCS fails, two of eight ports of each Pod: circuits that jobs lack",
@@ -122,11 +122,11 @@ def run_light(note: Progress) -> Sequence[Finding]:
 
 
 def _change(seen: Observation, why: str) -> RewiringRecord:
-    return next(one for one in seen.rewired if one.why.startswith(why))
+    return next(item for item in seen.rewired if item.why.startswith(why))
 
 
 def _missing(change: RewiringRecord) -> int:
-    return sum(one.wanted - one.has for one in change.lacks)
+    return sum(lack.wanted - lack.has for lack in change.lacks)
 
 
 def _words(change: RewiringRecord) -> str:

@@ -37,13 +37,13 @@ def run_jobs(note: Progress) -> Sequence[Finding]:
     from papers.flow_level.study import PAPER, figures
 
     note("1,000 jobs on six fabrics", 0.0)
-    found = _found()
+    result = _found()
     rows = []
-    for figure in figures(found):
+    for figure in figures(result):
         row = finding(figure)
         # A larger gap than the authors' is what our trace gives, not a fault of the fabric.
         rows.append(replace(row, known=True, reason=_OURS) if row.verdict == "differs" else row)
-    times = [found.completion(name) for name in _ORDER]
+    times = [result.completion(name) for name in _ORDER]
     rows.append(
         Finding(
             "mean completion time: ideal, leaf-centric tau 2, tau 1, Clos",

@@ -25,7 +25,7 @@ def run_rewirings(
     from papers.lumoscore.ratios import SMALL, full_ratios, ratios, two_pairs
 
     shapes = shapes or SMALL
-    found: list[Finding] = []
+    result: list[Finding] = []
     every: dict[str, list[float]] = {}
     crowded: list[float] = []
     for place, shape in enumerate(shapes):
@@ -35,9 +35,9 @@ def run_rewirings(
         for method, values in some.items():
             every.setdefault(method, []).extend(values)
         crowded.extend(full_ratios(shape, range(SEED, SEED + seeds)))
-        found.append(_moved(f"{pods} Pods, {spines} spines of {ports} ports", some["flow"]))
+        result.append(_moved(f"{pods} Pods, {spines} spines of {ports} ports", some["flow"]))
     note("two pairs", 0.8)
-    equal, kept, gone = two_pairs(
+    equal, kept, removed = two_pairs(
         draws, np.random.default_rng(SEED + 3), lambda share: note("two pairs", 0.8 + 0.2 * share)
     )
     return (
@@ -45,11 +45,11 @@ def run_rewirings(
             "groups of two pairs of switches, 3 to 16 Pods: as many circuits stay as in the exact program",
             "LumosCore, appendix",
             "every time",
-            f"{of(equal, draws)}; {kept:,} stayed, {gone:,} went",
+            f"{of(equal, draws)}; {kept:,} stayed, {removed:,} went",
             holds(equal == draws),
         ),
         _moved("all of the shapes below", every["flow"]),
-        *found,
+        *result,
         *(
             Finding(f"all of them: {what}", "baseline here", "-", _ratio(every[method]), "not judged", why)
             for method, what, why in (
@@ -97,10 +97,10 @@ def _ratio(values: Sequence[float]) -> str:
 
 def run_leaves(note: Progress, draws: int = 200) -> Sequence[Finding]:
     """Check the loads of links from leaves to spines under demands that use every link."""
-    found: list[Finding] = []
+    result: list[Finding] = []
     for place, tau in enumerate((2, 4, 1)):
-        found.extend(_leaves(tau, draws, lambda share, at=place: note("leaves", (at + share) / 3)))
-    return found
+        result.extend(_leaves(tau, draws, lambda share, at=place: note("leaves", (at + share) / 3)))
+    return result
 
 
 def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Finding]:
@@ -139,7 +139,7 @@ def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Fin
             "1 link from a leaf to a spine: most flows on it",
             DERIVED,
             "2, one more than it carries",
-            f"{max(worst)}; {of(sum(one > 1 for one in worst), draws)} demands overload some link",
+            f"{max(worst)}; {of(sum(load > 1 for load in worst), draws)} demands overload some link",
             holds(max(worst) <= 2),
         )
         return
@@ -150,7 +150,7 @@ def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Fin
         f"{max(worst)}; {of(realised, draws)} demands realised",
         holds(max(worst) <= tau and realised == draws),
     )
-    bad = sum(one > tau for one in by_pod)
+    bad = sum(item > tau for item in by_pod)
     yield Finding(
         "the same demands, Pod-centric, flows on circuits by hash: demands that overload some link",
         _LEAF,

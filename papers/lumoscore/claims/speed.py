@@ -41,12 +41,12 @@ def _run(note: Progress) -> Sequence[Finding]:
     return judged(clusters(lambda pods, share: note(f"{pods} Pods", share)))
 
 
-def judged(found: Sequence[Cluster]) -> Sequence[Finding]:
+def judged(result: Sequence[Cluster]) -> Sequence[Finding]:
     """Return the findings for clusters in order of size."""
     from papers.lumoscore.speed import Change
 
-    rows = [_row(cluster, change) for change in Change for cluster in found]
-    return (*rows, _growth(found), *_exact(found))
+    rows = [_row(cluster, change) for change in Change for cluster in result]
+    return (*rows, _growth(result), *_exact(result))
 
 
 def _row(cluster: Cluster, change: Change) -> Finding:
@@ -68,11 +68,11 @@ def _row(cluster: Cluster, change: Change) -> Finding:
     )
 
 
-def _growth(found: Sequence[Cluster]) -> Finding:
+def _growth(result: Sequence[Cluster]) -> Finding:
     from papers.lumoscore.speed import AUTHORS, Change, growth
 
-    ours = {change: growth([one.changes[change].median for one in found]) for change in Change}
-    theirs = growth([AUTHORS[one.pods] for one in found])
+    ours = {change: growth([item.changes[change].median for item in result]) for change in Change}
+    theirs = growth([AUTHORS[item.pods] for item in result])
     slower = [change for change, times in ours.items() if times > theirs]
     return Finding(
         f"times as long for twice the NPUs, on average: {'; '.join(ours)}",
@@ -84,15 +84,15 @@ def _growth(found: Sequence[Cluster]) -> Finding:
     )
 
 
-def _exact(found: Sequence[Cluster]) -> Iterable[Finding]:
+def _exact(result: Sequence[Cluster]) -> Iterable[Finding]:
     from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, EXACT_LIMIT_S, Change
 
-    done = [(one, one.exact) for one in found if one.exact is not None]
+    done = [(item, item.exact) for item in result if item.exact is not None]
     if not done:
         return
     largest, seconds = done[-1]
     times = seconds / largest.changes[Change.job].median
-    theirs = [AUTHORS_EXACT[one.pods] / AUTHORS[one.pods] for one in found]
+    theirs = [AUTHORS_EXACT[item.pods] / AUTHORS[item.pods] for item in result]
     yield Finding(
         f"exact program over ours, {largest.npus:,} NPUs, one job's change",
         _CODE,
@@ -103,7 +103,7 @@ def _exact(found: Sequence[Cluster]) -> Iterable[Finding]:
     yield Finding(
         "exact program, one job's change: largest cluster where it finishes",
         _CODE,
-        f"{found[-1].npus:,} NPUs in {AUTHORS_EXACT[found[-1].pods]:,.0f} s",
+        f"{result[-1].npus:,} NPUs in {AUTHORS_EXACT[result[-1].pods]:,.0f} s",
         f"{largest.npus:,} NPUs; " + ", ".join(_seconds(each) for _, each in done),
         "not judged",
         f"HiGHS, here given {EXACT_LIMIT_S:g} s; another program, on another machine, for another change",

@@ -25,7 +25,7 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
     healed = observed("13_rail_faults/scenario.yaml", note, ("rail", "gpu", "domain"))
     _, rail = healed["rail"]
     took = rail.takeovers[0] if rail.takeovers else None
-    found = [
+    result = [
         Finding(
             "a rail switch dies: who loses the network between domains",
             _FAULTS,
@@ -45,19 +45,19 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
         ("gpu", "a GPU dies and one is idle in its domain: optical switches bring that one to the rail"),
         ("domain", "a domain is lost: the whole domain migrates to an idle one"),
     ):
-        _, one = healed[name]
-        words = str(one.takeovers[0]) if one.takeovers else "no takeover"
-        right = one.takeovers and one.right_nodes == one.nodes
-        found.append(
+        _, item = healed[name]
+        words = str(item.takeovers[0]) if item.takeovers else "no takeover"
+        right = item.takeovers and item.right_nodes == item.nodes
+        result.append(
             Finding(
                 claim,
                 _FAULTS,
                 "the job goes on",
-                f"{one.right_nodes} of {one.nodes} right; {words}",
+                f"{item.right_nodes} of {item.nodes} right; {words}",
                 "holds" if right else "differs",
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 CLAIMS = (

@@ -40,21 +40,21 @@ def _run_iterations(note: Progress) -> Sequence[Finding]:
     from papers.rail_only.iteration import BATCHES, ORDERS, PAPER, Cluster, iteration_figures, percentages
 
     note("searching layouts", 0.0)
-    found = [finding(figure) for figure in iteration_figures()]
+    result = [finding(figure) for figure in iteration_figures()]
     ours = {batch: percentages(Cluster(), batch) for batch in BATCHES}
     for claim, more, less in ORDERS:
         pairs = [(values[more], values[less]) for values in ours.values()]
-        found.append(
+        result.append(
             Finding(
                 claim,
                 "Rail-only, evaluation",
                 f"{PAPER[more]} % and {PAPER[less]} %",
-                "; ".join(f"{one:.1f} and {other:.1f} %" for one, other in pairs),
-                "holds" if all(one > other for one, other in pairs) else "differs",
+                "; ".join(f"{pair:.1f} and {other:.1f} %" for pair, other in pairs),
+                "holds" if all(pair > other for pair, other in pairs) else "differs",
                 f"with batches of {', '.join(f'{batch:,}' for batch in ours)}",
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _run_fabrics(note: Progress) -> Sequence[Finding]:
@@ -63,17 +63,17 @@ def _run_fabrics(note: Progress) -> Sequence[Finding]:
     from topologies import any_to_any as make_any_to_any
     from topologies import rail_only as make_rail_only
 
-    found: list[Finding] = []
+    result: list[Finding] = []
     sizes = ((256, 8, 64), (256, 8, 32), (64, 8, 64), (128, 8, 16))
     for done, (domains, size, radix) in enumerate(sizes):
         note(f"generating {domains} domains of {size}", done / len(sizes))
         where = f"{domains} domains of {size}, radix {radix}"
-        for name, made, counted in (
+        for name, created, counted in (
             ("any-to-any", make_any_to_any(domains, size, radix=radix), any_to_any(domains * size, radix)),
             ("rail-only", make_rail_only(domains, size, radix=radix), rail_only(domains * size, radix, size)),
         ):
-            found.append(_as_generated(f"{name} as generated, {where}", made, counted))
-    return tuple(found)
+            result.append(_as_generated(f"{name} as generated, {where}", created, counted))
+    return tuple(result)
 
 
 def _as_generated(name: str, fabric: Fabric, counted: Parts) -> Finding:

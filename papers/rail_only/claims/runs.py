@@ -78,13 +78,13 @@ def alltoall(domains: int, note: Progress) -> Sequence[Finding]:
         **observed("11_rails/rail-only.yaml", note, {"steps"}, domains),
         **observed("11_rails/rail-optimised.yaml", note, {"spines"}, domains),
     }
-    (alone, one), (joined, other) = runs["steps"], runs["spines"]
+    (alone, item), (joined, other) = runs["steps"], runs["spines"]
     grid, rates = _of(alone)
-    expected, ours = 1 + slowdown(grid, rates), _us(one) / _us(other)
+    expected, ours = 1 + slowdown(grid, rates), _us(item) / _us(other)
     single = [
         f"{name} {_us(seen):.1f} us, {_off(_us(seen), _equation_us(ready, equation))} of its own equation"
         for name, ready, seen, equation in (
-            ("rail-only", alone, one, alltoall_rail_only),
+            ("rail-only", alone, item, alltoall_rail_only),
             ("rail-optimised", joined, other, alltoall_rail_optimised),
         )
     ]
@@ -101,8 +101,8 @@ def alltoall(domains: int, note: Progress) -> Sequence[Finding]:
             f"All-to-All, {grid.x} GPUs of {grid.y} domains, rail-only: frames that left their rail",
             "Rail-only, routing",
             "0",
-            f"{one.cross_rail_frames}; rail-optimised {other.cross_rail_frames:,}",
-            "holds" if one.cross_rail_frames == 0 and other.cross_rail_frames else "differs",
+            f"{item.cross_rail_frames}; rail-optimised {other.cross_rail_frames:,}",
+            "holds" if item.cross_rail_frames == 0 and other.cross_rail_frames else "differs",
         ),
     )
 

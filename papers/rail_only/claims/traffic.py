@@ -60,9 +60,9 @@ def _ways(name: str, fabric: Fabric) -> Finding:
 
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
-        (one.name, other.name)
-        for one, other in permutations(gpus, 2)
-        if all(a != b for a, b in zip(one.coordinates, other.coordinates, strict=True))
+        (permutation.name, other.name)
+        for permutation, other in permutations(gpus, 2)
+        if all(a != b for a, b in zip(permutation.coordinates, other.coordinates, strict=True))
     ]
     routes = make_plan(fabric, strategy="shortest").routes
     finder = PathFinder(fabric)
@@ -100,14 +100,14 @@ def _traced(fabric: Fabric) -> Finding:
     from lab.frames.walk import walk
     from topologies import HOST_PORT, End
 
-    source, far = "gpu0", "gpu19"
-    scna, dcna = fabric.node(source).address, fabric.node(far).address
+    source, neighbour = "gpu0", "gpu19"
+    scna, dcna = fabric.node(source).address, fabric.node(neighbour).address
     frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna)
     journey = walk(make_plan(fabric, strategy="shortest"), bytes(frame), End(source, HOST_PORT))
     ours = " - ".join(hop.node for hop in journey.hops)
     expected = "gpu0 - gpu3 - rail3 - gpu19"
     return Finding(
-        f"a frame from {source} to {far} of rank 3, hop by hop on the testbed",
+        f"a frame from {source} to {neighbour} of rank 3, hop by hop on the testbed",
         _ROUTING,
         expected,
         ours,
@@ -155,7 +155,7 @@ def _shares() -> Sequence[Finding]:
     schedule = schedule_of(fabric, members, job)
     pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}
     every = len(members) * (len(members) - 1)
-    inside = sum(one // tensor == other // tensor for one, other in pairs)
+    inside = sum(pair // tensor == other // tensor for pair, other in pairs)
     where = f"{len(members):,} GPUs, TP {tensor}, DP {data}, PP {pipeline}"
     silent = 1 - len(pairs) / every
     return (

@@ -83,9 +83,9 @@ def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
         path.write_text("name: claim\n" + text, encoding="utf-8")
         ready = prepare(*load(path))
     seen = {}
-    for place, one in enumerate(ready):
-        note(f"running {one.sliced.schedule.name}", place / len(ready))
-        seen[one.variant.name.replace("-", " ")] = one, observe(one, 1)
+    for place, item in enumerate(ready):
+        note(f"running {item.sliced.schedule.name}", place / len(ready))
+        seen[item.variant.name.replace("-", " ")] = item, observe(item, 1)
     return seen
 
 
@@ -120,9 +120,9 @@ def _rings(note: Progress) -> Sequence[Finding]:
     good = (len(cycles), len(edges), len(left), len(edges | left)) == (3, 24, 4, 28)
     counts = []
     for n in range(3, 17):
-        found = rings(n)
-        check_rings(found)
-        counts.append(len(found) == (n - 2 if n in (4, 6) else n - 1))
+        result = rings(n)
+        check_rings(result)
+        counts.append(len(result) == (n - 2 if n in (4, 6) else n - 1))
     return (
         Finding(
             "edge-disjoint rings of a board of 8",
@@ -136,7 +136,7 @@ def _rings(note: Progress) -> Sequence[Finding]:
             _RINGS,
             "exclusive paths",
             f"{len(both)} on {len(used[0])} of 56, or {len(directed)} on {len(used[1])}",
-            "holds" if [len(one) for one in used] == [48, 56] else "differs",
+            "holds" if [len(item) for item in used] == [48, 56] else "differs",
         ),
         Finding(
             "directed rings on 3 to 16 NPUs",

@@ -28,9 +28,9 @@ def _run_cables(note: Progress) -> Sequence[Finding]:
     from topologies.families.ub_mesh import ub_superpod
 
     note("generating the SuperPod", 0.0)
-    made = fabric_cable_lanes(ub_superpod())
-    same = all(lanes == SUPERPOD.cable_lanes[kind] for kind, lanes in made.items())
-    counted = ", ".join(f"{lanes:,} ({kind})" for kind, lanes in made.items())
+    created = fabric_cable_lanes(ub_superpod())
+    same = all(lanes == SUPERPOD.cable_lanes[kind] for kind, lanes in created.items())
+    counted = ", ".join(f"{lanes:,} ({kind})" for kind, lanes in created.items())
     held = Finding(
         "lanes of cable of the generated SuperPod",
         "derived here",

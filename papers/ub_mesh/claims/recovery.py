@@ -62,11 +62,11 @@ def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
 def _ran(plan: Plan, links: Sequence[str], costs: Costs) -> dict[Mode, list[Told]]:
     from lab.sweeps.notification import Notification
 
-    found: dict[Mode, list[Told]] = {}
+    result: dict[Mode, list[Told]] = {}
     for mode in MODES:
         of_plan = Notification(plan, mode, costs)
-        found[mode] = [of_plan.fail([link]) for link in links]
-    return found
+        result[mode] = [of_plan.fail([link]) for link in links]
+    return result
 
 
 def _sizes(plan: Plan, links: Sequence[str]) -> str:
@@ -74,12 +74,12 @@ def _sizes(plan: Plan, links: Sequence[str]) -> str:
     from lab.sweeps.notification import Costs, Notification
 
     told = Notification(plan, "direct", Costs())
-    found: dict[int, set[int]] = {0: set(), 1: set()}
+    result: dict[int, set[int]] = {0: set(), 1: set()}
     for link in links:
         axis = plan.fabric.link(link).dimension
         assert axis is not None
-        found[axis].add(len(told.fail([link]).informed))
-    x, y = (" to ".join(map(str, sorted({min(one), max(one)}))) for one in (found[0], found[1]))
+        result[axis].add(len(told.fail([link]).informed))
+    x, y = (" to ".join(map(str, sorted({min(item), max(item)}))) for item in (result[0], result[1]))
     return x if x == y else f"{x} for X, {y} for Y"
 
 
@@ -125,7 +125,7 @@ def _rack(note: Progress) -> Sequence[Finding]:
         plan = plans[name][0]
         note(f"direct and flooded: {name}", (5 + number) / 9)
         ran = _ran(plan, links[:: 1 if number == 0 else 4], costs)
-        few, many = (max(one.messages for one in ran[mode]) for mode in MODES)
+        few, many = (max(item.messages for item in ran[mode]) for mode in MODES)
         findings.append(
             Finding(f"messages, {name}", "derived here", "-", f"{few} direct, {many} flooded", "not judged")
         )

@@ -45,8 +45,8 @@ def job_peers(fabric: Fabric) -> list[tuple[str, str]]:
             stages = range(here + 1, min(here + 2, size)) if axis == 4 else range(size)
             for value in stages:
                 if value != here:
-                    far = (*node.coordinates[:axis], value, *node.coordinates[axis + 1 :])
-                    peers.append((node.name, named[far]))
+                    neighbour = (*node.coordinates[:axis], value, *node.coordinates[axis + 1 :])
+                    peers.append((node.name, named[neighbour]))
     return peers
 
 

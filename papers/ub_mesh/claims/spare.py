@@ -43,16 +43,19 @@ def _run_ways(note: Progress) -> Sequence[Finding]:
     finder = PathFinder(plan.fabric, plan.failed)
     ends = [node.name for node in plan.fabric.nodes if not node.tier and node.name != _FAILED]
     peers = [name for name in ends if name.startswith("npu")]
-    tables = {(near, far): table_path(finder, near, far) for near, far in permutations(ends, 2)}
+    tables = {
+        (permutation, neighbour): table_path(finder, permutation, neighbour)
+        for permutation, neighbour in permutations(ends, 2)
+    }
     routes = [path for paths in plan.routes.values() for path in paths]
-    hops = {len(path) - 1 for near in peers for path in (tables[near, _SPARE], *plan.routes[near, _SPARE])}
+    hops = {len(path) - 1 for peer in peers for path in (tables[peer, _SPARE], *plan.routes[peer, _SPARE])}
     kinds = Counter(
         "-".join(plan.fabric.node(name).kind for name in path)
-        for near in peers
-        for path in plan.routes[near, _SPARE]
+        for peer in peers
+        for path in plan.routes[peer, _SPARE]
     )
     through = sum(_SPARE in path[1:-1] for path in (*routes, *tables.values()))
-    lost = sum(path[-1] != far for (_, far), path in tables.items())
+    lost = sum(path[-1] != table for (_, table), path in tables.items())
     return (
         Finding(
             "hops from the 63 others to the address of a failed NPU",
@@ -87,7 +90,7 @@ def _run_takeover(note: Progress) -> Sequence[Finding]:
     from lab.scenario.loader import load
 
     note("planning a rack", 0.0)
-    ready = {one.variant.name: one for one in prepare(*load(_SCENARIO))}
+    ready = {item.variant.name: item for item in prepare(*load(_SCENARIO))}
     note("an AllReduce that loses an NPU", 0.5)
     seen = observe(ready["npu"], 1)
     healthy = observe(ready["healthy"], 1)
@@ -120,22 +123,22 @@ def _run_takeover(note: Progress) -> Sequence[Finding]:
 def _run_each(note: Progress) -> Sequence[Finding]:
     npus = _each("npu", note, 0.0)
     switches = _each("switch", note, 0.6)
-    taken = sum(one.right and one.spare == _SPARE for one in npus)
-    fine = sum(one.right or one.stopped for one in switches)
+    taken = sum(npu.right and npu.spare == _SPARE for npu in npus)
+    fine = sum(switch.right or switch.stopped for switch in switches)
     return (
         _exact(
             "every NPU failed in turn: right results with the spare",
             _DERIVED,
             "64 of 64",
             f"{taken} of {len(npus)}",
-            "; ".join(one.trouble for one in npus if one.trouble),
+            "; ".join(npu.trouble for npu in npus if npu.trouble),
         ),
         _exact(
             "every LRS failed in turn: right results, or a stop that says what was cut off",
             _DERIVED,
             "72 of 72",
             f"{fine} of {len(switches)}",
-            f"{sum(one.right for one in switches)} of them right",
+            f"{sum(switch.right for switch in switches)} of them right",
         ),
     )
 
@@ -144,11 +147,11 @@ def _each(kind: TargetKind, note: Progress, start: float) -> Sequence[Failure]:
     from lab.sweeps.failures import failures, plan_failures
 
     _, planned = plan_failures(_SCENARIO, kind, None, kind)
-    found: list[Failure] = []
-    for one in failures(planned, os.cpu_count() or 1):
-        found.append(one)
-        note(f"{one.target} failed", start + 0.5 * len(found) / len(planned.targets))
-    return found
+    result: list[Failure] = []
+    for failure in failures(planned, os.cpu_count() or 1):
+        result.append(failure)
+        note(f"{failure.target} failed", start + 0.5 * len(result) / len(planned.targets))
+    return result
 
 
 CLAIMS = (

@@ -47,8 +47,8 @@ def _run_rules(note: Progress) -> Sequence[Finding]:
     rack, line, small = ub_rack(), full_mesh([8]), full_mesh([4, 4])
     paths = analyse(rack, rule_set("T2-G", rack))
     note("all detours of a line", 0.3)
-    one, two, free = (analyse(line, rule_set(name, line), 2) for name in ("T1-DOR+", "T2-DOR", "single-vl"))
-    detours = [f"{found.admitted[PathClass.DETOUR, 2]} of 336" for found in (one, two)]
+    item, two, free = (analyse(line, rule_set(name, line), 2) for name in ("T1-DOR+", "T2-DOR", "single-vl"))
+    detours = [f"{result.admitted[PathClass.DETOUR, 2]} of 336" for result in (item, two)]
     shortest = analyse(small, rule_set("single-vl", small), 2)
     return (
         _finding(
@@ -70,7 +70,7 @@ def _run_rules(note: Progress) -> Sequence[Finding]:
         _finding(
             "one-hop detours in a line of 8 on 1 VL",
             "224 of 336, acyclic",
-            f"{detours[0]}, {_cyclic(one.cycle)}",
+            f"{detours[0]}, {_cyclic(item.cycle)}",
         ),
         _finding(
             "one-hop detours in a line of 8 on 2 VLs",
@@ -107,11 +107,11 @@ def _orders_of_dimensions() -> Iterable[Finding]:
     from topologies import full_mesh
 
     pod = full_mesh([8, 8, 4, 4], lanes=3)
-    found = admitted_orders(pod, rule_set("T2-V", pod))
+    result = admitted_orders(pod, rule_set("T2-V", pod))
     yield _finding(
         "orders of 4 dimensions on 2 VLs, all in one group",
         "93.75 %, at least 20 of 24",
-        f"{float(100 * found.share):g} %, at least {found.fewest} of {found.orders}",
+        f"{float(100 * result.share):g} %, at least {result.fewest} of {result.orders}",
         reason="With VLs that only rise, no rules can admit all 24 in 8 x 8 x 4 x 4 (derived, not checked).",
     )
     shares: list[Fraction] = []
@@ -135,14 +135,14 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
         ("T2-DOR", VlIncrement.STEP, "389,120", "the second lane for a dimension's second hop"),
         ("T2-DOR", VlIncrement.VALLEY, "454,656", "the second lane from a dimension's first valley on"),
     )
-    found: list[Finding] = []
+    result: list[Finding] = []
     for number, (name, turn, dependencies, how) in enumerate(expected):
         note(f"8 x 8 x 4 x 4, {name}", number / 8)
         rules = replace(rule_set(name, pod), increment=turn)
         graph = permitted_graph(pod, rules, entry_vls=(0,), u_turns=False)
         what = f"all turns of an ideal 8 x 8 x 4 x 4 under {name}" + (f", {how}" if how else "")
         words = f"40,960 channels, {dependencies} dependencies, acyclic"
-        found.append(_finding(what, words, _in_words(graph)))
+        result.append(_finding(what, words, _in_words(graph)))
     for number, name in enumerate(("ub-rack-lrs", "ub-pod", "ub-superpod")):
         note(name, (4 + number) / 8)
         fabric = build(name)
@@ -150,7 +150,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
         graph = permitted_graph(fabric, rules)
         words = f"{len(fabric.nodes):,} nodes, {len(fabric.links):,} links: {_in_words(graph)}"
         good = words.endswith(" acyclic")
-        found.append(
+        result.append(
             Finding(
                 f"all turns of {name} with its switches under T2-G, U-turns and responses included",
                 _DERIVED,
@@ -162,7 +162,7 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
     note("one lane", 7 / 8)
     rack = build("ub-rack-lrs")
     free = permitted_graph(rack, rule_set("single-vl", rack), entry_vls=(0,), u_turns=False)
-    return (*found, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", _in_words(free).rsplit(" ", 1)[1]))
+    return (*result, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", _in_words(free).rsplit(" ", 1)[1]))
 
 
 def _run_stops(note: Progress) -> Sequence[Finding]:
@@ -224,7 +224,7 @@ def _run_headers(note: Progress) -> Sequence[Finding]:
     from lab.frames.header_vectors import HOPS, INSTRUCTIONS, put_every_header
 
     seen = put_every_header(lambda share: note("65,536 headers", share))
-    wrong = sum(found != _defined(*header) for header, found in seen.decided.items())
+    wrong = sum(result != _defined(*header) for header, result in seen.decided.items())
     vectors = [", ".join(map(str, seen.along(bits))) for bits in ((1, 1, 0, 1), (0, 1, 0, 1))]
     seven = [header for header in seen.decided if header[1].bit_count() > 6 and header[0] < 12]
     return (

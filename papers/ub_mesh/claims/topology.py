@@ -35,19 +35,19 @@ def _used(fabric: Fabric, kind: NodeKind) -> str:
     from topologies.model.checks import lane_audit
 
     audit = lane_audit(fabric)
-    found = sorted({(audit[name].used, audit[name].available) for name in _kind(fabric, kind)})
-    return ", ".join(f"{used} of {available}" for used, available in found)
+    result = sorted({(audit[name].used, audit[name].available) for name in _kind(fabric, kind)})
+    return ", ".join(f"{used} of {available}" for used, available in result)
 
 
 def _between_racks(fabric: Fabric) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Lanes between each two racks that are linked."""
-    found: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    result: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     for link in fabric.links:
         ends = fabric.node(link.a.node), fabric.node(link.b.node)
         racks = sorted(node.coordinates[2:] for node in ends)
         if not any(node.kind == "hrs" for node in ends) and racks[0] != racks[1]:
-            found[racks[0], racks[1]] += link.lanes
-    return found
+            result[racks[0], racks[1]] += link.lanes
+    return result
 
 
 def _out_of_planes(fabric: Fabric) -> str:
@@ -160,7 +160,7 @@ def _alternatives(note: Progress) -> Sequence[Finding]:
     from topologies import NodeKind, ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
     from topologies.model.checks import check
 
-    found: list[Finding] = []
+    result: list[Finding] = []
     racks = (
         ("1D-FM-A", ub_rack_1dfm_a, "36 LRS, 4 HRS", "UB-Mesh, first version"),
         ("1D-FM-B", ub_rack_1dfm_b, "16 LRS, 8 HRS", "UB-Mesh, first version"),
@@ -171,11 +171,11 @@ def _alternatives(note: Progress) -> Sequence[Finding]:
         fabric = make()
         check(fabric)
         switches = f"{len(_kind(fabric, NodeKind.LRS))} LRS, {len(_kind(fabric, NodeKind.HRS))} HRS"
-        found.append(_finding(f"switches of a rack as {name}", source, paper, switches))
-        found.append(
+        result.append(_finding(f"switches of a rack as {name}", source, paper, switches))
+        result.append(
             Finding(f"lanes of an NPU of {name}", DERIVED, "-", _used(fabric, NodeKind.NPU), "not judged")
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _dcn(note: Progress) -> Sequence[Finding]:

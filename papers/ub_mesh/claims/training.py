@@ -184,13 +184,13 @@ def _sweep(note: Progress) -> Sequence[Finding]:
         return max(names, key=lambda name: outcome.percent(reading, name, None, span)).removesuffix("-traded")
 
     def lanes(span: Sequence[str], label: str, paper: str) -> Finding:
-        found = {reading: best(reading, span) for reading in ("borrowed", "apart")}
-        met = paper in found.values()
+        result = {reading: best(reading, span) for reading in ("borrowed", "apart")}
+        met = paper in result.values()
         return Finding(
             f"most useful lanes, {label}",
             "UB-Mesh §6.4",
             paper,
-            ", ".join(f"{name} ({reading})" for reading, name in found.items()),
+            ", ".join(f"{name} ({reading})" for reading, name in result.items()),
             "holds" if met else "differs",
             "means over models, an NPU keeping 72 lanes: where uplinks are borrowed inside the rack more of "
             "them always help, where they are not, lanes between peers are worth more for short sequences",
@@ -277,9 +277,9 @@ def _calibrated(note: Progress) -> Sequence[Finding]:
     from papers.training.calibration import CASES, compare
 
     errors: dict[str, list[float]] = {}
-    for done, one in enumerate(compare()):
+    for done, item in enumerate(compare()):
         note("emulating collectives", done / len(CASES))
-        errors.setdefault(one.case.kind, []).append(one.error_percent)
+        errors.setdefault(item.case.kind, []).append(item.error_percent)
     return tuple(
         Finding(
             f"predicted against emulated, {kind}: {len(some)} runs on K4, K8, 4x4",

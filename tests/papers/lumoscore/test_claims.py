@@ -73,7 +73,7 @@ def test_no_method_makes_fewer_circuits_than_must_be_or_than_the_exact_program()
 
 
 def timed(seconds: float) -> Timed:
-    return Timed((seconds / 2, seconds, 3 * seconds), made=10, least=8)
+    return Timed((seconds / 2, seconds, 3 * seconds), created=10, least=8)
 
 
 def clusters(factor: float, **slower: float) -> list[Cluster]:
