@@ -120,7 +120,9 @@ def compared(
 ) -> dict[str, Side]:
     """Simulate a case under each scheduler, and `alone`, as if no job met another."""
     jobs, rates = case(name)
-    result = {scheduler: beside(jobs, rates, SCHEDULERS[scheduler], seconds, draws) for scheduler in schedulers}
+    result = {
+        scheduler: beside(jobs, rates, SCHEDULERS[scheduler], seconds, draws) for scheduler in schedulers
+    }
     sides = [beside([job], rates, SCHEDULERS["fair"], seconds, 1) for job in jobs]
     gpus = np.array([job.gpus for job in jobs], float)
     result["alone"] = Side(

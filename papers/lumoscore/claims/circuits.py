@@ -127,7 +127,7 @@ def run_realisable(note: Progress, draws: int = 200) -> Sequence[Finding]:
     note("three Pods", 0.9)
     thirds = [allocate_uniform(_three(ports), ports, "exact")[0] for ports in _FAMILY]
     whole = [allocate(_three(ports), 1, ports).total for ports in _FAMILY]
-    cut = sum(one < 1 for one in uniform)
+    cut = sum(item < 1 for item in uniform)
     asked = [3 * ports // 2 for ports in _FAMILY]
     sizes = ", ".join(map(str, _FAMILY))
     return (
@@ -135,7 +135,7 @@ def run_realisable(note: Progress, draws: int = 200) -> Sequence[Finding]:
             "random demands for every port of 3 to 32 Pods: circuits realised by cross wiring",
             DERIVED,
             "100 %",
-            f"{of(sum(one == 1 for one in cross), draws)} demands whole; {100 * min(cross):g} % at least",
+            f"{of(sum(share == 1 for share in cross), draws)} demands whole; {100 * min(cross):g} % at least",
             holds(min(cross) == 1),
         ),
         Finding(
@@ -164,8 +164,8 @@ def _three(ports: int) -> Ints:
     return ports // 2 * (1 - np.eye(3, dtype=np.int64))
 
 
-def _circuits(found: Iterable[int], asked: Iterable[int]) -> str:
-    return ", ".join(f"{some} of {every}" for some, every in zip(found, asked, strict=True))
+def _circuits(result: Iterable[int], asked: Iterable[int]) -> str:
+    return ", ".join(f"{some} of {every}" for some, every in zip(result, asked, strict=True))
 
 
 def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
@@ -184,20 +184,20 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
         plan = allocate(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs)
         plan = allocate(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs, plan)
         check_l2(plan.maps)
-        found = crossconnects(plan.maps)
-        talks, hears = _peers(found)
+        result = crossconnects(plan.maps)
+        talks, hears = _peers(result)
         ports, same = ports + talks.size, same + int((talks == hears).sum())
-        matrices = found[..., None] == np.arange(pods)
+        matrices = result[..., None] == np.arange(pods)
         even, odd = matrices[:, 0::2], matrices[:, 1::2]
         switches += matrices.shape[0] * matrices.shape[1]
         transposed += int((odd == even.swapaxes(-1, -2)).all(axis=(-1, -2)).sum())
         permuted += int(((matrices.sum(axis=-1) <= 1) & (matrices.sum(axis=-2) <= 1)).all(axis=-1).sum())
-        lit = np.argwhere(found >= 0)
+        lit = np.argwhere(result >= 0)
         if len(lit):
             h, k, i = lit[rng.integers(len(lit))]
-            found[h, k, i], broken = -1, broken + 1
+            result[h, k, i], broken = -1, broken + 1
             try:
-                check_crossconnects(found)
+                check_crossconnects(result)
             except PlanError:
                 refused += 1
     return (
@@ -243,9 +243,9 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
     talks, hears = np.full(switches.shape, -1), np.full(switches.shape, -1)
     for at in np.argwhere(switches >= 0):
         *group, k, pod = (int(item) for item in at)
-        far = int(switches[tuple(at)])
-        talks[(*group, k, pod)] = (k ^ 1) * n + far
-        hears[(*group, k ^ 1, far)] = k * n + pod
+        neighbour = int(switches[tuple(at)])
+        talks[(*group, k, pod)] = (k ^ 1) * n + neighbour
+        hears[(*group, k ^ 1, neighbour)] = k * n + pod
     return talks, hears
 
 

@@ -61,7 +61,7 @@ def _row(cluster: Cluster, change: Change) -> Finding:
         _OURS,
         f"{AUTHORS[cluster.pods]:g} s; at most {cluster.target:.3g} s",
         f"{_seconds(timed.median)} ({min(timed.seconds):.2g} to {max(timed.seconds):.2g}), "
-        f"{timed.made:,} circuits made, {timed.least:,} at least",
+        f"{timed.created:,} circuits made, {timed.least:,} at least",
         "holds" if good else "differs",
         "" if good else why if known else _MACHINE,
         known=not good and known,

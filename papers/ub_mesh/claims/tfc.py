@@ -162,7 +162,8 @@ def _run_graphs(note: Progress) -> Sequence[Finding]:
     note("one lane", 7 / 8)
     rack = build("ub-rack-lrs")
     free = permitted_graph(rack, rule_set("single-vl", rack), entry_vls=(0,), u_turns=False)
-    return (*result, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", _in_words(free).rsplit(" ", 1)[1]))
+    verdict = _in_words(free).rsplit(" ", 1)[1]
+    return (*result, _finding("all turns of ub-rack-lrs on 1 VL", "cyclic", verdict))
 
 
 def _run_stops(note: Progress) -> Sequence[Finding]:

@@ -108,7 +108,7 @@ def test_one_small_cluster_is_measured_and_drawn() -> None:
     assert [len(found.changes[change].seconds) for change in Change] == [2, 1, 1, 1]
     for one in found.changes.values():
         assert min(one.seconds) > 0
-        assert one.made >= one.least > 0
+        assert one.created >= one.least > 0
     assert growth([1.0, 3.0, 4.0]) == pytest.approx(2.0)
     drawing = growth_svg([found])
     assert drawing.startswith("<svg")
