@@ -58,8 +58,8 @@ bench: base ## measure the engine, beside BMv2 where it is installed, and as roo
 lab: base ## keep a rack running on GRPC=127.0.0.1:9559 until Ctrl-C
 	@$(BIN)/railyard up ub-rack --grpc $(GRPC)
 
-shell: base ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a running rack
-	@scripts/shell.sh $(GRPC) $(NODE)
+shell: base ## p4runtime-shell, from a venv of its own, on NODE=npu0 of a running rack, or of TOPOLOGY
+	@scripts/shell.sh $(GRPC) $(NODE) $(TOPOLOGY)
 
 docs: setup ## run the guides as tests and draw their picture anew
 	@$(BIN)/railyard run $(FIRST) --out results/first-train

@@ -8,12 +8,17 @@ already, and the patch panel makes the interfaces. Nothing of the machine's sett
 
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, final
 
 from emulation.mininet.linux.debian import load
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["command_line", "in_namespace", "make_net"]
+
+# Verbs of Mininet's command line, and commands on its hosts, that send IP packets.
+_IP_VERBS = ("pingall", "pingpair", "pingallfull", "pingpairfull", "iperf", "iperfudp")
+_IP_TOOLS = ("ping", "ping6", "arping", "iperf", "iperf3", "traceroute")
 
 
 def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
@@ -52,11 +57,37 @@ def make_net(
     return net
 
 
-def command_line(net: Any) -> None:
-    """Mininet's own, until its `exit`."""
+def command_line(net: Any, instead: str, script: str | None = None) -> None:
+    """Run Mininet's command line until `exit`, or the commands of a file.
+
+    Args:
+        net: the network that `make_net` returned.
+        instead: answer to commands that send IP packets, which the fabric does not carry.
+        script: path of a file with commands; without it, commands come from standard input.
+    """
     log = load("mininet.log")
     log.setLogLevel("output")  # what its commands answer, not what it does
-    load("mininet.cli").CLI(net)
+
+    class CommandLine(load("mininet.cli").CLI):
+        """Mininet's command line without the commands that need IP."""
+
+        def default(self, line: str) -> None:
+            node, *command = line.split()
+            if node in self.mn and command and command[0] in _IP_TOOLS:
+                log.output(f"{instead}\n")
+            else:
+                super().default(line)
+
+    def refuse(*_: object) -> None:
+        log.output(f"{instead}\n")
+
+    for verb in _IP_VERBS:
+        setattr(CommandLine, f"do_{verb}", refuse)
+    if script is None:
+        CommandLine(net)
+    else:
+        with Path(script).open(encoding="utf-8") as commands:
+            CommandLine(net, stdin=commands, script=script)
 
 
 @final

@@ -49,7 +49,7 @@ examples:
   one switch on two interfaces, its program to come by P4Runtime:
     railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --no-p4 -- --grpc-server-addr 127.0.0.1:9559
   with a program from the start, packet-in and packet-out on port 510, every frame recorded:
-    railyard-switchd -i 1@veth0 -i 2@veth2 --pcap /tmp build/basic.json -- --cpu-port 510
+    railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --pcap /tmp build/basic.json -- --cpu-port 510
   two switches in one process, device ids 1 and 2 of one server:
     railyard-switchd --switch 1:1@a0,2@a1 --switch 2:1@b0,2@b1 --no-p4
 
@@ -219,7 +219,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PORT@INTERFACE",
         help="attach an interface as that port; may be given many times",
     )
-    add("--device-id", type=int, metavar="ID", help="P4Runtime's device id (0)")
+    add(
+        "--device-id",
+        type=int,
+        metavar="ID",
+        help="P4Runtime's device id (0, as BMv2; clients often ask for 1)",
+    )
     add(
         "--switch",
         action="append",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, final
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
 from lab.errors import ScenarioError
 
-__all__ = ["Document", "Location", "dotted"]
+__all__ = ["Document", "Location", "dotted", "title_of"]
 
 # Keys and indices from the root down.
 Location = tuple[str | int, ...]
@@ -67,6 +69,29 @@ class Document:
         return len(location), line
 
 
+def title_of(path: Path) -> str:
+    """Return the title of a document, or its name, without checking or even reading the rest of it.
+
+    Raises:
+        ScenarioError: the file cannot be read, or its beginning is not YAML.
+    """
+    heading: dict[str, str] = {}
+    key, depth = "", 0
+    with _yaml_errors(path):
+        for event in YAML(typ="safe", pure=True).parse(path.read_text(encoding="utf-8")):
+            if isinstance(event, CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, CollectionStartEvent):
+                depth, key = depth + 1, ""
+            elif isinstance(event, ScalarEvent) and depth == 1:
+                if key:
+                    heading[key] = event.value
+                key = "" if key else event.value
+            if "title" in heading:
+                break
+    return heading.get("title") or heading.get("name", "")
+
+
 def dotted(location: Location) -> str:
     """Return a location as it is written in messages, as `variants[0].faults`; empty for the root."""
     text = ""
@@ -83,8 +108,20 @@ def _has(node: Any, step: str | int) -> bool:
 
 
 def _parse(path: Path) -> CommentedMap:
-    try:
+    with _yaml_errors(path):
         root = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
+    if not isinstance(root, CommentedMap):
+        raise ScenarioError(
+            f"{path}:1: not a scenario", remedy="start with `name:` and `topology:`, see docs/scenarios.md"
+        )
+    return root
+
+
+@contextmanager
+def _yaml_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file system and of YAML into a ScenarioError with FILE:LINE."""
+    try:
+        yield
     except FileNotFoundError:
         raise ScenarioError(
             f"{path}: no such file", remedy="`railyard list` names the scenarios it knows"
@@ -97,11 +134,6 @@ def _parse(path: Path) -> CommentedMap:
         raise ScenarioError(f"{path}:{line}: not YAML: {ex.problem or ex.context}") from None
     except YAMLError as ex:
         raise ScenarioError(f"{path}:1: not YAML: {str(ex).splitlines()[0]}") from None
-    if not isinstance(root, CommentedMap):
-        raise ScenarioError(
-            f"{path}:1: not a scenario", remedy="start with `name:` and `topology:`, see docs/scenarios.md"
-        )
-    return root
 
 
 def _plain(node: Any) -> Any:

@@ -1,51 +1,52 @@
-"""`railyard`: one file a verb. A verb imports what it needs when it is called, so `--help` comes at once.
+# SPDX-License-Identifier: Apache-2.0
+"""The command `railyard`, one file a verb. A verb imports its machinery when called, so `--help` is quick.
 
-Exit codes: 0 all assertions hold, 1 one fails, 2 the input or the machine is at fault, 130 Ctrl-C,
+Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input or the machine is at fault, 130 Ctrl-C,
 143 SIGTERM.
 """
 
 import signal
 import sys
+from typing import Annotated
 
 import typer
 
-from railyard.cli.check import check
-from railyard.cli.clean import clean
-from railyard.cli.craft import craft
-from railyard.cli.dissector import dissector
-from railyard.cli.experiments import experiments
-from railyard.cli.list import list_names
-from railyard.cli.model import model
-from railyard.cli.run import run
-from railyard.cli.screen import complain
-from railyard.cli.show import show
-from railyard.cli.sweep import sweep
-from railyard.cli.up import up
+from railyard.cli import check, clean, craft, dissector, experiments, model, run, show, sweep, up
+from railyard.cli import list as list_verb
+from railyard.cli.screen import complain, out
 from topologies.errors import RailyardError
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="Fabrics of P4 switches for AI clusters, emulated packet by packet.",
+    epilog="railyard VERB --help shows the options of a verb, and examples.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run)
-app.command("check")(check)
-app.command("clean")(clean)
-app.command("show")(show)
-app.command("up")(up)
-app.command("list")(list_names)
-app.command("sweep")(sweep)
-app.command("experiments")(experiments)
-app.command("model")(model)
-app.command("craft")(craft)
-app.command("dissector")(dissector)
+
+
+_VERBS = {
+    "run": (run.run, run.EXAMPLES),
+    "check": (check.check, check.EXAMPLES),
+    "list": (list_verb.list_names, list_verb.EXAMPLES),
+    "show": (show.show, show.EXAMPLES),
+    "craft": (craft.craft, craft.EXAMPLES),
+    "up": (up.up, up.EXAMPLES),
+    "sweep": (sweep.sweep, sweep.EXAMPLES),
+    "experiments": (experiments.experiments, experiments.EXAMPLES),
+    "model": (model.model, model.EXAMPLES),
+    "dissector": (dissector.dissector, dissector.EXAMPLES),
+    "clean": (clean.clean, clean.EXAMPLES),
+}
+for _name, (_verb, _examples) in _VERBS.items():
+    app.command(_name, epilog=f"\b\nExamples:\n{_examples.strip()}")(_verb)
 
 
 def main() -> None:
-    # Left alone, SIGTERM would end the process with all that it started still there.
+    """Run the command; errors become one line on standard error and exit code 2."""
+    # Without a handler SIGTERM would end the process and leave behind what it started.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
@@ -56,3 +57,22 @@ def main() -> None:
         sys.exit(130)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _print_version(asked: bool) -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    if asked:
+        try:
+            out().print(f"railyard {version('railyard')}", markup=False)
+        except PackageNotFoundError:
+            out().print("railyard, from a source tree that is not installed", markup=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _railyard(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None: ...

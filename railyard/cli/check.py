@@ -1,4 +1,5 @@
-"""railyard check: everything that can be wrong with a scenario, without running it."""
+# SPDX-License-Identifier: Apache-2.0
+"""railyard check: find every error of a scenario without running it."""
 
 from __future__ import annotations
 
@@ -9,11 +10,18 @@ import typer
 
 from railyard.cli.screen import out
 
-__all__ = ["check"]
+__all__ = ["EXAMPLES", "check"]
+
+EXAMPLES = """
+railyard check experiments/01_first_train/scenario.yaml
+"""
 
 
 def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
-    """Check a scenario: its keys, fabric, faults, collective, routes; nothing is started."""
+    """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
+
+    Every error is printed with FILE:LINE and a remedy; exit code 2 when there is one.
+    """
     from lab.run.prepare import prepare
     from lab.scenario.loader import load
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard clean: what runs have left behind."""
+"""railyard clean: remove namespaces and processes of runs that were killed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import typer
 
 from railyard.cli.screen import out
 
-__all__ = ["clean"]
+__all__ = ["EXAMPLES", "clean"]
+
+EXAMPLES = """
+sudo railyard clean --dry-run
+sudo railyard clean
+"""
 
 
 def clean(
-    all_runs: Annotated[bool, typer.Option("--all", help="end runs that are still going on, too")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would be removed")] = False,
+    all_runs: Annotated[bool, typer.Option("--all", help="also end runs that are still going on")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="print what would be removed, and remove nothing")
+    ] = False,
 ) -> None:
-    """Remove what runs on Mininet have left whose process is gone; needs root.
+    """Remove the namespaces and processes of Mininet runs that were killed; needs root.
 
-    Every run notes what it makes before it makes it; nothing else is touched. Exit code 1 where something is
-    left.
+    Every run records each namespace before it makes it, and only recorded ones are removed.
+    Exit code 1: something could not be removed.
     """
     from emulation.mininet.linux import record
 
@@ -30,16 +37,16 @@ def clean(
         console.print(text, markup=False, soft_wrap=True)
 
     verb = "would remove" if dry_run else "removed"
-    for one in cleaned:
-        for thing in one.removed:
-            say(f"{one.run}: {verb} {thing}")
-        for thing in one.left:
-            say(f"{one.run}: left {thing}")
-    done = {one.run for one in cleaned}
+    for report in cleaned:
+        for thing in report.removed:
+            say(f"{report.run}: {verb} {thing}")
+        for thing in report.left:
+            say(f"{report.run}: left {thing}")
+    done = {report.run for report in cleaned}
     for run, pid in record.living():
         if run not in done:
-            say(f"{run}: goes on, process {pid} runs it; `railyard clean --all` ends it")
+            say(f"{run}: still running, process {pid}; `railyard clean --all` ends it")
     if not cleaned:
         say("nothing to clean")
-    if any(one.left for one in cleaned):
+    if any(report.left for report in cleaned):
         raise typer.Exit(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard craft: one frame by hand: built, shown, followed through a fabric, written or sent."""
+"""railyard craft: build a frame by hand; show it, follow it through a fabric, write it or send it."""
 
 from __future__ import annotations
 
@@ -17,110 +17,151 @@ if TYPE_CHECKING:
     from lab.frames.walk import Journey
     from topologies import End, Fabric
 
-__all__ = ["craft"]
+__all__ = ["EXAMPLES", "craft"]
 
-FRAME = "The frame"
-WAY = "The way"
-AFTER = "What becomes of it"
+EXAMPLES = """
+The planned route of path bucket 3:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --bucket 3
+A detour, its last hop left to the tables, as a capture for Wireshark:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route npu4,npu6,- --out hops.pcapng
+A malformed header:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route 3,9 --set srh.ptr=12
+An acknowledgement and a management frame, which travel on lanes of their own:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --ack --psn 8
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --notice npu4-npu5
+A hundred frames a second on a real interface:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --send eth0 --count 500 --rate 100
+"""
+
+FRAME = "Frame"
+ROUTE = "Route"
+OUTPUT = "Output"
 
 
 def craft(
     topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
-    source: Annotated[str, typer.Option("--from", help="node that sends it")],
-    destination: Annotated[str, typer.Option("--to", help="node it is for")],
+    source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
+    destination: Annotated[str, typer.Option("--to", metavar="NODE", help="node that the frame is for")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
     elements: Annotated[
-        str, typer.Option(help="int32 numbers it carries, as 1,2,3", rich_help_panel=FRAME)
+        str, typer.Option(help="int32 numbers in the payload, as 1,2,3", rich_help_panel=FRAME)
     ] = "1,2,3,4",
     payload_bytes: Annotated[
-        int | None, typer.Option(min=0, help="so many bytes instead", rich_help_panel=FRAME)
+        int | None, typer.Option(min=0, help="length of a payload of any bytes", rich_help_panel=FRAME)
     ] = None,
     psn: Annotated[
         int, typer.Option(min=0, max=0xFFFFFF, help="packet sequence number", rich_help_panel=FRAME)
     ] = 0,
     ack: Annotated[
-        bool, typer.Option("--ack", help="an acknowledgement of all before --psn", rich_help_panel=FRAME)
+        bool,
+        typer.Option("--ack", help="an acknowledgement of all frames before --psn", rich_help_panel=FRAME),
     ] = False,
     notice: Annotated[
-        str, typer.Option(help="a management frame: this link is down", rich_help_panel=FRAME)
+        str,
+        typer.Option(metavar="LINK", help="a management frame: this link is down", rich_help_panel=FRAME),
     ] = "",
-    up: Annotated[bool, typer.Option("--up", help="the link is up again", rich_help_panel=FRAME)] = False,
+    up: Annotated[
+        bool, typer.Option("--up", help="with --notice: the link is up", rich_help_panel=FRAME)
+    ] = False,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="a field's value, as srh.ptr=12; repeat it", rich_help_panel=FRAME),
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="a header field, as srh.ptr=12; may be repeated",
+            rich_help_panel=FRAME,
+        ),
     ] = None,
     bucket: Annotated[
-        int, typer.Option(min=0, max=15, help="path bucket: which of 16 routes", rich_help_panel=WAY)
+        int,
+        typer.Option(
+            min=0, max=15, help="path bucket: which of the 16 planned routes", rich_help_panel=ROUTE
+        ),
     ] = 0,
     route: Annotated[
         str,
         typer.Option(
-            help="a route of your own: next nodes or port numbers, - for the tables, as npu4,npu6,-",
-            rich_help_panel=WAY,
+            help="a source route: next nodes or port numbers, - leaves a hop to the tables, as npu4,npu6,-",
+            rich_help_panel=ROUTE,
         ),
     ] = "",
     at: Annotated[
         str,
         typer.Option(
-            help="where it comes in, as npu4:1; else from the sender's own side", rich_help_panel=WAY
+            metavar="NODE:PORT",
+            help="port by which the frame enters the fabric, as npu4:1; unless given, the sender's host port",
+            rich_help_panel=ROUTE,
         ),
     ] = "",
-    strategy: Annotated[str, typer.Option(help="of the tables' routes", rich_help_panel=WAY)] = "all-path",
-    rules: Annotated[str, typer.Option(help="turn rules of the tables", rich_help_panel=WAY)] = "T2-G",
+    strategy: Annotated[
+        str, typer.Option(help="strategy by which the tables' routes are planned", rich_help_panel=ROUTE)
+    ] = "all-path",
+    rules: Annotated[
+        str, typer.Option(help="turn rules by which the tables' routes are planned", rich_help_panel=ROUTE)
+    ] = "T2-G",
     cut: Annotated[
         list[str] | None,
-        typer.Option(help="a link that is down and nobody knows; repeat it", rich_help_panel=WAY),
+        typer.Option(
+            metavar="LINK",
+            help="a link that is down and that no table avoids yet; may be repeated",
+            rich_help_panel=ROUTE,
+        ),
     ] = None,
     walk: Annotated[
         bool | None,
         typer.Option(
-            "--walk/--no-walk", help="carry it, hop by hop; done unless --send", rich_help_panel=AFTER
+            "--walk/--no-walk",
+            help="follow the frame hop by hop; the default without --send",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--out", help=".pcap or .pcapng, a record for every link", rich_help_panel=AFTER),
+        typer.Option(
+            "--out",
+            help="capture file, .pcap or .pcapng, with a record for every link",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     interface: Annotated[
-        str, typer.Option("--send", help="Linux interface to send it on", rich_help_panel=AFTER)
+        str,
+        typer.Option(
+            "--send",
+            metavar="INTERFACE",
+            help="send the frame on this Linux interface",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "",
     namespace: Annotated[
-        str, typer.Option(help="network namespace of that interface", rich_help_panel=AFTER)
+        str, typer.Option(help="network namespace of the interface", rich_help_panel=OUTPUT)
     ] = "",
-    count: Annotated[int, typer.Option(min=1, help="how often to send it", rich_help_panel=AFTER)] = 1,
+    count: Annotated[
+        int, typer.Option(min=1, help="number of times to send the frame", rich_help_panel=OUTPUT)
+    ] = 1,
     rate: Annotated[
         float,
         typer.Option(
-            min=0, help="frames a second; else as fast as they go", show_default=False, rich_help_panel=AFTER
+            min=0,
+            help="frames per second; unless given, no pause between them",
+            show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = 0.0,
 ) -> None:
-    """Build one frame by hand, show it, and carry it through a fabric's tables, hop by hop.
+    """Build a frame by hand, show it, and follow it through the tables of a fabric, hop by hop.
 
-    Exit code 0: it arrived or was sent; 1: a switch dropped it or a link lost it.
-
-    \b
-    The planned route of path bucket 3:
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --bucket 3
-    A detour, its last hop left to the tables, as a capture for Wireshark:
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route npu4,npu6,- --out hops.pcapng
-    What a switch makes of a bad header:
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route 3,9 --set srh.ptr=12
-    Acknowledgements and management travel on other lanes:
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --ack --psn 8
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --notice npu4-npu5
-    A hundred of them a second on a real interface:
-      railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --send eth0 --count 500 --rate 100
+    Exit code 0: the frame arrived or was sent; 1: a switch dropped it or a link lost it.
     """
     from lab.frames.craft import Order
     from lab.frames.craft import craft as build
     from railyard.cli.topology import fabric_of
 
     if ack and notice:
-        raise typer.BadParameter("it is an acknowledgement or a notice, not both", param_hint="--ack")
+        raise typer.BadParameter("excludes --notice: a frame is either of the two", param_hint="--ack")
     fabric = fabric_of(topology, dims, param or ())
     order = Order(
         source=source,
@@ -166,14 +207,14 @@ def _payload(elements: str, size: int | None) -> bytes:
 def _entry(fabric: Fabric, place: str) -> End:
     from topologies import End
 
-    node, _, port = place.partition(":")
-    numbers = {one.number for one in fabric.node(node).ports}
-    if not port.isdecimal() or int(port) not in numbers:
+    node, _, number = place.partition(":")
+    numbers = {port.number for port in fabric.node(node).ports}
+    if not number.isdecimal() or int(number) not in numbers:
         raise typer.BadParameter(
             f"{place!r} is not like {node}:{max(numbers)}: a node and its port, 0 to {max(numbers)}",
             param_hint="--at",
         )
-    return End(node, int(port))
+    return End(node, int(number))
 
 
 def _show(fabric: Fabric, frame: bytes) -> None:
@@ -187,15 +228,15 @@ def _walk(fabric: Fabric, frame: bytes, entry: End, strategy: str, rules: str, c
     from controller.planner import make_plan
     from controller.routing.all_path import STRATEGIES
     from lab.frames.walk import walk
-    from railyard.cli.frame_view import journey_view
+    from railyard.cli.frame_view import print_journey
 
     if strategy not in STRATEGIES:
         raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")
     journey = walk(make_plan(fabric, strategy=strategy, rules=rules), frame, entry, frozenset(cut))
     console = out()
-    console.print(journey_view(fabric, journey))
-    took = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
-    console.print(f"{journey.end}{took}", markup=False, soft_wrap=True)
+    print_journey(console, fabric, journey)
+    delay = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
+    console.print(f"{journey.end}{delay}", markup=False, soft_wrap=True)
     return journey
 
 
@@ -207,11 +248,11 @@ def _write(file: Path, frame: bytes, order: Order, journey: Journey | None) -> N
     else:
         records = [
             Record(
-                round(one.time_ps / 1000),
-                f"{one.sender}-{'host' if one.port is None else one.port}",
-                f"{one.sender} to {one.receiver}",
-                one.frame,
+                round(crossing.time_ps / 1000),
+                f"{crossing.sender}-{'host' if crossing.port is None else crossing.port}",
+                f"{crossing.sender} to {crossing.receiver}",
+                crossing.frame,
             )
-            for one in journey.crossings
+            for crossing in journey.crossings
         ]
     write_capture(file, records)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard dissector: what Wireshark needs to read captures."""
+"""railyard dissector: a Wireshark dissector of the link headers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["dissector"]
+__all__ = ["EXAMPLES", "dissector"]
+
+EXAMPLES = """
+railyard dissector > railyard.lua
+railyard dissector full-mesh --dims 4x4 > railyard.lua
+tshark -X lua_script:railyard.lua -r hops.pcapng
+"""
 
 
 def dissector(
-    topology: Annotated[str, typer.Argument(help="show this one's node names beside addresses")] = "",
+    topology: Annotated[
+        str, typer.Argument(help="topology whose node names are shown beside addresses")
+    ] = "",
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
 ) -> None:
-    """Print a Wireshark dissector, in Lua, for what links carry.
-
-    \b
-    railyard dissector > railyard.lua
-    railyard dissector full-mesh --dims 4x4 > railyard.lua
-    tshark -X lua_script:railyard.lua -r hops.pcapng
-    """
+    """Print a Wireshark dissector, in Lua, for the headers that links carry."""
     from emulation.traffic.frames.dissector import dissector as lua
     from railyard.cli.topology import fabric_of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard experiments: what a paper says, beside what comes out here."""
+"""railyard experiments: the claims of a paper beside figures computed or measured here."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Column, Table
 
 from railyard.cli.screen import out, progress
+from railyard.cli.table import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from papers.claims import Claim, Finding
 
-__all__ = ["experiments"]
+__all__ = ["EXAMPLES", "experiments"]
+
+EXAMPLES = """
+railyard experiments --list
+railyard experiments --only cables --out results/cables
+railyard experiments --paper hpn
+"""
 
 
 class Paper(StrEnum):
-    """Papers whose claims there are; the keys of `PAPERS`."""
+    """Papers whose claims can be checked; the keys of `PAPERS`."""
 
     ub_mesh = "ub-mesh"
     rail_only = "rail-only"
@@ -38,33 +44,35 @@ COLOURS = {"holds": "green", "differs": "red", "not judged": "yellow"}
 
 
 def experiments(
-    paper: Annotated[Paper, typer.Option(help="whose claims")] = Paper.ub_mesh,
+    paper: Annotated[Paper, typer.Option(help="paper whose claims are checked")] = Paper.ub_mesh,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="a claim to check, see --list; may be repeated")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="claim to check, however long it takes; see --list; may be repeated"
+        ),
     ] = None,
-    long: Annotated[bool, typer.Option("--long", help="also the claims that take minutes")] = False,
+    long: Annotated[bool, typer.Option("--long", help="also check claims that take minutes")] = False,
     listing: Annotated[bool, typer.Option("--list", help="list the claims and check none")] = False,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results, else results/PAPER")
     ] = None,
 ) -> None:
-    """Check what a paper claims; print the table, write experiments.json.
+    """Check the claims of a paper; print a table and write experiments.json.
 
-    Each row: claim, the paper's figure, whose it is, ours, verdict.
-    Ours is computed, or measured on an emulated fabric, by this command.
+    A row holds the claim, the paper's figure and its place in the paper, our figure, and the verdict.
+    Our figure is computed, or measured on an emulated fabric, by this command.
 
-    A claim holds, differs, or is not judged: the paper gives no figure,
-    or a parameter was fitted to it. What is known to differ says why.
-    A claim named with --only is checked however long it takes.
+    A claim holds, differs, or is not judged: the paper gives no figure, or a parameter was fitted to it.
+    A known difference has its reason below the table.
 
-    Exit code 1 when a claim differs that is not known to.
+    Exit code 1: a claim differs for no known reason.
     """
     from lab.report.output import output_folder
     from papers.claims import claims, passed, to_document
 
     known = claims(paper.value)
     if listing:
-        out().print(_listing(known))
+        _list(known)
         return
     chosen = _chosen(known, only or (), long)
     left_out = [claim for claim in known if claim not in chosen]
@@ -102,7 +110,7 @@ def _chosen(known: Sequence[Claim], only: Sequence[str], long: bool) -> list[Cla
 
 
 def _check(chosen: Sequence[Claim]) -> dict[str, Sequence[Finding]]:
-    """Findings by claim. One that cannot be checked differs, and hides none of the others."""
+    """Return findings by claim; a claim that cannot be checked differs, and the rest is still checked."""
     from papers.claims import Finding
     from topologies.errors import RailyardError
 
@@ -121,12 +129,14 @@ def _check(chosen: Sequence[Claim]) -> dict[str, Sequence[Finding]]:
     return findings
 
 
-def _listing(known: Sequence[Claim]) -> Table:
-    table = Table("claim", "", "what is checked", box=None, pad_edge=False)
-    table.caption = "long: takes minutes, checked with --long or --only"
-    for claim in known:
-        table.add_row(escape(claim.name), "long" if claim.long else "", escape(claim.title))
-    return table
+def _list(known: Sequence[Claim]) -> None:
+    print_table(
+        out(),
+        ("claim", "", "what is checked"),
+        [(escape(claim.name), "long" if claim.long else "", escape(claim.title)) for claim in known],
+        names=("claim",),
+        caption="long: takes minutes, checked with --long or --only",
+    )
 
 
 def _print(
@@ -134,32 +144,26 @@ def _print(
 ) -> None:
     from papers.claims import PAPERS
 
-    columns = (
-        Column("claim", ratio=5),
-        Column("paper", ratio=2),
-        Column("whose", ratio=4),
-        Column("ours", ratio=4),
-        Column("verdict", ratio=2),
-    )
-    table = Table(*columns, title=escape(PAPERS[paper]), expand=True)
     notes: list[str] = []
+    rows: list[tuple[str, ...]] = []
     for claim in chosen:
-        table.add_section()
-        table.add_row(f"[bold]{escape(claim.name)}[/]: {escape(claim.title)}")
-        for one in findings[claim.name]:
+        rows.append((f"[bold]{escape(claim.name)}[/]: {escape(claim.title)}",))
+        for finding in findings[claim.name]:
             mark = ""
-            if one.reason and one.verdict != "holds":
-                if one.reason not in notes:
-                    notes.append(one.reason)
-                mark = f" ({notes.index(one.reason) + 1})"
-            verdict = f"[{COLOURS[one.verdict]}]{one.verdict}[/]{mark}"
-            table.add_row(*map(escape, (one.claim, one.paper, one.source, one.ours)), verdict)
-    console.print(table)
+            if finding.reason and finding.verdict != "holds":
+                if finding.reason not in notes:
+                    notes.append(finding.reason)
+                mark = f" ({notes.index(finding.reason) + 1})"
+            verdict = f"[{COLOURS[finding.verdict]}]{finding.verdict}[/]{mark}"
+            cells = (finding.claim, finding.paper, finding.source, finding.ours)
+            rows.append((*map(escape, cells), verdict))
+    headings = ("claim", "paper", "whose", "ours", "verdict")
+    print_table(console, headings, rows, title=PAPERS[paper])
     for number, reason in enumerate(notes, 1):
         console.print(f"({number}) {reason}", markup=False, soft_wrap=True)
-    every = [finding for some in findings.values() for finding in some]
-    counts = {verdict: sum(one.verdict == verdict for one in every) for verdict in COLOURS}
-    unexpected = sum(one.fails for one in every)
+    every = [finding for group in findings.values() for finding in group]
+    counts = {verdict: sum(finding.verdict == verdict for finding in every) for verdict in COLOURS}
+    unexpected = sum(finding.fails for finding in every)
     console.print(
         f"{counts['holds']} hold, {counts['differs']} differ ({unexpected} of them unexpectedly), "
         f"{counts['not judged']} not judged"

@@ -32,21 +32,21 @@ def fail_each(
     with output_folder(folder or Path("results", f"{scenario.name}-each-{kind}")) as target:
         total = len(planned.targets)
         with counting(total, FAILED[kind]) as advance, closing(failures(planned, jobs)) as running:
-            for one in running:
-                results.append(one)
+            for outcome in running:
+                results.append(outcome)
                 advance()
         written = target.write("sweep.json", to_json(scenario, planned, "embedded", results))
     console = out()
-    for one in results:
-        if not one.right:
-            word = "[yellow]stopped[/]" if one.stopped else "[red]wrong[/]"
-            console.print(f"{word} {escape(one.target)}: {escape(one.trouble)}", soft_wrap=True)
-    said = f"{sum(one.right for one in results)} right results of {total}"
-    if spares := sum(bool(one.spare) for one in results):
-        said += f", {spares} with a spare"
-    if stopped := sum(one.stopped for one in results):
-        said += f", {stopped} stopped and said what was cut off"
-    slowest = max(results, key=lambda one: one.completion_us)
-    console.print(f"{said}; slowest {slowest.completion_us:g} µs, {slowest.target}")
+    for outcome in results:
+        if not outcome.right:
+            word = "[yellow]stopped[/]" if outcome.stopped else "[red]wrong[/]"
+            console.print(f"{word} {escape(outcome.target)}: {escape(outcome.trouble)}", soft_wrap=True)
+    summary = f"{sum(outcome.right for outcome in results)} right results of {total}"
+    if spares := sum(bool(outcome.spare) for outcome in results):
+        summary += f", {spares} with a spare"
+    if stopped := sum(outcome.stopped for outcome in results):
+        summary += f", {stopped} stopped and said what was cut off"
+    slowest = max(results, key=lambda outcome: outcome.completion_us)
+    console.print(f"{summary}; slowest {slowest.completion_us:g} µs, {slowest.target}", markup=False)
     console.print(f"written: {written}", soft_wrap=True)
     raise typer.Exit(0 if passed(planned, results) else 1)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a frame and its way look on a terminal: every header has one colour, in the bytes and in the fields."""
+"""A frame and its hops on a terminal: every header has a colour, in its bytes and in its fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.table import Table
+from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 from scapy.packet import Packet
 
@@ -13,9 +14,10 @@ from controller.plan import CPU_PORT
 from emulation.traffic.frames.dissector import headers
 from emulation.traffic.frames.layers import LPH, SRH, Ether, decode_length
 from lab.frames.walk import Hop, Journey
+from railyard.cli.table import print_table
 from topologies import HOST_PORT, Fabric
 
-__all__ = ["frame_view", "journey_view"]
+__all__ = ["frame_view", "print_journey"]
 
 COLOURS = {
     "Ether": "bright_black",
@@ -32,7 +34,7 @@ _ADDRESSES = ("scna", "dcna", "cna_a", "cna_b", "origin")
 
 
 def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
-    """A line for each header: its bytes, then its fields."""
+    """Yield lines for each header: its name, its bytes, its fields."""
     packet = Ether(frame)
     titles = {header.name: header.title.partition(": ")[2] for header in headers()}
     yield Text(f"{len(frame)} bytes", style="bold")
@@ -77,23 +79,20 @@ def _fields(fabric: Fabric, layer: Packet) -> Iterator[str]:
 
 
 def _bits(bitmap: int) -> str:
-    """Twelve bits by fours, bit 0 leftmost."""
+    """Return twelve bits in groups of four, bit 0 leftmost."""
     digits = f"{bitmap:012b}"
     return f"{digits[:4]} {digits[4:8]} {digits[8:]}"
 
 
-def journey_view(fabric: Fabric, journey: Journey) -> Table:
-    """A row for each switch: how the frame came, who decided, and how it leaves."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("hop", "node", "in by", "decided by", "out by", "VL", "ptr", "bitmap"):
-        justify = "right" if heading in ("hop", "VL") else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading != "decided by")
+def print_journey(console: Console, fabric: Fabric, journey: Journey) -> None:
+    """Print a row for each switch: ingress port, the rule that decided, egress port."""
+    rows = []
     for number, hop in enumerate(journey.hops):
         before, after = Ether(hop.frame_in), Ether(hop.frame_out) if hop.frame_out is not None else None
-        here = after or before
-        lane = here.getlayer(LPH)
-        route = here.getlayer(SRH) or before.getlayer(SRH)
-        table.add_row(
+        packet = after or before
+        lane = packet.getlayer(LPH)
+        route = packet.getlayer(SRH) or before.getlayer(SRH)
+        row = (
             str(number),
             hop.node,
             _port(fabric, hop.node, hop.port_in),
@@ -103,7 +102,14 @@ def journey_view(fabric: Fabric, journey: Journey) -> Table:
             _ptr(before, after),
             _bits(route.bitmap) if route else "",
         )
-    return table
+        rows.append(tuple(map(escape, row)))
+    print_table(
+        console,
+        ("hop", "node", "in by", "decided by", "out by", "VL", "ptr", "bitmap"),
+        rows,
+        numbers=("hop", "VL"),
+        names=("node", "in by", "out by", "ptr", "bitmap"),
+    )
 
 
 def _leaves(fabric: Fabric, hop: Hop) -> str:
@@ -115,15 +121,15 @@ def _port(fabric: Fabric, node: str, port: int) -> str:
         return "controller"
     if port == HOST_PORT:
         return "own side"
-    far = fabric.peer(node, port)
-    return f"{port}, {far.node}" if far else str(port)
+    peer = fabric.peer(node, port)
+    return f"{port}, {peer.node}" if peer else str(port)
 
 
 def _ptr(before: Packet, after: Packet | None) -> str:
-    """The source route's ptr before and after the hop; - where there is no source route."""
-    came = before.getlayer(SRH)
-    left = after.getlayer(SRH) if after is not None else None
-    words = ["-" if route is None else str(route.ptr) for route in (came, left)]
+    """Return the ptr of the source route before and after the hop; - stands for no source route."""
+    ingress = before.getlayer(SRH)
+    egress = after.getlayer(SRH) if after is not None else None
+    words = ["-" if route is None else str(route.ptr) for route in (ingress, egress)]
     if after is None:
         return words[0]
     return "" if words == ["-", "-"] else " to ".join(words)

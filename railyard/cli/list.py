@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from railyard.cli.screen import out
+from railyard.cli.table import print_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from topologies.families.declaration import Family
 
-__all__ = ["list_names"]
+__all__ = ["EXAMPLES", "list_names"]
+
+EXAMPLES = """
+railyard list
+railyard list full-mesh
+railyard list --metrics
+"""
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -27,90 +35,75 @@ def list_names(
     """List scenarios, studies and topologies, or the parameters of a topology."""
     console = out()
     if metrics:
-        console.print(_metrics())
+        _print_metrics(console)
     elif topology:
         from topologies.families.registry import find
 
-        family = find(topology)
-        console.print(escape(f"{family.name}: {family.text}"))
-        if family.source is not None:
-            console.print(escape(f"source: {family.source}"))
-        console.print(_parameters(family) if family.parameters else "no parameters")
+        _print_family(console, find(topology))
     else:
-        for table in (*_files(), _topologies()):
-            console.print(table)
-            console.print()
-        console.print("`railyard list NAME` shows the parameters of a topology.")
+        _print_files(console)
+        _print_topologies(console)
+        console.print("`railyard list NAME` shows the parameters of a topology.", markup=False)
 
 
-def _metrics() -> Table:
+def _print_metrics(console: Console) -> None:
     from lab.report.metrics import ALL_METRICS
 
-    table = _table("metric", "", "meaning")
-    table.caption = "timed: not judged in a run in real time whose times cannot be believed"
-    for name, metric in ALL_METRICS.items():
-        table.add_row(name, "timed" if metric.timed else "", escape(metric.meaning))
-    return table
+    print_table(
+        console,
+        ("metric", "", "meaning"),
+        [
+            (name, "timed" if metric.timed else "", escape(metric.meaning))
+            for name, metric in ALL_METRICS.items()
+        ],
+        names=("metric",),
+        caption="timed: not judged in a run in real time whose times cannot be believed",
+    )
 
 
-def _files() -> tuple[Table, Table]:
-    """Return a table of scenarios and a table of studies."""
-    scenarios, studies = _table("scenario", "what it is"), _table("study", "what it is")
+def _print_files(console: Console) -> None:
+    """Print a table of scenarios and a table of studies."""
+    from lab.errors import ScenarioError
+    from lab.scenario.document import title_of
+
+    tables: dict[str, list[tuple[str, str]]] = {"scenario": [], "study": []}
     for path in sorted(EXPERIMENTS.glob("*/*.yaml")):
-        table = studies if path.name == "model.yaml" else scenarios
-        table.add_row(_relative(path), escape(_title(path)))
-    return scenarios, studies
+        try:
+            title = title_of(path)
+        except ScenarioError as ex:
+            title = f"cannot be read: {ex}"
+        tables["study" if path.name == "model.yaml" else "scenario"].append((_relative(path), escape(title)))
+    for kind, rows in tables.items():
+        print_table(console, (kind, "what it is"), rows, names=(kind,))
+        console.print()
 
 
-def _title(path: Path) -> str:
-    """Return the title of a scenario or study without reading the rest of the file."""
-    from ruamel.yaml import YAML, YAMLError
-    from ruamel.yaml.events import MappingStartEvent, ScalarEvent, SequenceStartEvent
-
-    values: dict[str, str] = {}
-    key = None
-    try:
-        with path.open(encoding="utf-8") as file:
-            for event in YAML(typ="safe", pure=True).parse(file):
-                if key is None and isinstance(event, ScalarEvent):
-                    key = event.value
-                elif key is not None and isinstance(event, ScalarEvent):
-                    values[key], key = event.value, None
-                elif key is not None and isinstance(event, MappingStartEvent | SequenceStartEvent):
-                    break  # names and titles stand above all blocks
-                if "title" in values:
-                    break
-    except (OSError, UnicodeDecodeError, YAMLError) as ex:
-        return f"cannot be read: {ex}"
-    return values.get("title") or values.get("name", "")
-
-
-def _topologies() -> Table:
+def _print_topologies(console: Console) -> None:
     from topologies.families.registry import families
 
-    table = _table("topology", "what it is")
-    for family in families():
-        table.add_row(family.name, escape(family.text))
-    return table
+    rows = [(family.name, escape(family.text)) for family in families()]
+    print_table(console, ("topology", "what it is"), rows, names=("topology",))
+    console.print()
 
 
-def _parameters(family: Family[...]) -> Table:
-    table = _table("parameter", "unit", "range", "default", "what it sets")
+def _print_family(console: Console, family: Family[...]) -> None:
+    """Print what a topology is, and its parameters."""
+    console.print(f"{family.name}: {family.text}", markup=False)
+    if family.source is not None:
+        console.print(f"source: {family.source}", markup=False)
+    rows = []
     for parameter in family.parameters:
         default = "must be given" if parameter.default is None else parameter.spell(parameter.default)
-        table.add_row(parameter.name, parameter.unit, parameter.range, default, escape(parameter.text))
-    return table
-
-
-def _table(*columns: str) -> Table:
-    """Return a table that folds text at the width of the screen; names in its first column stay whole."""
-    table = Table(box=None, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)
-    return table
+        row = (parameter.name, parameter.unit, parameter.range, default, parameter.text)
+        rows.append(tuple(map(escape, row)))
+    headings = ("parameter", "unit", "range", "default", "what it sets")
+    if rows:
+        print_table(console, headings, rows, names=headings[:4])
+    else:
+        console.print("no parameters")
 
 
 def _relative(path: Path) -> str:
     """Return a path as the user can type it in the current folder."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

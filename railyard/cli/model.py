@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard model: interconnects compared by how fast they train, in closed form; nothing is emulated."""
+"""railyard model: compare the training performance of interconnects in closed form, without emulation."""
 
 from __future__ import annotations
 
@@ -8,26 +8,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.console import Console
+from rich.markup import escape
 
 from railyard.cli.screen import counting, out
+from railyard.cli.table import print_table
 
 if TYPE_CHECKING:
     from papers.training.study import Outcome
 
-__all__ = ["model"]
+__all__ = ["EXAMPLES", "model"]
+
+EXAMPLES = """
+railyard model experiments/04_intra_rack/model.yaml
+railyard model experiments/05_inter_rack/model.yaml --layouts detour
+"""
 
 
 def model(
-    file: Annotated[Path, typer.Argument(help="study file")],
+    file: Annotated[Path, typer.Argument(help="study file, see `railyard list`")],
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for result.json and plot.svg; else results/NAME")
     ] = None,
-    layouts: Annotated[
-        str | None, typer.Option(help="also show the best layouts found for this variant")
-    ] = None,
+    layouts: Annotated[str | None, typer.Option(help="also show the best layouts of this variant")] = None,
 ) -> None:
-    """Compare interconnects by the training performance of an NPU; write result.json and plot.svg."""
+    """Compare interconnects by the training performance of an NPU; write result.json and plot.svg.
+
+    Nothing is emulated: a closed-form model searches the best placement of each training job.
+    """
     from lab.report.output import output_folder
     from papers.training.plot import plot_svg
     from papers.training.study import READINGS, load, run, to_document
@@ -46,59 +54,77 @@ def model(
     console = out()
     for reading, (_, text) in READINGS.items():
         console.print(f"{study.title or study.name}; {reading}: {text}", markup=False, soft_wrap=True)
-        console.print(_performance(outcome, reading))
+        _performance(console, outcome, reading)
     if study.paper:
-        console.print(_paper(outcome))
+        _paper(console, outcome)
     if layouts is not None:
         for reading in READINGS:
-            console.print(_layouts(outcome, reading, layouts))
+            _layouts(console, outcome, reading, layouts)
     console.print(f"written: {plot}", soft_wrap=True)
 
 
-def _performance(outcome: Outcome, reading: str) -> Table:
+def _performance(console: Console, outcome: Outcome, reading: str) -> None:
     study = outcome.study
     spans = [span.name for span in study.spans]
-    table = Table("variant", *study.models, *spans, box=None, pad_edge=False)
-    table.caption = f"% of {study.baseline}: by model over all lengths, by length over all models"
+    rows = []
     for variant in study.variants:
         by_model = [outcome.percent(reading, variant.name, [name]) for name in study.models]
         by_span = [outcome.percent(reading, variant.name, None, study.span(name)) for name in spans]
-        table.add_row(variant.label, *(f"{value:.2f}" for value in (*by_model, *by_span)))
-    return table
+        rows.append((escape(variant.label), *(f"{value:.2f}" for value in (*by_model, *by_span))))
+    print_table(
+        console,
+        ("variant", *study.models, *spans),
+        rows,
+        numbers=(*study.models, *spans),
+        caption=f"% of {study.baseline}: by model over all lengths, by length over all models",
+    )
 
 
-def _paper(outcome: Outcome) -> Table:
+def _paper(console: Console, outcome: Outcome) -> None:
     readings = list(outcome.findings[0].ours)
-    table = Table("the paper's", "of", "models", "lengths", "paper", *readings, "", box=None, pad_edge=False)
-    for found in outcome.findings:
-        value = found.value
-        table.add_row(
-            value.variant,
-            found.against,
-            ", ".join(value.models or ("all",)),
-            value.span or "all",
-            f"{value.percent:.2f}",
-            *(f"{ours:.2f} ({ours - value.percent:+.2f})" for ours in found.ours.values()),
-            "in between" if found.bracketed else "",
+    rows = [
+        (
+            finding.value.variant,
+            finding.against,
+            ", ".join(finding.value.models or ("all",)),
+            finding.value.span or "all",
+            f"{finding.value.percent:.2f}",
+            *(f"{ours:.2f} ({ours - finding.value.percent:+.2f})" for ours in finding.ours.values()),
+            "in between" if finding.bracketed else "",
         )
-    return table
+        for finding in outcome.findings
+    ]
+    print_table(
+        console,
+        ("the paper's", "of", "models", "lengths", "paper", *readings, ""),
+        rows,
+        numbers=("paper", *readings),
+    )
 
 
-def _layouts(outcome: Outcome, reading: str, variant: str) -> Table:
-    columns = ("model", "length", "best", "where", "arithmetic", "idle", "collectives", "gradients", "inward")
-    table = Table(*columns, box=None, pad_edge=False, title=f"{variant}, {reading}", title_justify="left")
-    table.caption = "shares of an iteration, %; inward: times as long with DP innermost and TP outermost"
+def _layouts(console: Console, outcome: Outcome, reading: str, variant: str) -> None:
+    shares = ("arithmetic", "idle", "collectives", "gradients", "inward")
+    rows = []
     for model_name in outcome.study.models:
         for length in outcome.study.sequences:
             cell = outcome.cells[reading, variant, model_name, length]
             best = cell.best
             parts = (best.arithmetic, best.idle, best.exposed, best.gradients)
-            table.add_row(
-                model_name,
-                length,
-                str(best.layout),
-                best.placement.where,
-                *(f"{100 * part / best.seconds:.1f}" for part in parts),
-                f"{cell.inward:.2f}",
+            rows.append(
+                (
+                    model_name,
+                    length,
+                    escape(str(best.layout)),
+                    escape(best.placement.where),
+                    *(f"{100 * part / best.seconds:.1f}" for part in parts),
+                    f"{cell.inward:.2f}",
+                )
             )
-    return table
+    print_table(
+        console,
+        ("model", "length", "best", "where", *shares),
+        rows,
+        numbers=shares,
+        title=f"{variant}, {reading}",
+        caption="shares of an iteration, %; inward: times as long with DP innermost and TP outermost",
+    )

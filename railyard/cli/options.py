@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several verbs let people choose from."""
+"""Choices that several verbs offer."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class Bed(StrEnum):
 
 
 class Switch(StrEnum):
-    """What carries frames on the Mininet testbed."""
+    """Switches of the Mininet testbed."""
 
     builtin = "builtin"
     bmv2 = "bmv2"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard run: a scenario in, a result and a report out."""
+"""railyard run: run a scenario, write its result and a report."""
 
 from __future__ import annotations
 
@@ -16,33 +16,49 @@ if TYPE_CHECKING:
     from lab.run.testbeds import TestbedChoice
     from lab.scenario.schema import Scenario
 
-__all__ = ["run"]
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = """
+railyard run experiments/01_first_train/scenario.yaml
+railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out results/small
+sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
+"""
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="scenario file")],
+    file: Annotated[Path, typer.Argument(help="scenario file, see `railyard list`")],
     testbed: Annotated[
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 if installed")
+        Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
     ] = None,
     dilation: Annotated[
         int | None,
-        typer.Option(min=1, help="real seconds for one of the scenario on mininet; unless given, what fits"),
+        typer.Option(
+            min=1,
+            help="real seconds per second of the scenario on mininet; unless given, what this machine can do",
+        ),
     ] = None,
     dims: Annotated[
-        str, typer.Option(help="a full mesh of that shape, as 2x4, in place of topology and assertions")
+        str,
+        typer.Option(
+            help="run on a full mesh of these dims, as 2x4, in place of the topology; without assertions"
+        ),
     ] = "",
     pcap: Annotated[
-        list[str] | None, typer.Option(help="link whose frames go to OUT/VARIANT-LINK.pcap; may be repeated")
+        list[str] | None,
+        typer.Option(metavar="LINK", help="record this link in OUT/VARIANT-LINK.pcap; may be repeated"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
     ] = None,
 ) -> None:
-    """Run a scenario; write result.json, report.html, picture.svg and timing.json."""
+    """Run a scenario; write result.json, report.html, picture.svg and timing.json.
+
+    Exit code 0: all assertions hold; 1: an assertion fails; 2: the scenario or the machine is at fault.
+    """
     from lab.report.output import output_folder
     from lab.scenario.loader import load
     from railyard.api.scenarios import execute

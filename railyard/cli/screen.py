@@ -1,7 +1,9 @@
-"""What the verbs print: progress on standard error, results on standard output."""
+# SPDX-License-Identifier: Apache-2.0
+"""Output of the verbs: results on standard output, progress and errors on standard error."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,23 +12,29 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 __all__ = ["complain", "counting", "out", "progress"]
 
-# Without a terminal there is no width to keep to: whoever reads the output wants whole lines.
+# Width of the lines that go to no terminal, unless COLUMNS says otherwise.
+_WIDTH = 160
+
 _err = Console(stderr=True, highlight=False)
 
 
 def out() -> Console:
+    """Return the console for results: as wide as the terminal or COLUMNS, else 160 columns."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return Console(highlight=False, width=_WIDTH)
 
 
 def complain(message: str) -> None:
+    """Print an error on standard error."""
     _err.print("[bold red]error:[/]", end=" ")
     _err.print(message, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, else a line at every eighth; what it yields is called once for each thing done."""
+    """Show a bar on a terminal, else a line at every eighth; yields a function to call for each item done."""
     columns = (TextColumn(what), BarColumn(), TextColumn("{task.completed:g} of {task.total:g}"))
     bar = Progress(*columns, TimeElapsedColumn(), console=_err, transient=True, disable=not _err.is_terminal)
     with bar:
@@ -44,7 +52,7 @@ def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
 
 
 class VariantProgress:
-    """A line for the variant at hand on a terminal; else one line a stage, for a log."""
+    """Progress of several variants: a bar for the current one on a terminal, else a line for each stage."""
 
     def __init__(self, bar: Progress, variants: list[str]) -> None:
         self._bar = bar
@@ -62,6 +70,7 @@ class VariantProgress:
 
 @contextmanager
 def progress(variants: list[str]) -> Iterator[VariantProgress]:
+    """Show the progress of variants; yields a function to call with variant, stage and share done."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         yield VariantProgress(bar, variants)

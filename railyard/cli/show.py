@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """railyard show: a fabric, or one of its nodes."""
 
 from __future__ import annotations
@@ -8,24 +9,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.markup import escape
 
 from railyard.cli.screen import out
+from railyard.cli.table import print_table
 
 if TYPE_CHECKING:
     from topologies import Fabric, Node
 
-__all__ = ["show"]
+__all__ = ["EXAMPLES", "show"]
+
+EXAMPLES = """
+railyard show ub-rack
+railyard show ub-rack --node npu5
+railyard show full-mesh --dims 2x4 --svg mesh.svg
+railyard show rail-only --param domains=8 --json
+"""
 
 
 def show(
     topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
-    node: Annotated[str, typer.Option(help="one node: its address and ports")] = "",
-    json: Annotated[bool, typer.Option("--json", help="the whole fabric as JSON")] = False,
+    node: Annotated[str, typer.Option(help="show this node: its address, device id and ports")] = "",
+    json: Annotated[bool, typer.Option("--json", help="print the whole fabric as JSON")] = False,
     svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
 ) -> None:
     """Show a topology in a few lines, as JSON, or as a drawing."""
@@ -38,68 +48,78 @@ def show(
         return
     if svg is not None:
         _draw(fabric, svg)
-    console = out()
-    console.print(_node(fabric, node) if node else _summary(fabric))
+    if node:
+        _node(fabric, node)
+    else:
+        _summary(fabric)
 
 
-def _summary(fabric: Fabric) -> Table:
+def _summary(fabric: Fabric) -> None:
     from topologies.model.distance import longest_way
     from topologies.transform.spares import idle_switches
 
     rates = Counter((link.lanes, link.rate_bps) for link in fabric.links)
     kinds = Counter(node.kind.value for node in fabric.nodes)
     fields = " | ".join(f"{field.name} {field.bits}" for field in fabric.address_plan.fields)
-    table = Table(title=fabric.name, show_header=False, box=None, pad_edge=False)
-    table.add_row("nodes", ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
-    table.add_row("dimensions", " x ".join(map(str, fabric.dims)))
+    rows = [
+        ("nodes", ", ".join(f"{count} {kind}" for kind, count in kinds.items())),
+        ("dimensions", " x ".join(map(str, fabric.dims))),
+    ]
     for (lanes, rate), count in sorted(rates.items()):
-        table.add_row("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way")
-    for row in _kinds(fabric):
-        table.add_row(*row)
+        rows.append(("links", f"{count} of x{lanes}, {rate / 1e9:g} Gbit/s each way"))
+    rows += _kinds(fabric)
     dark = set(idle_switches(fabric))
     lit = [node.name for node in fabric.nodes if node.name not in dark]
-    table.add_row("longest shortest path", f"{longest_way(fabric, lit)} links")
-    table.add_row("address bits", fields)
-    return table
+    rows += [("longest shortest path", f"{longest_way(fabric, lit)} links"), ("address bits", fields)]
+    print_table(out(), ("", ""), rows, title=fabric.name)
 
 
 def _kinds(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """Links and lanes of the nodes of each kind and tier."""
+    """Yield the links and lanes of the nodes of each kind and tier."""
     from topologies.model.checks import lane_audit
 
     audit = lane_audit(fabric)
-    found: dict[tuple[str, int], list[Node]] = {}
+    groups: dict[tuple[str, int], list[Node]] = {}
     for node in fabric.nodes:
-        found.setdefault((node.kind.value, node.tier), []).append(node)
-    for (kind, tier), nodes in sorted(found.items(), key=lambda item: item[0][1]):
+        groups.setdefault((node.kind.value, node.tier), []).append(node)
+    for (kind, tier), nodes in sorted(groups.items(), key=lambda item: item[0][1]):
         links = _extent(len(fabric.neighbours(node.name)) for node in nodes)
         lanes = _extent(audit[node.name].used for node in nodes)
-        has = _extent(audit[node.name].available for node in nodes)
+        available = _extent(audit[node.name].available for node in nodes)
         height = f", tier {tier}" if tier else ""
-        yield f"{kind}{height}", f"{len(nodes)}: {links} neighbours each, {lanes} of {has} lanes on links"
+        yield (
+            f"{kind}{height}",
+            f"{len(nodes)}: {links} neighbours each, {lanes} of {available} lanes on links",
+        )
 
 
 def _extent(values: Iterable[int]) -> str:
-    found = sorted(set(values))
-    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    distinct = sorted(set(values))
+    return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"
 
 
-def _node(fabric: Fabric, name: str) -> Table:
+def _node(fabric: Fabric, name: str) -> None:
     from topologies import HOST_PORT
 
     node = fabric.node(name)
     place = ", ".join(map(str, node.coordinates))
-    table = Table("port", "name", "lanes", "leads to", "link", box=None, pad_edge=False)
     tier = f", tier {node.tier}" if node.tier else ""
     own = f"{node.kind}{tier}, place ({place}), address {node.address:#06x}, device id {node.device_id}"
-    table.title = f"{name}: {own}"
+    rows = []
     for port in node.ports:
         link = fabric.link_at(name, port.number)
-        far = fabric.peer(name, port.number)
+        peer = fabric.peer(name, port.number)
         dark = "its own side" if port.number == HOST_PORT else "nothing"
-        leads = f"{far.node} port {far.port}" if far else dark
-        table.add_row(str(port.number), port.name, str(port.lanes), leads, link.name if link else "")
-    return table
+        leads = f"{peer.node} port {peer.port}" if peer else dark
+        rows.append((str(port.number), port.name, str(port.lanes), leads, link.name if link else ""))
+    print_table(
+        out(),
+        ("port", "name", "lanes", "leads to", "link"),
+        [tuple(map(escape, row)) for row in rows],
+        names=("name", "link"),
+        numbers=("port", "lanes"),
+        title=f"{name}: {own}",
+    )
 
 
 def _draw(fabric: Fabric, path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `railyard run` prints once everything has run."""
+"""The summary that `railyard run` prints after the last variant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Column, Table
 
 from emulation.fidelity import Measured, duration, percent
 from lab.report.circuits_view import lacks_words
@@ -18,6 +17,7 @@ from lab.report.metrics import METRICS, Subject
 from lab.report.results import Result
 from lab.scenario.schema import Scenario
 from railyard.cli.screen import out
+from railyard.cli.table import print_table
 
 __all__ = ["print_summary"]
 
@@ -32,7 +32,7 @@ COLUMNS = {
     "convergence_us": "converged, µs",
 }
 
-# Of a run in real time: a figure for the eye, by what the table calls it.
+# Figures about the measurement of a run in real time, by heading.
 MEASURED: Mapping[str, Callable[[Measured], str]] = {
     "a second took": lambda m: f"{shown(m.dilation)} s",
     "real time": lambda m: duration(10**6 * m.seconds),
@@ -52,14 +52,14 @@ def print_summary(
     report: Path,
     console: Console | None = None,
 ) -> None:
-    """The figures of every variant, what is wrong, whether to believe the times, and where the report is."""
+    """Print figures of every variant, errors, whether the times are trustworthy, and the report's path."""
     console = console or out()
-    console.print(_figures(scenario, result, subjects))
+    _print_figures(scenario, result, subjects, console)
     for variant, subject in subjects.items():
         if subject.seen.first_wrong:
             console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
-        for one in subject.seen.takeovers:
-            console.print(f"{variant}: {one}", markup=False)
+        for takeover in subject.seen.takeovers:
+            console.print(f"{variant}: {takeover}", markup=False)
         for words in lacks_words(subject.seen.rewired):
             console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
     for item in result.assertions:
@@ -74,15 +74,10 @@ def print_summary(
     console.print(f"report: {report}", soft_wrap=True, markup=False)
 
 
-def _figures(scenario: Scenario, result: Result, subjects: Mapping[str, Subject]) -> Table:
-    doubtful = any(subject.doubtful for subject in subjects.values())
-    table = Table(
-        title=f"{escape(scenario.title or scenario.name)} (seed {result.seed})",
-        caption="? depends on times that cannot be believed" if doubtful else None,
-    )
-    table.add_column("variant")
-    for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
+def _print_figures(
+    scenario: Scenario, result: Result, subjects: Mapping[str, Subject], console: Console
+) -> None:
+    rows = []
     for variant in scenario.variants:
         subject = subjects[variant.name]
         figures = (
@@ -90,8 +85,16 @@ def _figures(scenario: Scenario, result: Result, subjects: Mapping[str, Subject]
             + (" ?" if subject.doubtful and METRICS[name].timed else "")
             for name in COLUMNS
         )
-        table.add_row(escape(variant.label), *figures)
-    return table
+        rows.append((escape(variant.label), *figures))
+    doubtful = any(subject.doubtful for subject in subjects.values())
+    print_table(
+        console,
+        ("variant", *COLUMNS.values()),
+        rows,
+        numbers=tuple(COLUMNS.values()),
+        title=f"{scenario.title or scenario.name} (seed {result.seed})",
+        caption="? depends on times that cannot be believed" if doubtful else "",
+    )
 
 
 def _print_trust(scenario: Scenario, result: Result, console: Console) -> None:
@@ -99,11 +102,15 @@ def _print_trust(scenario: Scenario, result: Result, console: Console) -> None:
     console.print(f"[bold {'green' if word == TRUSTWORTHY else 'red'}]{word}[/]")
     variants = [variant for variant in scenario.variants if variant.name in result.fidelity]
     runs = [result.fidelity[variant.name] for variant in variants]
-    table = Table("variant", *(Column(heading, justify="right") for heading in MEASURED), "believed")
-    for variant, run in zip(variants, runs, strict=True):
-        figures = (escape(figure(run.measured)) for figure in MEASURED.values())
-        table.add_row(variant.name, *figures, "[green]yes[/]" if run.trustworthy else "[red]no[/]")
-    console.print(table)
+    rows = [
+        (
+            variant.name,
+            *(escape(figure(run.measured)) for figure in MEASURED.values()),
+            "[green]yes[/]" if run.trustworthy else "[red]no[/]",
+        )
+        for variant, run in zip(variants, runs, strict=True)
+    ]
+    print_table(console, ("variant", *MEASURED, "believed"), rows, numbers=tuple(MEASURED))
     for variant, run in zip(variants, runs, strict=True):
         for reason in run.reasons:
             console.print(f"{variant.name}: {reason}", markup=False, soft_wrap=True)

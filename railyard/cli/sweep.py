@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard sweep: the same run once for every link of the fabric, or for pairs of them, that fail in it."""
+"""railyard sweep: repeat a run with every link, pair of links, NPU or switch failing in turn."""
 
 from __future__ import annotations
 
@@ -11,41 +11,52 @@ from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.console import Console
 
 from railyard.cli.failures import fail_each
 from railyard.cli.screen import counting, out
+from railyard.cli.table import print_table
 
 if TYPE_CHECKING:
     from lab.sweeps.sweep import Cut
 
-__all__ = ["sweep"]
+__all__ = ["EXAMPLES", "sweep"]
+
+EXAMPLES = """
+railyard sweep experiments/01_first_train/every_link.yaml --cut-each-link
+railyard sweep experiments/08_recovery/scenario.yaml --pairs 100 --jobs 4
+railyard sweep experiments/09_spare/scenario.yaml --fail-each-npu
+"""
 
 
 def sweep(
     file: Annotated[Path, typer.Argument(help="scenario file")],
     cut_each_link: Annotated[
-        bool, typer.Option("--cut-each-link", help="put the fault on every link in turn")
+        bool, typer.Option("--cut-each-link", help="put the fault on every link in turn, a run each")
     ] = False,
     pairs: Annotated[
-        int, typer.Option(min=0, help="cut so many pairs of links, drawn by the seed, each pair in a run")
+        int, typer.Option(min=0, help="cut this number of pairs of links, drawn by the seed, a run each")
     ] = 0,
     fail_each_npu: Annotated[
-        bool, typer.Option("--fail-each-npu", help="let every NPU of the job fail in turn, instead of links")
+        bool, typer.Option("--fail-each-npu", help="let every NPU of the job fail in turn, a run each")
     ] = False,
     fail_each_switch: Annotated[
-        bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, instead of links")
+        bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, a run each")
     ] = False,
     variant: Annotated[
-        list[str] | None, typer.Option(help="may be repeated; unless given, all with a fault")
+        list[str] | None,
+        typer.Option(help="variant to repeat; unless given, all that have a fault; may be repeated"),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="processes")] = os.cpu_count() or 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="instead of the scenario's own")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,
 ) -> None:
-    """Run variants healthy and once for every cut, in parallel processes; write sweep.json and sweep.svg."""
+    """Run variants without a fault and once for every failure; write sweep.json and sweep.svg.
+
+    Exit code 1: the data of a run is wrong.
+    """
     from lab.report.output import output_folder
     from lab.sweeps.sweep import cuts, plan_sweep, to_json
 
@@ -72,7 +83,7 @@ def sweep(
             target.write("sweep.svg", _picture(planned.variants, results)),
         ]
     console = out()
-    console.print(_table(planned.variants, results))
+    _print(console, planned.variants, results)
     for cut in results:
         if not cut.right:
             console.print(f"[red]wrong[/] {cut.variant}, {cut.name}: {cut.trouble}", soft_wrap=True)
@@ -87,9 +98,8 @@ def sweep(
     raise typer.Exit(0 if all(cut.right for cut in results) else 1)
 
 
-def _table(variants: Sequence[str], results: Sequence[Cut]) -> Table:
-    """Of each variant its healthy run, and of its cuts the middle and the largest of each figure."""
-    table = Table("variant", "cut", "runs", "right", caption="middle and largest of the runs; times in µs")
+def _print(console: Console, variants: Sequence[str], results: Sequence[Cut]) -> None:
+    """Print the healthy run of each variant, and the median and maximum of each figure over its cuts."""
     figures = {
         "took": lambda cut: cut.completion_us,
         "converged after": lambda cut: cut.convergence_us,
@@ -99,16 +109,21 @@ def _table(variants: Sequence[str], results: Sequence[Cut]) -> Table:
         "lost": lambda cut: cut.lost_frames,
         "sent again": lambda cut: cut.retransmitted_frames,
     }
-    for name in figures:
-        table.add_column(name, justify="right")
+    rows = []
     for variant in variants:
         own = [cut for cut in results if cut.variant == variant]
         for number in sorted({len(cut.links) for cut in own}):
             runs = [cut for cut in own if len(cut.links) == number]
-            shown = [_shown([of(cut) for cut in runs]) for of in figures.values()]
+            values = [_shown([figure(cut) for cut in runs]) for figure in figures.values()]
             links = ("none", "1 link")[number] if number < 2 else f"{number} links"
-            table.add_row(variant, links, str(len(runs)), str(sum(cut.right for cut in runs)), *shown)
-    return table
+            rows.append((variant, links, str(len(runs)), str(sum(cut.right for cut in runs)), *values))
+    print_table(
+        console,
+        ("variant", "cut", "runs", "right", *figures),
+        rows,
+        numbers=("runs", "right", *figures),
+        caption="median and maximum of the runs; times in µs",
+    )
 
 
 def _shown(values: Sequence[float]) -> str:

@@ -1,23 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard up: a fabric that stays, for any P4Runtime client, and for people."""
+"""railyard up: keep a fabric running for P4Runtime clients and for people."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.columns import Columns
 
 from railyard.cli.options import Bed, Switch
 from railyard.cli.screen import out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from controller.plan import Plan
     from emulation.mininet.testbed import MininetTestbed
+    from topologies import Fabric
 
-__all__ = ["up"]
+__all__ = ["EXAMPLES", "up"]
+
+EXAMPLES = """
+railyard up ub-rack
+railyard up full-mesh --dims 2x4 --grpc 127.0.0.1:9559
+sudo railyard up full-mesh --dims 2x4 --testbed mininet
+On Mininet's command line every NPU is a host, and sw_NPU is its switch:
+npu0 ip link
+sw_npu0 tcpdump -i npu0-1
+link npu0 npu1 down
+"""
 
 
 def up(
@@ -27,27 +40,23 @@ def up(
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),
     ] = Bed.embedded,
     switch: Annotated[
-        Switch | None, typer.Option(help="what carries frames on mininet; unless given, bmv2 if installed")
+        Switch | None, typer.Option(help="switch on mininet; unless given, bmv2 if installed")
     ] = None,
     grpc: Annotated[
-        str, typer.Option(help="HOST:PORT of the P4Runtime server on embedded; unless given, 127.0.0.1:9559")
+        str,
+        typer.Option(metavar="HOST:PORT", help="P4Runtime server on embedded; unless given, 127.0.0.1:9559"),
     ] = "",
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; repeat it")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
 ) -> None:
-    """Start a fabric, fill its tables and keep it until Ctrl-C.
+    """Start a fabric, fill its tables and keep it running until Ctrl-C.
 
-    On mininet a terminal gets Mininet's own command line, in which every NPU is a host and sw_NPU its switch:
-
-        npu0 ip link
-
-        sw_npu0 tcpdump -i npu0-1
-
-        link npu0 npu1 down
-
-    The fabric's controllers stay at work: they route around links that go down.
+    On embedded, one P4Runtime server serves every switch under a device id of its own; the switches are left
+    to the clients that connect. On mininet, controllers stay at work and route around links that go down, and
+    a terminal gets Mininet's own command line.
     """
     from controller.planner import make_plan
     from railyard.cli.topology import fabric_of
@@ -60,7 +69,10 @@ def up(
         if grpc:
             raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
         kind = choose(switch.value if switch else None)
-        _keep_mininet(MininetTestbed(fabric, switch=kind), make_plan(fabric))
+        options = ["--dims", dims] if dims else []
+        options += [part for text in param or () for part in ("--param", text)]
+        bed = MininetTestbed(fabric, switch=kind)
+        _keep_mininet(bed, make_plan(fabric), shlex.join([topology, *options]))
         return
     if switch is not None:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
@@ -75,22 +87,26 @@ def _keep_embedded(plan: Plan, grpc: str) -> None:
 
     testbed = EmbeddedTestbed(plan.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
-        # Leave the switches to whoever comes: with the controller gone, any election id may become primary.
+        # With the controller gone, a client may become primary with any election id.
         running.client.close()
         console = out()
-        console.print(
-            f"{plan.fabric.name}: {len(plan.fabric.nodes)} switches, {running.entries} table entries"
-        )
-        console.print(f"P4Runtime: {testbed.address}", markup=False)
-        console.print("device ids:")
-        console.print(
-            Columns([f"{name} {device}" for name, device in testbed.device_ids.items()], equal=True)
-        )
+        for line in _welcome(plan.fabric, testbed.address, running.entries):
+            console.print(line, markup=False, soft_wrap=True)
         console.print("Ctrl-C ends it")
         testbed.serve(threading.Event())
 
 
-def _keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
+def _welcome(fabric: Fabric, address: str, entries: int) -> Iterator[str]:
+    """Yield lines that say how a client reaches the switches of an embedded fabric."""
+    first, last = fabric.nodes[0], fabric.nodes[-1]
+    yield f"{fabric.name}: {len(fabric.nodes)} switches, {entries} table entries"
+    yield f"P4Runtime: {address}"
+    ids = f"{first.device_id} ({first.name}) to {last.device_id} ({last.name})"
+    yield f"Every device id answers at this address: {ids}."
+    yield f"`railyard show` of the same fabric with `--node {last.name}` prints the id of a node."
+
+
+def _keep_mininet(testbed: MininetTestbed, plan: Plan, arguments: str) -> None:
     import threading
 
     from emulation.control.loop import ControlLoop
@@ -114,7 +130,24 @@ def _keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
         serving = threading.Thread(target=testbed.serve, args=(stopped,))
         serving.start()
         try:
-            command_line(testbed.net)
+            command_line(testbed.net, _instead_of_ping(arguments, testbed.net))
         finally:
             stopped.set()
             serving.join()
+
+
+def _instead_of_ping(arguments: str, net: Any) -> str:
+    """Return the answer to `pingall` and its like: the commands that send a frame and show it arrive."""
+    first, last = net.hosts[0], net.hosts[-1]
+    craft = f"sudo railyard craft {arguments} --from {first.name} --to {last.name}"
+    return "\n".join(
+        [
+            "Links carry UB frames and hosts have no IP address, so nothing answers a ping.",
+            f"Watch the frames that reach {last.name}:",
+            f"  {last.name} tcpdump -n -i eth0",
+            "Send a frame by hand, in another terminal:",
+            f"  {craft} --send eth0 --namespace {first.namespace}",
+            "Run a collective and measure it:",
+            "  sudo railyard run FILE --testbed mininet",
+        ]
+    )

@@ -41,7 +41,7 @@ def test_a_run_that_died(root: Path) -> None:
     name = run.namespace("a")
     code, said = call()
     assert code == 0
-    assert f"{run.id}: goes on, process {os.getpid()} runs it; `railyard clean --all` ends it" in said
+    assert f"{run.id}: still running, process {os.getpid()}; `railyard clean --all` ends it" in said
     lines = (run.folder / "record").read_text().replace(f'"pid": {os.getpid()}', '"pid": 4194304')
     (run.folder / "record").write_text(lines)
     code, said = call("--dry-run")
