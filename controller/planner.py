@@ -8,15 +8,21 @@ from itertools import permutations
 from typing import final
 
 from controller.deadlock import dependency_graph as deadlock
-from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
+from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
-from controller.routing.all_path import Router, all_path_entries, apportion
-from controller.routing.circuit_paths import ocs_dimensions
-from controller.routing.ecmp_source import ecmp_routes
-from controller.routing.paths import PathFinder, hops_of
-from controller.routing.weights import Demand, Pair, check_demand, minimise_utilisation, rate_weights
-from controller.tables.linear import linear_entries, table_path
+from controller.routing.all_path import Router
+from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.weights import (
+    Demand,
+    Pair,
+    apportion,
+    check_demand,
+    minimise_utilisation,
+    rate_weights,
+)
+from controller.tables.linear import table_path
+from controller.tables.node_entries import node_entries
 from topologies import Fabric
 from topologies.transform.spares import dark
 
@@ -75,7 +81,7 @@ def make_plan(
                 remedy="plan with fewer failed links",
             )
     if strategy == "hashed":
-        routes = {pair: ecmp_routes(finder, paths) for pair, paths in candidates.items()}
+        routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}
     else:
         routes = _routes(finder, candidates, demand)
     if check:
@@ -168,14 +174,7 @@ def _entries(
     by_source: dict[str, dict[str, tuple[Path, ...]]] = {node.name: {} for node in fabric.nodes}
     for (source, destination), paths in routes.items():
         by_source[source][destination] = paths
-    return {
-        node: (
-            *turn_entries(rules, fabric, node),
-            *linear_entries(finder, node),
-            *all_path_entries(finder, node, planned, strategy),
-        )
-        for node, planned in by_source.items()
-    }
+    return {node: node_entries(finder, rules, node, own, strategy) for node, own in by_source.items()}
 
 
 @final

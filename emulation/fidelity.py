@@ -14,9 +14,7 @@ from typing import Any, Final, final
 from emulation.errors import EmulationError
 
 __all__ = [
-    "Check",
     "DROP_PLACES",
-    "Fidelity",
     "MAX_BUSIEST",
     "MAX_CPU",
     "MAX_LATE",
@@ -25,6 +23,8 @@ __all__ = [
     "MAX_UNDUE_DROPS",
     "MIN_ACHIEVED",
     "MIN_SECONDS",
+    "Check",
+    "Fidelity",
     "Measured",
     "duration",
     "judge",

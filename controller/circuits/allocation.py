@@ -5,15 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from controller.circuits.bisection import bisect
+from controller.circuits.bisection import bisect, even_split
 from controller.circuits.demand import check_demand
 from controller.circuits.entries import Entries
-from controller.circuits.even_split import even_split
 from controller.circuits.exact import allocate_exact
 from controller.circuits.flow import Ints
-from controller.circuits.pairs import DARK, assign_greedy, check_maps, count_moves
+from controller.circuits.pairs import assign_greedy
 from controller.circuits.places import place_circuits
-from controller.circuits.plan import CircuitPlan
+from controller.circuits.plan import DARK, CircuitPlan, check_maps, count_moves
 from controller.circuits.split import orient, symmetric_split
 from controller.errors import PlanError
 

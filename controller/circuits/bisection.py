@@ -17,11 +17,12 @@ from typing import final
 
 import numpy as np
 
+from controller.circuits.demand import check_matrix
 from controller.circuits.entries import Entries
-from controller.circuits.flow import Ints, Items, Nodes, minimise_cost
-from controller.circuits.reconfiguration_cost import sharing_cost
+from controller.circuits.flow import Ints, Items, Nodes, minimise_cost, sharing_cost
+from controller.errors import PlanError
 
-__all__ = ["bisect"]
+__all__ = ["bisect", "even_split"]
 
 
 def bisect(
@@ -74,6 +75,21 @@ def bisect(
         some = some[np.argsort(halves.key(n)[some], kind="stable")]
         wanted, share, more = halves.select(some), np.tile(share, 2)[some], np.tile(more, 2)[some]
     return Entries(start[wanted.block], wanted.row, wanted.col, wanted.count)
+
+
+def even_split(matrix: Ints, parts: int) -> Ints:
+    """(parts, N, N) that sum up to a matrix (N, N) of whole numbers, as even as whole numbers are.
+
+    Every entry, row sum and column sum of each part is the share of one in `parts`, rounded up or down.
+    Halved again and again rather than peeled off one by one: the bounds are those of LumosCore, the flows
+    fewer. PlanError without parts.
+    """
+    if parts < 1:
+        raise PlanError(f"a matrix in {parts} parts", remedy="ask for one part or more")
+    matrix = check_matrix(matrix)
+    entries = Entries.of(matrix[None])
+    first = np.zeros(1, np.int64)
+    return bisect(entries, len(matrix), [1] * parts, first=first, limited=False).dense(parts, len(matrix))
 
 
 @final

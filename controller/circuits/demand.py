@@ -8,7 +8,7 @@ import numpy as np
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["check_demand", "check_leaves", "check_matrix", "saturate_demand", "trim_demand", "pod_demand"]
+__all__ = ["check_demand", "check_leaves", "check_matrix", "pod_demand", "saturate_demand", "trim_demand"]
 
 
 def check_demand(demand: Ints, ports: int) -> None:

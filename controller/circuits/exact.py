@@ -11,11 +11,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from controller.circuits.flow import Ints
-from controller.circuits.pairs import check_maps, check_sums
+from controller.circuits.pairs import check_sums
 from controller.circuits.places import WorkingPorts
+from controller.circuits.plan import check_maps
 from controller.errors import PlanError
 
-__all__ = ["assign_exact", "allocate_exact", "allocate_most"]
+__all__ = ["allocate_exact", "allocate_most", "assign_exact"]
 
 
 def assign_exact(

@@ -16,7 +16,7 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from controller.errors import PlanError
 
-__all__ = ["Ints", "Items", "Nodes", "minimise_cost"]
+__all__ = ["Ints", "Items", "Nodes", "minimise_cost", "sharing_cost"]
 
 Ints = NDArray[np.int64]
 
@@ -99,6 +99,16 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
     found = cheapest.copy()
     found[chosen] += (raised - lowered).reshape(zones, -1).sum(axis=0)
     return found
+
+
+def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
+    """Points and slopes, as `Items` has them, of x from `low` to `high`."""
+    u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
+    points = np.stack(
+        (low, np.clip(np.minimum(u0, u1), low, high), np.clip(np.maximum(u0, u1), low, high), high)
+    )
+    slopes = np.broadcast_to(np.array([[-1], [0], [1]]), (3, len(a)))
+    return points, slopes
 
 
 @final

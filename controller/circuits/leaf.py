@@ -11,8 +11,8 @@ proof; for odd tau, the bound is tau + 1.
 import numpy as np
 
 from controller.circuits.allocation import allocate
+from controller.circuits.bisection import even_split
 from controller.circuits.demand import check_leaves
-from controller.circuits.even_split import even_split
 from controller.circuits.flow import Ints
 from controller.circuits.plan import CircuitPlan
 from controller.circuits.split import symmetric_split

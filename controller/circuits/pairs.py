@@ -6,46 +6,16 @@ with the odd port of Pod j's, -1 that it leaves that even port dark; so a row of
 permutation.
 """
 
-from dataclasses import dataclass
-from typing import final
-
 import numpy as np
 
 from controller.circuits.bisection import bisect
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints
 from controller.circuits.places import place_circuits
+from controller.circuits.plan import DARK, check_maps, count_moves
 from controller.errors import PlanError
 
-__all__ = [
-    "DARK",
-    "Moves",
-    "assign_from_scratch",
-    "assign_greedy",
-    "assign_pairs",
-    "check_maps",
-    "check_sums",
-    "count_moves",
-]
-
-DARK = -1
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """How many standing circuits went, how many were made, and how many stayed as they were."""
-
-    removed: int
-    added: int
-    kept: int
-
-
-def count_moves(standing: Ints, maps: Ints) -> Moves:
-    """What changed between two sets of maps of one shape."""
-    standing, maps = np.asarray(standing), np.asarray(maps)
-    kept = int(((standing == maps) & (maps >= 0)).sum())
-    return Moves(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
+__all__ = ["assign_from_scratch", "assign_greedy", "assign_pairs", "check_sums"]
 
 
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
@@ -137,28 +107,6 @@ def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) ->
     for pair, i, j in path:
         to = k + other - pair
         maps[to, i], back[to, j] = j, i
-
-
-def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
-    """PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
-    maps = np.asarray(maps)
-    if maps.shape != shape:
-        raise PlanError(f"maps of shape {maps.shape}", remedy=f"this fabric's have shape {shape}")
-    n = shape[-1]
-    rows = maps.reshape(-1, n)
-    if ((rows < DARK) | (rows >= n)).any():
-        worst = rows[(rows < DARK) | (rows >= n)][0]
-        raise PlanError(f"a circuit to Pod {worst}", remedy=f"Pods are 0 to {n - 1}, {DARK} is dark")
-    seen = np.zeros((len(rows), n + 1), np.int64)
-    np.add.at(seen, (np.arange(len(rows))[:, None], rows), 1)
-    if (twice := np.argwhere(seen[:, :n] > 1)).size:
-        k, j = twice[0]
-        raise PlanError(
-            f"pair {k} joins {seen[k, j]} Pods to the odd port of Pod {j}", remedy="join one at most"
-        )
-    if (own := np.argwhere(rows == np.arange(n))).size:
-        k, i = own[0]
-        raise PlanError(f"pair {k} joins Pod {i} to itself", remedy=f"leave it dark, {DARK}")
 
 
 def check_sums(matrix: Ints, pairs: int) -> Ints:

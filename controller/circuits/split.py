@@ -10,8 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from controller.circuits.entries import Entries
-from controller.circuits.flow import Ints, Items, Nodes, minimise_cost
-from controller.circuits.reconfiguration_cost import sharing_cost
+from controller.circuits.flow import Ints, Items, Nodes, minimise_cost, sharing_cost
 
 __all__ = ["orient", "symmetric_split"]
 

@@ -23,18 +23,18 @@ from topologies.transform.circuits import circuit_of
 from topologies.transform.circuits import with_maps as with_crossconnects
 
 __all__ = [
-    "Crossconnects",
     "CircuitShortage",
-    "OpticalPort",
     "CircuitTarget",
-    "crossconnects_for",
-    "circuit_shortages",
-    "standing_circuits",
-    "pod_traffic",
+    "Crossconnects",
+    "OpticalPort",
     "allocate_crossconnects",
-    "replan",
     "circuit_shares",
+    "circuit_shortages",
+    "crossconnects_for",
     "keep_common_circuits",
+    "pod_traffic",
+    "replan",
+    "standing_circuits",
     "table_updates",
 ]
 

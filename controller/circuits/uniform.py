@@ -19,7 +19,7 @@ from controller.circuits.demand import check_demand
 from controller.circuits.flow import Ints
 from controller.errors import PlanError
 
-__all__ = ["dual_link_maps", "allocate_uniform"]
+__all__ = ["allocate_uniform", "dual_link_maps"]
 
 _EXACT_PODS = 8
 

@@ -28,9 +28,9 @@ __all__ = [
     "Channel",
     "DependencyGraph",
     "check_acyclic",
-    "path_graph",
     "find_cycle",
     "graph_of_pairs",
+    "path_graph",
     "permitted_graph",
 ]
 

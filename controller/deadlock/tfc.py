@@ -24,7 +24,7 @@ from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from topologies import Fabric, Node
 
-__all__ = ["Analysis", "DimensionOrders", "PathClass", "analyse", "admitted_orders"]
+__all__ = ["Analysis", "DimensionOrders", "PathClass", "admitted_orders", "analyse"]
 
 # VL on which data enters; the other class of traffic has lanes of its own and the same picture.
 _ENTRY_VL = 0

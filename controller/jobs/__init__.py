@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends first and over which path, so that accelerators compute most (Crux, SIGCOMM 2024); all of it
-arrays.
+"""Priorities and paths of jobs, chosen so that accelerators compute most (Crux, SIGCOMM 2024); all arrays.
 
-jobs        a job, its traffic by link, intensity W / t            -> Schedule: paths, levels, shifts
-timeline    jobs over shared links from event to event: what is computed in a time
-paths       the least congested, most intensive jobs first; by hash
-priority    intensity, corrected by the two orders on one link
-compress    priorities on few levels: Max-K-Cut of the contention graph
-shifts      jobs that send in turns
-schedulers  all of these, and what Crux is compared with: jobs, rates, levels, seed -> Schedule
-optimal     the best of all schedules, for few jobs
+    job         a job, its traffic by link, its intensity W / t          -> Schedule: paths, levels, shifts
+    timeline    simulation of jobs over shared links, event by event
+    paths       path selection: most intensive jobs first, least congested paths; by hash
+    priority    intensity, corrected by trying both orders on one link
+    compress    priorities on few levels: Max-K-Cut of the contention graph
+    shifts      start shifts, so that jobs that share links send in turns
+    schedulers  Crux and its baselines behind one interface: jobs, rates, levels, seed -> Schedule
+    optimal     best of all schedules, for few jobs
 """
 
 from controller.jobs.compress import best_cut, compress, contention, cut_weight, has_inversion
-from controller.jobs.jobs import Job, Schedule, bottleneck_seconds, intensity, link_loads
+from controller.jobs.job import Job, Schedule, bottleneck_seconds, intensity, link_loads
 from controller.jobs.optimal import best_levels, best_paths, best_schedule
 from controller.jobs.paths import hash_paths, least_congested
 from controller.jobs.priority import correction, corrections, ranking
@@ -23,27 +22,27 @@ from controller.jobs.timeline import JobProfile, simulate, utilisation
 __all__ = [
     "SCHEDULERS",
     "Job",
+    "JobProfile",
     "Schedule",
     "Scheduler",
-    "JobProfile",
     "best_cut",
     "best_levels",
     "best_paths",
+    "best_schedule",
+    "bottleneck_seconds",
     "compress",
     "contention",
     "correction",
     "corrections",
     "crux",
     "cut_weight",
+    "has_inversion",
     "hash_paths",
     "intensity",
-    "has_inversion",
     "least_congested",
     "link_loads",
-    "best_schedule",
     "priorities",
     "ranking",
     "simulate",
-    "bottleneck_seconds",
     "utilisation",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.errors import PlanError
-from controller.jobs.jobs import Floats, Ints
+from controller.jobs.job import Floats, Ints
 
 __all__ = ["SAMPLES", "best_cut", "compress", "contention", "cut_weight", "has_inversion"]
 

@@ -15,18 +15,18 @@ from math import prod
 import numpy as np
 
 from controller.errors import PlanError
-from controller.jobs.jobs import Floats, Ints, Job, Schedule, iteration_seconds
+from controller.jobs.job import Floats, Ints, Job, Schedule, iteration_seconds
 from controller.jobs.timeline import utilisation
 
 __all__ = [
     "MAX_SCHEDULES",
-    "best_of",
     "best_levels",
+    "best_of",
     "best_paths",
+    "best_schedule",
     "every_choice",
     "every_order",
     "horizon",
-    "best_schedule",
 ]
 
 # Schedules that are tried at most.

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, iteration_seconds, link_loads
+from controller.jobs.job import Floats, Ints, Job, iteration_seconds, link_loads
 
-__all__ = ["busy_shares", "mean_hops", "hash_paths", "largest_flow_seconds", "least_congested"]
+__all__ = ["busy_shares", "hash_paths", "largest_flow_seconds", "least_congested", "mean_hops"]
 
 # How often the flows of a job are placed while some of them meet so that they slow each other down.
 _PASSES = 3

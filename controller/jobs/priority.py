@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, bottleneck_seconds, link_loads
+from controller.jobs.job import Floats, Ints, Job, bottleneck_seconds, link_loads
 from controller.jobs.timeline import JobProfile, simulate
 
 __all__ = ["HORIZON", "LIMITS", "correction", "corrections", "priority_gains", "ranking", "reference_job"]

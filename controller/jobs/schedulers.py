@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.jobs.compress import compress, contention
-from controller.jobs.jobs import Floats, Ints, Job, Schedule, check_rates, intensity, link_loads
+from controller.jobs.job import Floats, Ints, Job, Schedule, check_rates, intensity, link_loads
 from controller.jobs.paths import hash_paths, largest_flow_seconds, least_congested, mean_hops
 from controller.jobs.priority import corrections, ranking
 from controller.jobs.shifts import interleaving_shifts

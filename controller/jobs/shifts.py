@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from controller.jobs.jobs import Floats, Ints, Job, bottleneck_seconds, iteration_seconds, link_loads
+from controller.jobs.job import Floats, Ints, Job, bottleneck_seconds, iteration_seconds, link_loads
 
 __all__ = ["STEPS", "TOLERANCE", "TURNS", "interleaving_shifts"]
 

@@ -15,9 +15,9 @@ from typing import final
 import numpy as np
 
 from controller.errors import PlanError
-from controller.jobs.jobs import Floats, Job, Schedule, iteration_seconds, link_loads
+from controller.jobs.job import Floats, Job, Schedule, iteration_seconds, link_loads
 
-__all__ = ["RunTotals", "JobProfile", "simulate", "job_profiles", "utilisation"]
+__all__ = ["JobProfile", "RunTotals", "job_profiles", "simulate", "utilisation"]
 
 # Part of a step that may be left of it by rounding.
 _ROUNDING = 1e-9

@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node changes and whom it notifies when a link fails or returns; sans-IO."""
+"""State machines that notice failures and repair a node's tables; they hold no clock and no socket.
+
+    node_controller    reaction of one node to a failed or returned link
+    messages           notices and subscriptions between node controllers, and their order
+    hello              detects a link that fails with its carrier up; imported by its name
+    lacp               bundles the two ports of a NIC; imported by its name
+    spare              spares that replace lost nodes, and the plan that makes them do so
+
+Which detour replaces a failed path is decided in controller.routing.detours.
+"""

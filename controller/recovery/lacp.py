@@ -27,10 +27,10 @@ from topologies.model.places import nic_ports
 __all__ = [
     "PORT_OFFSET",
     "SYSTEM",
+    "UNKNOWN_PARTNER",
     "Bond",
     "LacpAnswer",
     "Lacpdu",
-    "UNKNOWN_PARTNER",
     "Participant",
     "State",
     "bonded_ports",

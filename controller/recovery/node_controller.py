@@ -1,107 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one node changes in its own tables, and whom it tells, when a link fails or returns.
+"""Reaction of one node to a failed or returned link: updates of its tables, and notices to other nodes.
 
-A state machine without clock or socket: its driver feeds it port events and the notices that arrive,
-applies the updates it returns and then sends the notices. Two ways of telling (UB-Mesh, fault recovery):
+A state machine without clock or socket: its driver passes port events and received messages in, applies the
+updates that it returns and then sends its messages. There are two modes (UB-Mesh, fault recovery):
 
-    direct    each end of the link tells the sources whose candidate paths use it
-    flooding  each end tells its neighbours, and whoever hears something new tells its own
+    direct    each end of the link notifies the sources whose candidate paths use the link
+    flooding  each end notifies its neighbours, and each node that learns something new notifies its own
 
-In direct mode a source is told of the links of its candidates (`Plan.watchers`). A node that failures have
-driven onto a link beyond these asks the ends of that link to be told of it, too, and is answered at once if
-it is down already: derived here, the paper says nothing of a second failure.
+In direct mode a source is notified of the links of its candidate paths (`Plan.subscribers`). A node that
+failures have moved to a link beyond these subscribes at both ends of that link, and is answered at once if
+the link is down already. This is derived here: the paper does not describe a second failure.
+
+Which detour replaces a failed path is decided in controller.routing.detours.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Literal, final, get_args
+from dataclasses import replace
+from typing import final, get_args
 
 from controller.deadlock.turn_rules import rule_set
-from controller.diff import Update, diff
+from controller.diff import diff
 from controller.errors import PlanError
 from controller.plan import Entry, Path, Plan
-from controller.recovery.route_withdrawal import upper_end
-from controller.routing.all_path import Router, all_path_entries
-from controller.routing.circuit_paths import dependent_switches, ocs_dimensions
-from controller.routing.paths import PathFinder, hops_of
+from controller.recovery.messages import SEQUENCES, Mode, Notice, Outgoing, Reaction, Subscription, is_newer
+from controller.routing.all_path import Router
+from controller.routing.circuit_paths import dependent_switches
+from controller.routing.detours import reroute, upper_end
+from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.source_route import MAX_INSTRUCTIONS
-from controller.tables.linear import TABLES, linear_entries, next_hop, segments
-from controller.tables.programs import has_table
+from controller.tables.linear import next_hop, segments
+from controller.tables.node_entries import TABLES, all_path_entries, linear_entries
+from controller.tables.segment import has_table
 from topologies import Fabric, Link
 
-__all__ = [
-    "SharedRouters",
-    "Mode",
-    "NodeController",
-    "Notice",
-    "Outgoing",
-    "Reaction",
-    "Subscription",
-    "latest_sequences",
-]
+__all__ = ["NodeController", "SharedRouters"]
 
-Mode = Literal["direct", "flooding"]
-
-# Sequence numbers have 16 bits and wrap: a number is newer than those of the half circle before it.
-_SEQUENCES = 1 << 16
-
-_FINDERS = 64
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """News of one link, named by address and port of its ends; `origin` is the address of who saw it.
-
-    Both ends number a link's changes of state alike, so the notices of one change are equal but for their
-    origin.
-    """
-
-    cna_a: int
-    port_a: int
-    cna_b: int
-    port_b: int
-    up: bool
-    sequence: int
-    origin: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """The node `origin` asks an end of a link, named as in a notice, to be told of it from now on."""
-
-    cna_a: int
-    port_a: int
-    cna_b: int
-    port_b: int
-    origin: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What to send: out of these ports, one a hop, the first of them this node's; with none by its tables.
-
-    Of one port, it goes straight to the neighbour there; of more, by a source route.
-    """
-
-    message: Notice | Subscription
-    destination_cna: int
-    ports: tuple[int, ...] = ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reaction:
-    """Updates of this node's tables, to be applied before notices and watches are sent."""
-
-    updates: tuple[Update, ...] = ()
-    notices: tuple[Outgoing, ...] = ()
-    subscriptions: tuple[Outgoing, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.updates or self.notices or self.subscriptions)
+# Routers that are kept; all are dropped when there are more.
+_MAX_ROUTERS = 64
 
 
 @final
@@ -118,7 +53,7 @@ class SharedRouters:
         """Routes over the links that have not failed; its `finder` has the paths."""
         key = frozenset(failed)
         if key not in self._last:
-            if len(self._last) >= _FINDERS:
+            if len(self._last) >= _MAX_ROUTERS:
                 self._last.clear()
             finder = PathFinder(self.plan.fabric, key, self.plan.hashing)
             self._last[key] = Router(finder, self.rules, self.plan.strategy)
@@ -200,7 +135,7 @@ class NodeController:
             raise PlanError(f"{self.node}: no link on port {port}", remedy="report ports that have a link")
         changed = Reaction()
         if up == (link.name in self._down):
-            self._sequence[link.name] = (self._sequence.get(link.name, 0) + 1) % _SEQUENCES
+            self._sequence[link.name] = (self._sequence.get(link.name, 0) + 1) % SEQUENCES
             changed = self._apply_change(link, up)
         sequence = self._sequence.get(link.name, 0)
         if self._announced.get(link.name, 0) == sequence:
@@ -214,7 +149,7 @@ class NodeController:
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
         """A notice arrived by a port. One no newer than the last known of its link is ignored."""
         link = self._link(notice)
-        if link is None or not _is_newer(notice.sequence, self._sequence.get(link.name, 0)):
+        if link is None or not is_newer(notice.sequence, self._sequence.get(link.name, 0)):
             self.ignored += 1
             return Reaction()
         self._sequence[link.name] = notice.sequence
@@ -245,7 +180,7 @@ class NodeController:
         before = {far: self.routes(far) for far in concerned}
         for far in concerned:
             planned = self._planned[far]
-            routes = router.reroute(planned)
+            routes = reroute(router, planned)
             if routes == planned:
                 self._replaced.pop(far, None)
             else:
@@ -384,20 +319,6 @@ class NodeController:
 
     def _cna(self, node: str) -> int:
         return self._plan.fabric.node(node).address
-
-
-def latest_sequences(controllers: Iterable[NodeController]) -> dict[str, int]:
-    """The newest sequence number of every link that any of them knows of."""
-    found: dict[str, int] = {}
-    for one in controllers:
-        for link, sequence in one.sequences.items():
-            if link not in found or _is_newer(sequence, found[link]):
-                found[link] = sequence
-    return found
-
-
-def _is_newer(sequence: int, known: int) -> bool:
-    return 0 < (sequence - known) % _SEQUENCES < _SEQUENCES // 2
 
 
 def _ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:

@@ -1,43 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-path routing: the paths that carry a source's traffic to a destination (UB-Mesh, All-Path-Routing).
 
-A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path.
+A source spreads its frames over 16 buckets; each bucket has one source route in the table all_path. With the
+strategy `hashed` the source chooses only the port by which a frame leaves: its source route ends at the first
+switch, and from there the switches choose by hash, hop by hop (HPN, path selection).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import final, get_args
 
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Path, Strategy
-from controller.routing.apportion import apportion
-from controller.routing.circuit_paths import ocs_dimensions
-from controller.routing.ecmp_source import ecmp_routes, until_first_switch
-from controller.routing.paths import PathFinder, differing_coordinates, distance, hops_of
+from controller.plan import BUCKETS, Path, Strategy
+from controller.routing.paths import PathFinder, differing_coordinates, distance
 from controller.routing.relays import Relays
-from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.routing.switch_paths import SwitchPaths
+from controller.tables.linear import table_path
 from topologies import Fabric
 
-__all__ = ["STRATEGIES", "Router", "all_path_entries", "apportion"]
+__all__ = ["STRATEGIES", "Router", "port_of_bucket", "until_first_switch"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
-# Hops up to which every path is a candidate; a longer one is taken only when there is no other, or when the
-# strategy asks for it.
+# Number of hops up to which every path is a candidate. Longer paths are candidates only when no shorter path
+# exists, or when the strategy asks for them.
 _SPREAD_HOPS = 2
-# Strategies that have one path in a mesh.
+# Strategies with a single path in a mesh.
 _ONE_PATH = ("shortest", "hashed")
 _MAX_HOPS = 3
+
+# First bit of lb that selects the port. With bit 1 selecting between two ports, the other seven bits reach
+# all 60 uplinks of either ToR; with bit 0 they reach 58: tests/controller/routing/test_path_probing.py.
+_PORT_BIT = 1
 
 
 @final
 class Router:
-    """Chooses routes over the links that are alive, under turn rules, by one strategy."""
+    """Chooses routes over the links that have not failed, under turn rules, by one strategy."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet, strategy: Strategy) -> None:
         if strategy not in STRATEGIES:
-            raise PlanError(f"no strategy named {strategy!r}", remedy=f"there are {', '.join(STRATEGIES)}")
+            raise PlanError(f"no strategy named {strategy!r}", remedy=f"use one of {', '.join(STRATEGIES)}")
         self.finder = finder
         self.rules = rules
         self.strategy = strategy
@@ -45,151 +48,100 @@ class Router:
         self._relays = Relays(finder, rules, self._by_switches)
 
     def candidates(self, source: str, destination: str) -> list[Path]:
-        """Paths a source may plan with; none alive: an empty list.
+        """Return the paths among which a source may share its traffic; empty when none works.
 
-        Within a mesh, `shortest` and `hashed` have one path and the others all of up to two hops, or else
-        those of fewest hops. By way of switches all have the paths of fewest hops; `detour` adds those that a
-        third member of the switches' mesh makes one hop longer, `borrow` adds to these the ones by the
-        highest switches. All but the first two add the ways by a neighbour that has a switch in common with
-        the destination, where this node has none. Where no switches lead, only neighbours do (PXN).
+        Within a mesh, `shortest` and `hashed` have one path; the other strategies have all paths of up to two
+        hops, else the shortest paths. By way of switches every strategy has the shortest paths. `detour` adds
+        the paths that a third member of the switches' mesh makes one hop longer; `borrow` adds to these the
+        paths by the highest switches. All strategies but the first two add paths by a neighbour that has a
+        switch in common with the destination where the source has none. Where no switches lead to the
+        destination, only neighbours do (PXN).
         """
-        found = self.shortest_paths(source, destination)
-        if not found:
-            return found
-        if not self._in_one_mesh(source, destination):
+        paths = self.shortest_paths(source, destination)
+        if not paths:
+            return paths
+        if not self.in_one_mesh(source, destination):
             if self.strategy not in _ONE_PATH:
-                found += [
-                    path
-                    for path in self._relays.shared_switch_paths(source, destination)
-                    if path not in found
-                ]
+                relayed = self._relays.shared_switch_paths(source, destination)
+                paths += [path for path in relayed if path not in paths]
             if self.strategy in ("detour", "borrow"):
-                found += self._by_switches.detours(found[0], borrow=self.strategy == "borrow")
-            return found
+                paths += self._by_switches.detours(paths[0], borrow=self.strategy == "borrow")
+            return paths
         if self.strategy in _ONE_PATH:
-            return found[:1]
-        for hops in range(len(found[0]), _SPREAD_HOPS + 1):
-            found += self._allowed_paths(source, destination, hops)
-        return found
+            return paths[:1]
+        for hops in range(len(paths[0]), _SPREAD_HOPS + 1):
+            paths += self._allowed_paths(source, destination, hops)
+        return paths
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """The allowed paths of fewest hops: up to three, or one more than if nothing had failed.
+        """Return the allowed paths of fewest hops: up to three, or one more than without failures.
 
-        Of two in one mesh that failures have parted, those by switches alone: up, over and down.
+        Two members of a mesh that failures have separated get paths by switches alone: up, across and down.
         """
         fabric = self.finder.fabric
-        if self._in_one_mesh(source, destination):
-            nearest = differing_coordinates(fabric, source, destination)
+        if self.in_one_mesh(source, destination):
+            fewest = differing_coordinates(fabric, source, destination)
         else:
             joined = self._relays.are_joined_by_switches(source, destination)
-            ways = self._by_switches if joined else self._relays
-            found = ways.shortest_paths(source, destination)
-            if found:
-                return found
-            nearest = distance(fabric, source, destination)
-            if nearest == len(fabric.nodes):  # nothing joins them, failed or not
+            search = self._by_switches if joined else self._relays
+            paths = search.shortest_paths(source, destination)
+            if paths:
+                return paths
+            fewest = distance(fabric, source, destination)
+            if fewest == len(fabric.nodes):  # no links join them, failed or not
                 return []
-        for hops in range(nearest, max(nearest + 1, _MAX_HOPS) + 1):
-            found = self._allowed_paths(source, destination, hops)
-            if found:
-                return found
+        for hops in range(fewest, max(fewest + 1, _MAX_HOPS) + 1):
+            paths = self._allowed_paths(source, destination, hops)
+            if paths:
+                return paths
         return self._by_switches.shortest_paths(source, destination)
 
-    def _in_one_mesh(self, source: str, destination: str) -> bool:
-        """Whether links between endpoints alone join two of them."""
+    def in_one_mesh(self, source: str, destination: str) -> bool:
+        """Return whether links between endpoints alone join two endpoints."""
         fabric = self.finder.fabric
         meshes = fabric.once("meshes", lambda: _meshes(fabric))
         return meshes.get(source, source) == meshes.get(destination, destination)
 
-    def reroute(self, planned: Sequence[Path]) -> tuple[Path | None, ...]:
-        """The buckets of one destination with dead paths replaced, the others as they are.
+    def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:
+        """Return the paths that frames of the 16 buckets take when the switches choose by hash.
 
-        Dead buckets are dealt evenly over the paths of fewest hops (`shortest`: all take the first of
-        them), or are None when there is none. With `hashed` all buckets take ports that lead there.
+        The path of a bucket is that of a frame whose lb equals the bucket; frames of other lb values share
+        its steered part only.
         """
-        dead = [bucket for bucket, path in enumerate(planned) if not self.finder.is_alive(path)]
-        routes: list[Path | None] = list(planned)
-        if dead:
-            spare = self.shortest_paths(planned[0][0], planned[0][-1])
-            if self.strategy == "hashed" and spare:
-                return ecmp_routes(self.finder, spare)
-            if self.strategy == "shortest" and self._in_one_mesh(planned[0][0], planned[0][-1]):
-                spare = spare[:1]
-            for turn, bucket in enumerate(dead):
-                routes[bucket] = spare[turn % len(spare)] if spare else None
-        return tuple(routes)
+        finder, source, destination = self.finder, paths[0][0], paths[0][-1]
+        steered = list(dict.fromkeys(until_first_switch(finder.fabric, path) for path in paths))
+        chosen = [steered[port_of_bucket(bucket, len(steered))] for bucket in range(BUCKETS)]
+        return tuple(
+            part if part[-1] == destination else table_path(finder, source, destination, bucket, part)
+            for bucket, part in enumerate(chosen)
+        )
 
     def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
         fabric = self.finder.fabric
-        found = self.finder.paths_of_length(source, destination, hops)
-        return [path for path in found if self.rules.vls_of(fabric, path) is not None]
+        paths = self.finder.paths_of_length(source, destination, hops)
+        return [path for path in paths if self.rules.vls_of(fabric, path) is not None]
 
 
 def _meshes(fabric: Fabric) -> dict[str, int]:
-    """A number for each set of endpoints that links between them join, by endpoint."""
+    """Return, by endpoint, the number of the set of endpoints that links between endpoints join."""
     import networkx as nx
 
     graph = nx.Graph()
-    ends = {node.name for node in fabric.nodes if not node.tier}
-    graph.add_nodes_from(ends)
-    joins = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
-    graph.add_edges_from(pair for pair in joins if pair[0] in ends)
-    parts = nx.connected_components(graph)
-    return {name: number for number, part in enumerate(parts) for name in part}
+    endpoints = {node.name for node in fabric.nodes if not node.tier}
+    graph.add_nodes_from(endpoints)
+    mesh_links = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
+    graph.add_edges_from(pair for pair in mesh_links if pair[0] in endpoints)
+    components = nx.connected_components(graph)
+    return {name: number for number, component in enumerate(components) for name in component}
 
 
-def all_path_entries(
-    finder: PathFinder,
-    node: str,
-    routes: Mapping[str, Sequence[Path | None]],
-    strategy: Strategy = "all-path",
-) -> tuple[Entry, ...]:
-    """Entries of the table all_path of one node for these destinations; a bucket of None has no entry.
-
-    Of parallel links a route takes the first that has not failed. Over circuits of a core, and from there on,
-    the tables decide, and from the first switch on with `hashed`.
-    """
-    fabric = finder.fabric
-    buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
-    entries: list[Entry] = []
-    for destination, paths in routes.items():
-        dcna = ("dcna", Exact(fabric.node(destination).address))
-        params: dict[Path, tuple[tuple[str, int], ...]] = {}
-        for bucket, path in zip(buckets, paths, strict=True):
-            if path is None:
-                continue
-            if path[0] != node or path[-1] != destination:
-                raise PlanError(
-                    f"{node}: path {' '.join(path)} is no way to {destination}", remedy="fix the routes"
-                )
-            if path not in params:
-                steered = until_first_switch(fabric, path) if strategy == "hashed" else path
-                bitmap, instr = pack(_steered_ports(finder, steered))
-                params[path] = ("bitmap", bitmap), ("instr", instr)
-            entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
-    return tuple(entries)
+def until_first_switch(fabric: Fabric, path: Path) -> Path:
+    """Return a path up to its first switch; all of it when it visits no switch."""
+    first = next((place for place, name in enumerate(path) if fabric.node(name).tier), len(path))
+    return path[: first + 1]
 
 
-def _steered_ports(finder: PathFinder, path: Path) -> list[int | None]:
-    """Egress ports of the hops that need an instruction; the tables know those after, which all descend.
-
-    They also decide a descent by a port that no instruction can name: None.
-    """
-    fabric = finder.fabric
-    core = ocs_dimensions(fabric)
-    ports: list[int | None] = []
-    for near, far in hops_of(path):
-        if near in core and far in core:
-            break
-        port = finder.port_to(near, far)
-        if len(ports) < MAX_INSTRUCTIONS and port <= MAX_PORT:
-            ports.append(port)
-        elif fabric.node(far).tier >= fabric.node(near).tier:
-            raise PlanError(
-                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
-                f"{MAX_PORT}, and port {port} of {near} is no descent",
-                remedy="take a shorter path",
-            )
-        elif len(ports) < MAX_INSTRUCTIONS:
-            ports.append(None)
-    return ports
+def port_of_bucket(bucket: int, ports: int) -> int:
+    """Return the port, of so many, of a bucket; the bucket counts of any two ports differ by at most 1."""
+    rotated = bucket >> _PORT_BIT | (bucket & (1 << _PORT_BIT) - 1) * (BUCKETS >> _PORT_BIT)
+    return rotated % ports

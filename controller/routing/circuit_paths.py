@@ -13,34 +13,18 @@ frame as far as its spine, and the tables from there on:
 from collections.abc import Sequence
 
 from controller.plan import BUCKETS
-from controller.routing.apportion import apportion
-from controller.routing.paths import PathFinder
+from controller.routing.paths import PathFinder, ocs_dimensions
+from controller.routing.weights import apportion
 from controller.tables.prefixes import Prefix, address_classes, field_ends
 from controller.tables.segment import NextHop, Segment
 from topologies import Fabric, Node
 
-__all__ = ["spine_segments", "dependent_switches", "leaf_segments", "ocs_dimensions"]
+__all__ = ["dependent_switches", "leaf_segments", "spine_segments"]
 
 # Members of all groups of a switch: MULTIPATH_SIZE of the programs.
 _MEMBERS = 1024
 # Values of lb beside those that tell the buckets apart: it has 8 bits.
 _ROUNDS = 16
-
-
-def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
-    """Switches that circuits join to others along a dimension, which is the value."""
-    return fabric.once("crossed", lambda: _find_ocs_dimensions(fabric))
-
-
-def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for end in (end for switch in fabric.optical for end in switch.ends):
-        node = fabric.node(end.node)
-        if node.tier and end.node not in found:
-            axis = next((port.dimension for port in node.ports if port.number == end.port), None)
-            if axis is not None:
-                found[end.node] = axis
-    return found
 
 
 def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:

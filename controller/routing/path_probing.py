@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path, Plan
-from controller.routing.circuit_paths import ocs_dimensions
-from controller.routing.ecmp_source import until_first_switch
-from controller.routing.paths import PathFinder
+from controller.routing.all_path import until_first_switch
+from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.routing.source_route import MAX_HOPS
 from controller.tables.linear import lookup, table_path
 from controller.tables.multipath import group_size, hash_shift
@@ -32,8 +31,8 @@ from topologies import Fabric
 
 __all__ = [
     "LB_VALUES",
-    "ProbedPath",
     "PathProbe",
+    "ProbedPath",
     "flow_hash",
     "lb_by_member",
     "min_reached_members",

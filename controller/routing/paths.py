@@ -9,7 +9,7 @@ from typing import TypeVar, cast, final
 from controller.plan import Hashing, Path
 from topologies import Fabric
 
-__all__ = ["PathFinder", "distance", "hops_of", "differing_coordinates"]
+__all__ = ["PathFinder", "differing_coordinates", "distance", "hops_of", "ocs_dimensions"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,22 @@ def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
     """Coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(one != other for one, other in zip(a, b, strict=True))
+
+
+def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
+    """Switches that circuits join to others along a dimension, which is the value."""
+    return fabric.once("crossed", lambda: _find_ocs_dimensions(fabric))
+
+
+def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for end in (end for switch in fabric.optical for end in switch.ends):
+        node = fabric.node(end.node)
+        if node.tier and end.node not in found:
+            axis = next((port.dimension for port in node.ports if port.number == end.port), None)
+            if axis is not None:
+                found[end.node] = axis
+    return found
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:

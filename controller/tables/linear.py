@@ -18,16 +18,13 @@ destination is of the switch's own (controller.tables.rails). Ways up are a grou
 
 from collections.abc import Iterable, Sequence
 
-from controller.plan import Entry, Exact, Lpm, Path, Ternary
-from controller.recovery.route_withdrawal import withdrawn_segments
-from controller.routing.circuit_paths import leaf_segments, ocs_dimensions, spine_segments
-from controller.routing.paths import PathFinder
+from controller.plan import Path
+from controller.routing.circuit_paths import leaf_segments, spine_segments
+from controller.routing.detours import relay_in_line, withdrawn_segments
+from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.routing.source_route import MAX_HOPS
 from controller.tables.multipath import (
     expand_parallel_links,
-    group_entries,
-    group_size,
-    hash_shift,
     selected_neighbour,
 )
 from controller.tables.prefixes import (
@@ -39,24 +36,19 @@ from controller.tables.prefixes import (
     reachable_prefixes,
     subprefixes,
 )
-from controller.tables.programs import has_table
-from controller.tables.pxn import pxn_entries, pxn_segments, relay_segments
+from controller.tables.pxn import pxn_segments, relay_segments
 from controller.tables.rails import rail_table_segments
 from controller.tables.segment import (
-    EgressPort,
     NextHop,
-    NextHops,
     Segment,
     TernarySegment,
+    has_table,
     longest_match,
     merge_halves,
 )
-from topologies import HOST_PORT, Fabric, Node
+from topologies import Fabric, Node
 
-__all__ = ["TABLES", "Segment", "lookup", "linear_entries", "next_hop", "segments", "table_path"]
-
-# Tables that `linear_entries` fills.
-TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
+__all__ = ["lookup", "next_hop", "pxn_table", "rail_table", "segments", "table_path"]
 
 # Members of an array that a switch keeps for segments of several fields.
 _MAX_ARRAY_BITS = 8
@@ -107,56 +99,6 @@ def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """What an endpoint asks before its segments."""
     here = finder.fabric.node(node)
     return () if here.tier else pxn_segments(finder, here, finder.cached_for(node, segments))
-
-
-def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
-    """Entries of the tables segment and linear of one node, and of those that it asks before them.
-
-    Equal arrays are kept once, and equal groups.
-    """
-    tables: list[Entry] = []
-    members: list[Entry] = []
-    bases: dict[NextHops, int] = {}
-    groups: dict[tuple[EgressPort, ...], int] = {}
-    base = 0
-    first = finder.cached_for(node, rail_table)
-    for number, segment in enumerate((*first, *segments(finder, node))):
-        # An array has room for all that the mask can give: no address, valid or not, indexes another one.
-        if segment.next_hops and segment.next_hops not in bases:
-            bases[segment.next_hops] = base
-            members += _array_entries(finder, node, base, segment.next_hops, groups)
-            base += segment.mask + 1
-        action = (("base", bases.get(segment.next_hops, 0)), ("shift", segment.shift), ("mask", segment.mask))
-        if isinstance(segment, TernarySegment):
-            key = (("dcna", Ternary(segment.value, segment.ternary_mask)),)
-            made = ("set_rail", action) if segment.next_hops else ("foreign_rail", ())
-            tables.append(Entry("rail", key, *made, priority=len(first) - number))
-        else:
-            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
-            tables.append(Entry("segment", match, "set_segment", action))
-    for ways, at in groups.items():
-        members += group_entries(finder, node, at, ways)
-    return (*tables, *members, *pxn_entries(finder, node, finder.cached_for(node, pxn_table)))
-
-
-def _array_entries(
-    finder: PathFinder, node: str, base: int, array: NextHops, groups: dict[tuple[EgressPort, ...], int]
-) -> list[Entry]:
-    """Entries of an array; a group that is new gets its place behind the others."""
-    fabric = finder.fabric
-    entries: list[Entry] = []
-    for value, far in enumerate(array):
-        match = (("index", Exact(base + value)),)
-        ways = expand_parallel_links(finder, node, far)
-        if isinstance(ways, str):
-            port = HOST_PORT if ways == node else finder.port_to(node, ways)
-            entries.append(Entry("linear", match, "set_port", (("port", port),)))
-        elif ways is not None:
-            at = groups.setdefault(ways, sum(group_size(len(other)) for other in groups))
-            shift = hash_shift(fabric, node, finder.hashing)
-            params = ("base", at), ("shift", shift), ("mask", group_size(len(ways)) - 1)
-            entries.append(Entry("linear", match, "set_group", params))
-    return entries
 
 
 def lookup(finder: PathFinder, node: str, destination: str) -> NextHop:
@@ -241,7 +183,7 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
             if not home:  # all have moved away, or it has itself
                 continue
         for value in {**line, **home}:
-            array[value] = _next_hop_in_line(finder, here, axis, home, value) if value in home else None
+            array[value] = relay_in_line(finder, here, axis, home, value) if value in home else None
             if array[value] is None and higher:  # a hole in the line
                 array[value] = higher[value % len(higher)]
         array[own] = here.name
@@ -293,22 +235,6 @@ def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
         )
 
     return fabric.once("away", find)
-
-
-def _next_hop_in_line(
-    finder: PathFinder, here: Node, axis: int, line: dict[int, str], value: int
-) -> str | None:
-    """The neighbour on the way to the member of the line along `axis` that has `value`."""
-    target = line[value]
-    if finder.has_link(here.name, target):
-        return target
-    place = {far: finder.fabric.node(far).coordinates[axis] for far in line.values()}
-    lower = min(here.coordinates[axis], place[target])
-    # A way without a valley first (a middle node above either end): it costs no VL.
-    for middle in sorted(place, key=lambda far: (place[far] < lower, place[far])):
-        if finder.has_link(here.name, middle) and finder.has_link(middle, target):
-            return middle
-    return None
 
 
 def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:

@@ -5,13 +5,11 @@ import zlib
 from collections.abc import Sequence
 
 from controller.plan import Entry, Exact, Hashing
-from controller.routing.circuit_paths import ocs_dimensions
-from controller.routing.paths import PathFinder
-from controller.tables.programs import has_table
-from controller.tables.segment import EgressPort, NextHop
+from controller.routing.paths import PathFinder, ocs_dimensions
+from controller.tables.segment import EgressPort, NextHop, has_table
 from topologies import Fabric
 
-__all__ = ["group_entries", "group_size", "hash_shift", "selected_neighbour", "expand_parallel_links"]
+__all__ = ["expand_parallel_links", "group_entries", "group_size", "hash_shift", "selected_neighbour"]
 
 # More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 # Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.

@@ -13,13 +13,13 @@ from typing import NamedTuple, final
 from topologies import Fabric
 
 __all__ = [
-    "PrefixHops",
     "Prefix",
-    "descendants",
-    "reachable_prefixes",
+    "PrefixHops",
     "address_classes",
-    "first_and_last",
+    "descendants",
     "field_ends",
+    "first_and_last",
+    "reachable_prefixes",
     "subprefixes",
 ]
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from controller.plan import Entry, Exact, Lpm
 from controller.routing.paths import PathFinder
 from controller.tables.prefixes import Prefix, subprefixes
-from controller.tables.programs import has_table
 from controller.tables.rails import rail_of
-from controller.tables.segment import NextHop, Segment, longest_match
+from controller.tables.segment import NextHop, Segment, has_table, longest_match
 from topologies import Fabric, Node
 
 __all__ = ["pxn_entries", "pxn_segments", "relay_segments"]

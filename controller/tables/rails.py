@@ -12,8 +12,7 @@ from typing import final
 
 from controller.routing.paths import PathFinder
 from controller.tables.prefixes import descendants, reachable_prefixes
-from controller.tables.programs import has_table
-from controller.tables.segment import NextHop, TernarySegment
+from controller.tables.segment import NextHop, TernarySegment, has_table
 from topologies import Fabric, Node
 
 __all__ = ["Rail", "rail_of", "rail_table_segments"]

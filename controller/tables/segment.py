@@ -6,14 +6,30 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.tables.prefixes import Prefix
+from topologies import Node
 
-__all__ = ["NextHop", "NextHops", "Segment", "TernarySegment", "EgressPort", "merge_halves", "longest_match"]
+__all__ = [
+    "EgressPort",
+    "NextHop",
+    "NextHops",
+    "Segment",
+    "TernarySegment",
+    "has_table",
+    "longest_match",
+    "merge_halves",
+]
 
 # A neighbour, or one of the ports that lead to it.
 EgressPort = str | int
 # A neighbour, the ways of which one is taken, or nobody.
 NextHop = str | tuple[EgressPort, ...] | None
 NextHops = tuple[NextHop, ...]
+
+# Tables that only some P4 programs have, by program.
+_TABLES = {
+    "rail_gpu": frozenset({"pxn"}),
+    "rail_switch": frozenset({"rail", "multipath"}),
+}
 
 
 @final
@@ -75,3 +91,8 @@ def merge_halves(found: list[Segment], bits: int) -> list[Segment]:
                 wide = Prefix(prefix.value, length - 1)
                 kept[wide] = Segment(wide, low.shift, low.mask, low.next_hops)
     return [kept[prefix] for prefix in sorted(kept)]
+
+
+def has_table(node: Node, table: str) -> bool:
+    """Whether a node's program has a table beside those that all have."""
+    return table in _TABLES.get(node.program, ())

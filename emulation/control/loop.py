@@ -14,7 +14,8 @@ from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reac
 from controller.diff import apply_updates
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
-from controller.recovery.node_controller import SharedRouters, latest_sequences
+from controller.recovery.messages import latest_sequences
+from controller.recovery.node_controller import SharedRouters
 from emulation.control.bonding import Bonding, LacpTimes
 from emulation.control.frames import hello_frame, is_slow, notice_frame, read_management, watch_frame
 from emulation.control.rewiring import RewiringController, RewiringPolicy

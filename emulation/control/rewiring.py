@@ -34,7 +34,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from topologies import Fabric
 from topologies.transform.circuits import with_maps
 
-__all__ = ["RewiringPolicy", "RewiringController"]
+__all__ = ["RewiringController", "RewiringPolicy"]
 
 Port = tuple[str, int]
 

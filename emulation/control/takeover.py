@@ -20,7 +20,7 @@ from emulation.errors import CutOffError
 from topologies import Fabric, Link
 from topologies.transform.spares import SIDES, Replacement
 
-__all__ = ["SparePolicy", "TakeoverRecord", "TakeoverController"]
+__all__ = ["SparePolicy", "TakeoverController", "TakeoverRecord"]
 
 # Times of detection and processing after which a new circuit that is still dark is not waited for.
 _PATIENCE = 10

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.ticker import MaxNLocator
 
 __all__ = [
+    "INK",
     "Bar",
     "Compared",
     "Curve",
     "Dropped",
     "Shares",
-    "INK",
     "Used",
     "bars_svg",
     "colour",

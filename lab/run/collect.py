@@ -34,7 +34,7 @@ from lab.scenario.traffic import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
 
-__all__ = ["dropped", "link_of", "collect"]
+__all__ = ["collect", "dropped", "link_of"]
 
 # A timeline of more bins than these is merged: they could not be seen.
 MOST_BINS = 480

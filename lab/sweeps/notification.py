@@ -16,9 +16,9 @@ from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import Path
 from controller.recovery.node_controller import SharedRouters
-from controller.routing.all_path import apportion
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS
+from controller.routing.weights import apportion
 from topologies import Fabric
 
 __all__ = ["Costs", "Notification", "Told", "bare_ps", "spread_over"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from controller.plan import BUCKETS, Hashing
-from controller.routing.ecmp_source import port_of_bucket
+from controller.routing.all_path import port_of_bucket
 from controller.routing.path_probing import LB_VALUES, flow_hash, selected_members
 from controller.tables.multipath import group_size
 from lab.errors import ModelError

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from controller.jobs.jobs import iteration_seconds
+from controller.jobs.job import iteration_seconds
 from papers.flow_level.fabrics import Fabric, Loads
 from papers.flow_level.jobs import Job
 from papers.flow_level.pace import ROUNDING, Counted, Order

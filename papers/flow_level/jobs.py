@@ -13,10 +13,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.jobs.jobs import iteration_seconds
+from controller.jobs.job import iteration_seconds
 from lab.errors import ModelError
 
-__all__ = ["Job", "Pairs", "Phase", "SERVER", "experts", "gradients", "pipeline"]
+__all__ = ["SERVER", "Job", "Pairs", "Phase", "experts", "gradients", "pipeline"]
 
 # Flows as rows of two ranks.
 Pairs = NDArray[np.int64]

@@ -15,8 +15,8 @@ from typing import final
 
 import numpy as np
 
+from controller.circuits.bisection import even_split
 from controller.circuits.demand import pod_demand
-from controller.circuits.even_split import even_split
 from controller.circuits.leaf import leaf_split, pod_centric_split
 from controller.circuits.split import symmetric_split
 from lab.errors import ModelError

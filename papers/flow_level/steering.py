@@ -15,15 +15,15 @@ from typing import Protocol, final
 
 import numpy as np
 
-from controller.jobs.jobs import Job as Known
-from controller.jobs.jobs import bottleneck_seconds, iteration_seconds
+from controller.jobs.job import Job as Known
+from controller.jobs.job import bottleneck_seconds, iteration_seconds
 from controller.jobs.paths import busy_shares, least_congested
 from controller.jobs.schedulers import Scheduler
 from papers.flow_level.jobs import Job
 from papers.flow_level.pace import Counted, Order, Pace
 from papers.flow_level.pinned import Pinned
 
-__all__ = ["Steered", "Steering", "WINDOW", "measured"]
+__all__ = ["WINDOW", "Steered", "Steering", "measured"]
 
 # Seconds of a measurement (Crux, section 5: "e.g., 30s").
 WINDOW = 30.0

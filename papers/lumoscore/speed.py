@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AUTHORS",
     "AUTHORS_EXACT",
+    "EXACT_LIMIT_S",
     "PODS",
     "TARGET",
-    "EXACT_LIMIT_S",
     "Change",
     "Cluster",
     "Timed",

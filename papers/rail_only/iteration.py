@@ -35,8 +35,8 @@ from papers.training.workload import (
 
 __all__ = [
     "BATCHES",
-    "GPT_146B",
     "GPT_1T",
+    "GPT_146B",
     "ORDERS",
     "PAPER",
     "Cluster",

@@ -26,8 +26,8 @@ __all__ = [
     "availability_figures",
     "failures_a_year",
     "fit_rates",
-    "mtbf_hours",
     "mtbf_figures",
+    "mtbf_hours",
 ]
 
 HOURS_A_YEAR = 365 * 24

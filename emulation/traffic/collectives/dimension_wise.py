@@ -19,8 +19,8 @@ from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 
 __all__ = [
     "Order",
-    "bidirectional_dimension_order",
     "balanced",
+    "bidirectional_dimension_order",
     "check_order",
     "dimension_wise",
     "direct",

@@ -35,7 +35,7 @@ def _verdict(holds: bool) -> Verdict:
 def run_search(note: Progress) -> Sequence[Finding]:
     """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
     from controller.plan import BUCKETS
-    from controller.routing.ecmp_source import port_of_bucket
+    from controller.routing.all_path import port_of_bucket
     from controller.routing.path_probing import LB_VALUES, min_reached_members
 
     note("all addresses that there can be", 0.0)

@@ -10,7 +10,8 @@ from controller.deadlock.turn_rules import rule_set
 from controller.diff import apply_updates
 from controller.plan import Path, Plan
 from controller.planner import make_plan
-from controller.recovery.node_controller import NodeController, Notice, latest_sequences
+from controller.recovery.messages import Notice, latest_sequences
+from controller.recovery.node_controller import NodeController
 from controller.recovery.spare import SparePool, links_of, takeover
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.unreachable import describe_unreachable

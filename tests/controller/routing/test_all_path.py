@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from controller import BUCKETS, Path, PlanError, Strategy
 from controller.deadlock.turn_rules import rule_set
-from controller.routing.all_path import Router, all_path_entries, apportion
+from controller.routing.all_path import Router
+from controller.routing.detours import reroute
 from controller.routing.paths import PathFinder
+from controller.routing.weights import apportion
+from controller.tables.node_entries import all_path_entries
 from topologies import Fabric
 
 A, B, C = ("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d")
@@ -76,23 +79,23 @@ def test_longer_paths_are_candidates_only_when_there_is_no_other(rack: Fabric) -
 def test_a_node_cut_off_has_no_candidate(rack: Fabric) -> None:
     alone = router(rack, "all-path", *(link.name for link in rack.links if link.a.node == "npu0"))
     assert alone.candidates("npu0", "npu1") == []
-    assert alone.reroute((("npu0", "npu1"),) * BUCKETS) == (None,) * BUCKETS
+    assert reroute(alone, (("npu0", "npu1"),) * BUCKETS) == (None,) * BUCKETS
 
 
 def test_only_dead_buckets_move_and_they_are_dealt_evenly(rack: Fabric) -> None:
     planned = (("npu0", "npu1"),) * 10 + (("npu0", "npu2", "npu1"),) * 6
-    moved = router(rack, "all-path", "npu0-npu1").reroute(planned)
+    moved = reroute(router(rack, "all-path", "npu0-npu1"), planned)
     assert moved[10:] == planned[10:]
     assert counts(moved[:10]) == [2, 2, 2, 2, 1, 1]
     assert all(path and len(path) == 3 for path in moved)
-    assert router(rack, "all-path", "npu3-npu4").reroute(planned) == planned
+    assert reroute(router(rack, "all-path", "npu3-npu4"), planned) == planned
 
 
 def test_shortest_moves_all_to_the_first_path_left(rack: Fabric) -> None:
     planned = (("npu0", "npu1", "npu9"),) * BUCKETS
-    assert router(rack, "shortest", "npu1-npu9").reroute(planned) == (("npu0", "npu8", "npu9"),) * BUCKETS
+    assert reroute(router(rack, "shortest", "npu1-npu9"), planned) == (("npu0", "npu8", "npu9"),) * BUCKETS
     direct = (("npu0", "npu1"),) * BUCKETS
-    assert router(rack, "shortest", "npu0-npu1").reroute(direct) == (("npu0", "npu2", "npu1"),) * BUCKETS
+    assert reroute(router(rack, "shortest", "npu0-npu1"), direct) == (("npu0", "npu2", "npu1"),) * BUCKETS
 
 
 def test_an_entry_pushes_the_egress_ports_of_its_path(rack: Fabric) -> None:

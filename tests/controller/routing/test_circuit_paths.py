@@ -14,10 +14,12 @@ from controller.circuits import allocate
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.errors import PlanError
-from controller.recovery.node_controller import Mode, NodeController
+from controller.recovery.messages import Mode
+from controller.recovery.node_controller import NodeController
 from controller.routing.circuit_paths import leaf_segments
 from controller.routing.paths import PathFinder
-from controller.tables.linear import linear_entries, table_path
+from controller.tables.linear import table_path
+from controller.tables.node_entries import linear_entries
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, NodeKind
 from topologies.families.lumos import lumos, maps_of, with_maps

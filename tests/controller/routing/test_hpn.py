@@ -7,7 +7,7 @@ from itertools import permutations, product
 import pytest
 
 from controller import Plan, make_plan
-from controller.recovery.route_withdrawal import withdrawn_segments
+from controller.routing.detours import withdrawn_segments
 from controller.routing.paths import PathFinder
 from controller.tables.linear import segments
 from controller.tables.rails import rail_of

@@ -10,7 +10,7 @@ import pytest
 from controller import PlanError, make_plan
 from controller.plan import BUCKETS, Hashing, Plan
 from controller.recovery.node_controller import NodeController
-from controller.routing.ecmp_source import port_of_bucket, until_first_switch
+from controller.routing.all_path import port_of_bucket, until_first_switch
 from controller.routing.path_probing import (
     LB_VALUES,
     PathProbe,

@@ -12,8 +12,9 @@ from controller import BUCKETS, Plan, make_plan
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import Direction, direction, rule_set
 from controller.routing.paths import PathFinder
-from controller.tables.linear import linear_entries, table_path
+from controller.tables.linear import table_path
 from controller.tables.multipath import group_size, hash_shift, selected_neighbour
+from controller.tables.node_entries import linear_entries
 from controller.tables.rails import rail_of
 from tests.controller.fake_fabric import FakeFabric, Frame, Lost, Walk
 from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised

@@ -11,7 +11,8 @@ from controller.deadlock.turn_rules import Direction, direction, rule_set, turn_
 from controller.routing.all_path import STRATEGIES, Router
 from controller.routing.paths import PathFinder, distance
 from controller.routing.switch_paths import SwitchPaths
-from controller.tables.linear import linear_entries, segments, table_path
+from controller.tables.linear import segments, table_path
+from controller.tables.node_entries import linear_entries
 from controller.tables.prefixes import Prefix, descendants, subprefixes
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind

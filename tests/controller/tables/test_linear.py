@@ -2,7 +2,8 @@
 from controller import Exact, Lpm
 from controller.deadlock.turn_rules import rule_set
 from controller.routing.paths import PathFinder
-from controller.tables.linear import linear_entries, next_hop, table_path
+from controller.tables.linear import next_hop, table_path
+from controller.tables.node_entries import linear_entries
 from topologies import Fabric, full_mesh
 
 

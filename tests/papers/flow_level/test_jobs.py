@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from controller.jobs.jobs import iteration_seconds
+from controller.jobs.job import iteration_seconds
 from lab.errors import ModelError
 from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients, pipeline
 from papers.flow_level.placement import POLICIES, Cluster, Placement

@@ -22,11 +22,11 @@ __all__ = [
     "Ints",
     "Job",
     "Schedule",
+    "bottleneck_seconds",
     "check_rates",
     "intensity",
     "iteration_seconds",
     "link_loads",
-    "bottleneck_seconds",
 ]
 
 Floats = NDArray[np.float64]

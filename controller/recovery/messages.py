@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages between node controllers about links, their order, and the reaction to an event."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, final
+
+from controller.diff import Update
+
+if TYPE_CHECKING:
+    from controller.recovery.node_controller import NodeController
+
+__all__ = [
+    "SEQUENCES",
+    "Mode",
+    "Notice",
+    "Outgoing",
+    "Reaction",
+    "Subscription",
+    "is_newer",
+    "latest_sequences",
+]
+
+Mode = Literal["direct", "flooding"]
+
+# Number of sequence numbers: they have 16 bits and wrap.
+SEQUENCES = 1 << 16
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """State of one link, named by the address and port of its ends; `origin` is the address of the reporter.
+
+    Both ends number the changes of a link alike, so the two notices of one change differ in `origin` only.
+    """
+
+    cna_a: int
+    port_a: int
+    cna_b: int
+    port_b: int
+    up: bool
+    sequence: int
+    origin: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Request of the node `origin` to be notified of a link's changes, sent to an end of the link."""
+
+    cna_a: int
+    port_a: int
+    cna_b: int
+    port_b: int
+    origin: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to send, and the egress port of each hop, the first being this node's.
+
+    No ports: the tables lead the message. One port: it goes to the neighbour behind that port. More ports: it
+    takes a source route.
+    """
+
+    message: Notice | Subscription
+    destination_cna: int
+    ports: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """Updates of this node's tables, to be applied before the notices and subscriptions are sent."""
+
+    updates: tuple[Update, ...] = ()
+    notices: tuple[Outgoing, ...] = ()
+    subscriptions: tuple[Outgoing, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.updates or self.notices or self.subscriptions)
+
+
+def is_newer(sequence: int, known: int) -> bool:
+    """Return whether a sequence number is newer than a known number, allowing for one wrap."""
+    return 0 < (sequence - known) % SEQUENCES < SEQUENCES // 2
+
+
+def latest_sequences(controllers: Iterable["NodeController"]) -> dict[str, int]:
+    """Return the newest sequence number of every link that any of the controllers knows of."""
+    latest: dict[str, int] = {}
+    for controller in controllers:
+        for link, sequence in controller.sequences.items():
+            if link not in latest or is_newer(sequence, latest[link]):
+                latest[link] = sequence
+    return latest

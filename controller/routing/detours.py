@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detours: where a frame goes instead once a link has failed. Every such decision is in this file.
+
+    reroute             a source replaces the source routes that use a failed link
+    relay_in_line       a mesh node replaces a neighbour in its table by a relay node
+    withdrawn_segments  a switch takes a neighbour that lost a downlink out of its ECMP group, as BGP does
+                        when it withdraws the route of a host or segment (HPN, non-stacked dual-ToR)
+
+`controller.recovery.node_controller` calls them when a node hears of a failure. Optical circuits are a case
+of their own: controller.routing.circuit_paths shares traffic over the circuits that work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from controller.plan import Path
+from controller.routing.paths import PathFinder
+from controller.tables.prefixes import Prefix, descendants
+from controller.tables.segment import NextHop, Segment, has_table
+from topologies import Node
+
+if TYPE_CHECKING:
+    from controller.routing.all_path import Router
+
+__all__ = ["relay_in_line", "reroute", "upper_end", "withdrawn_segments"]
+
+
+def reroute(router: Router, planned: Sequence[Path]) -> tuple[Path | None, ...]:
+    """Return the 16 paths of one destination with each path over a failed link replaced.
+
+    Buckets that lost their path share the shortest paths that work evenly, and are None when no path works.
+    The strategy `shortest` takes the first of these paths within a mesh; with `hashed` all buckets move to
+    ports that lead to the destination.
+    """
+    lost = [bucket for bucket, path in enumerate(planned) if not router.finder.is_alive(path)]
+    routes: list[Path | None] = list(planned)
+    if lost:
+        source, destination = planned[0][0], planned[0][-1]
+        paths = router.shortest_paths(source, destination)
+        if router.strategy == "hashed" and paths:
+            return router.ecmp_routes(paths)
+        if router.strategy == "shortest" and router.in_one_mesh(source, destination):
+            paths = paths[:1]
+        for position, bucket in enumerate(lost):
+            routes[bucket] = paths[position % len(paths)] if paths else None
+    return tuple(routes)
+
+
+def relay_in_line(
+    finder: PathFinder, node: Node, axis: int, line: Mapping[int, str], value: int
+) -> str | None:
+    """Return the neighbour through which a mesh node reaches the member of a line that has `value`.
+
+    The member itself while the direct link works; else a third member linked to both; None without such.
+    `line` gives the members along dimension `axis` by their value of its address field.
+    """
+    target = line[value]
+    if finder.has_link(node.name, target):
+        return target
+    coordinate = {member: finder.fabric.node(member).coordinates[axis] for member in line.values()}
+    lower = min(node.coordinates[axis], coordinate[target])
+    # Relays above either end come first: such a path has no valley, so it costs no VL.
+    for relay in sorted(coordinate, key=lambda member: (coordinate[member] < lower, coordinate[member])):
+        if finder.has_link(node.name, relay) and finder.has_link(relay, target):
+            return relay
+    return None
+
+
+def upper_end(finder: PathFinder, link: str) -> str:
+    """Return the end of a link on the higher tier, or its first end when both are on one tier."""
+    fabric = finder.fabric
+    ends = fabric.link(link).a.node, fabric.link(link).b.node
+    return max(ends, key=lambda name: fabric.node(name).tier)
+
+
+def withdrawn_segments(finder: PathFinder, node: Node, uplinks: Sequence[str]) -> list[Segment]:
+    """Return segments for the prefixes that some neighbours of a switch no longer reach.
+
+    Each segment is longer than the planned prefix, so it wins, and its group leaves these neighbours out.
+    `uplinks` are the neighbours by which the switch climbs. A switch knows of a neighbour's failed downlink
+    once the neighbour has notified it.
+    """
+    if not finder.failed or not node.tier or not has_table(node, "multipath"):
+        return []
+    fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
+    neighbours = finder.neighbours(node.name)
+    lost: dict[Prefix, set[str]] = {}
+    for upper in {upper_end(finder, link) for link in finder.failed} & neighbours.keys():
+        children = [
+            name for name in fabric.neighbours(upper) if fabric.node(name).tier < fabric.node(upper).tier
+        ]
+        reachable = [name for name in children if name in finder.neighbours(upper)]
+        for child in children:
+            for prefix in below[child].hops if child not in reachable and child != node.name else ():
+                if all(below[name].hops_to_prefix(prefix, bits) is None for name in reachable):
+                    lost.setdefault(prefix, set()).add(upper)
+    segments: list[Segment] = []
+    for prefix, losers in sorted(lost.items()):
+        left = [name for name in _planned_neighbours(finder, node, prefix, uplinks) if name not in losers]
+        next_hop: NextHop = tuple(left) if len(left) > 1 else left[0] if left else None
+        segments.append(Segment(prefix, 0, 0, (next_hop,)))
+    return segments
+
+
+def _planned_neighbours(
+    finder: PathFinder, node: Node, prefix: Prefix, uplinks: Sequence[str]
+) -> Sequence[str]:
+    """Return the neighbours that lead to a prefix without failures: the nearest below, else the uplinks."""
+    fabric, below, bits = finder.fabric, descendants(finder.fabric), finder.fabric.address_plan.bits
+    lower = [name for name in finder.neighbours(node.name) if fabric.node(name).tier < node.tier]
+    hops = {name: count for name in lower if (count := below[name].hops_to_prefix(prefix, bits)) is not None}
+    return [name for name, count in hops.items() if count == min(hops.values())] or uplinks

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries of one node, whatever its P4 program: the one place where a plan's entries are made.
+
+Each table and the function that decides its rows; a program has only the tables that it needs:
+
+    arrival, departure, vl_turn    turn rules, every program     controller.deadlock.turn_rules.turn_entries
+    segment, linear                structured addresses          `linear_entries`, from linear.segments
+    rail                           switches on a rail            `linear_entries`, from rails
+    multipath                      groups of equal next hops     `linear_entries`, from multipath
+    pxn_segment, pxn               GPUs that relay               `linear_entries`, from pxn
+    all_path                       source routes, endpoints      `all_path_entries`
+
+An LRS has rows of the first two lines: what lies below it, the mesh of its tier, and the default upwards.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from controller.deadlock.turn_rules import RuleSet, turn_entries
+from controller.errors import PlanError
+from controller.plan import BUCKETS, Entry, Exact, Lpm, Path, Strategy, Ternary
+from controller.routing.all_path import until_first_switch
+from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
+from controller.tables.linear import pxn_table, rail_table, segments
+from controller.tables.multipath import expand_parallel_links, group_entries, group_size, hash_shift
+from controller.tables.pxn import pxn_entries
+from controller.tables.segment import EgressPort, NextHops, TernarySegment
+from topologies import HOST_PORT
+
+__all__ = ["TABLES", "all_path_entries", "linear_entries", "node_entries"]
+
+# Tables that `linear_entries` fills.
+TABLES = ("segment", "linear", "rail", "multipath", "pxn_segment", "pxn")
+
+
+def node_entries(
+    finder: PathFinder,
+    rules: RuleSet,
+    node: str,
+    routes: Mapping[str, Sequence[Path | None]],
+    strategy: Strategy,
+) -> tuple[Entry, ...]:
+    """Return all table entries of one node; `routes` are its 16 source routes by destination."""
+    return (
+        *turn_entries(rules, finder.fabric, node),
+        *linear_entries(finder, node),
+        *all_path_entries(finder, node, routes, strategy),
+    )
+
+
+def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
+    """Return the entries of the tables that map addresses to egress ports; see `TABLES`.
+
+    Equal arrays of next hops are stored once, and so are equal groups.
+    """
+    lookups: list[Entry] = []
+    results: list[Entry] = []
+    bases: dict[NextHops, int] = {}
+    groups: dict[tuple[EgressPort, ...], int] = {}
+    base = 0
+    first = finder.cached_for(node, rail_table)
+    for number, segment in enumerate((*first, *segments(finder, node))):
+        # An array has a place for every value of the mask: no address, valid or not, reads another array.
+        if segment.next_hops and segment.next_hops not in bases:
+            bases[segment.next_hops] = base
+            results += _array_entries(finder, node, base, segment.next_hops, groups)
+            base += segment.mask + 1
+        action = (("base", bases.get(segment.next_hops, 0)), ("shift", segment.shift), ("mask", segment.mask))
+        if isinstance(segment, TernarySegment):
+            key = (("dcna", Ternary(segment.value, segment.ternary_mask)),)
+            call = ("set_rail", action) if segment.next_hops else ("foreign_rail", ())
+            lookups.append(Entry("rail", key, *call, priority=len(first) - number))
+        else:
+            match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
+            lookups.append(Entry("segment", match, "set_segment", action))
+    for group, group_base in groups.items():
+        results += group_entries(finder, node, group_base, group)
+    return (*lookups, *results, *pxn_entries(finder, node, finder.cached_for(node, pxn_table)))
+
+
+def _array_entries(
+    finder: PathFinder, node: str, base: int, array: NextHops, groups: dict[tuple[EgressPort, ...], int]
+) -> list[Entry]:
+    """Return the entries of one array; adds a new group to `groups`, behind the existing groups."""
+    fabric = finder.fabric
+    entries: list[Entry] = []
+    for value, planned in enumerate(array):
+        match = (("index", Exact(base + value)),)
+        next_hop = expand_parallel_links(finder, node, planned)
+        if isinstance(next_hop, str):
+            port = HOST_PORT if next_hop == node else finder.port_to(node, next_hop)
+            entries.append(Entry("linear", match, "set_port", (("port", port),)))
+        elif next_hop is not None:
+            group_base = groups.setdefault(next_hop, sum(group_size(len(group)) for group in groups))
+            shift = hash_shift(fabric, node, finder.hashing)
+            params = ("base", group_base), ("shift", shift), ("mask", group_size(len(next_hop)) - 1)
+            entries.append(Entry("linear", match, "set_group", params))
+    return entries
+
+
+def all_path_entries(
+    finder: PathFinder,
+    node: str,
+    routes: Mapping[str, Sequence[Path | None]],
+    strategy: Strategy = "all-path",
+) -> tuple[Entry, ...]:
+    """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
+
+    A route takes the first of parallel links that has not failed. A source route ends where tables decide:
+    at the circuits of an optical core, and at the first switch with the strategy `hashed`.
+    """
+    fabric = finder.fabric
+    buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
+    entries: list[Entry] = []
+    for destination, paths in routes.items():
+        dcna = ("dcna", Exact(fabric.node(destination).address))
+        params: dict[Path, tuple[tuple[str, int], ...]] = {}
+        for bucket, path in zip(buckets, paths, strict=True):
+            if path is None:
+                continue
+            if path[0] != node or path[-1] != destination:
+                raise PlanError(
+                    f"{node}: path {' '.join(path)} does not lead to {destination}", remedy="fix the routes"
+                )
+            if path not in params:
+                steered = until_first_switch(fabric, path) if strategy == "hashed" else path
+                bitmap, instr = pack(_steered_ports(finder, steered))
+                params[path] = ("bitmap", bitmap), ("instr", instr)
+            entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
+    return tuple(entries)
+
+
+def _steered_ports(finder: PathFinder, path: Path) -> list[int | None]:
+    """Return the egress ports of the hops that need an instruction; the hops after them all descend.
+
+    None stands for a descent by a port that no instruction can name: the tables decide that hop as well.
+    """
+    fabric = finder.fabric
+    core = ocs_dimensions(fabric)
+    ports: list[int | None] = []
+    for node, neighbour in hops_of(path):
+        if node in core and neighbour in core:
+            break
+        port = finder.port_to(node, neighbour)
+        if len(ports) < MAX_INSTRUCTIONS and port <= MAX_PORT:
+            ports.append(port)
+        elif fabric.node(neighbour).tier >= fabric.node(node).tier:
+            raise PlanError(
+                f"path {' '.join(path)}: a source route steers {MAX_INSTRUCTIONS} hops by ports up to "
+                f"{MAX_PORT}, and port {port} of {node} does not descend",
+                remedy="take a shorter path",
+            )
+        elif len(ports) < MAX_INSTRUCTIONS:
+            ports.append(None)
+    return ports
