@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation of optical circuits between Pods: from a demand to the state of each OCS (LumosCore); all arrays.
+"""Allocation of optical circuits between Pods, from a demand to the state of each OCS (LumosCore); arrays.
 
 P Pods have H spines each. Spine h of every Pod is in group h, where it has K ports, K even, to K optical
 switches that work in pairs: a circuit of pair k joins the even port of one Pod with the odd port of another.

@@ -108,11 +108,11 @@ def test_an_entry_pushes_the_egress_ports_of_its_path(rack: Fabric) -> None:
 
 
 def test_a_path_of_another_pair_is_refused(rack: Fabric) -> None:
-    with pytest.raises(PlanError, match="npu0: path npu0 npu1 is no way to npu9"):
+    with pytest.raises(PlanError, match="npu0: path npu0 npu1 does not lead to npu9"):
         all_path_entries(PathFinder(rack), "npu0", {"npu9": (("npu0", "npu1"),) * BUCKETS})
 
 
 def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
     unknown: Any = "longest"
-    with pytest.raises(PlanError, match="no strategy named 'longest'; there are all-path, shortest"):
+    with pytest.raises(PlanError, match="no strategy named 'longest'; use one of all-path, shortest"):
         router(rack, unknown)
