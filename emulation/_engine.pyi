@@ -229,6 +229,6 @@ class Wire(SwitchSet):
         """An eventfd that is readable when take_control() or take_messages() has something."""
     def up(self, switch: int, port: int) -> bool: ...
     def stats(self, switch: int, port: int) -> dict[str, int]:
-        """Frames and bytes received and sent, and frames missed, too_long, refused_down, _full, _odd."""
+        """Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd."""
     def take_messages(self) -> list[tuple[str, str]]:
         """What a person should know since the last call: "info", "warning" or "error", and the text."""

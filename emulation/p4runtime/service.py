@@ -24,7 +24,7 @@ __all__ = ["ControlItem", "P4RuntimeServer"]
 _API_VERSION = "1.5.0"
 _ENTITIES_A_RESPONSE = 1_000
 _MAX_MESSAGE_BYTES = 128 << 20
-_STOP_SECONDS = 2.0
+_STOP_SECONDS = 0.5
 _PENDING_CALLS = 1 << 16
 
 _OPTIONS = [

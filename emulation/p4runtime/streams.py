@@ -19,6 +19,9 @@ from emulation.p4runtime.status import Refusal
 
 __all__ = ["Stream", "Streams"]
 
+_LONGEST_FRAME = 65_535
+"""Bytes: the largest MTU of an Ethernet interface."""
+
 _STATUS_MESSAGE: dict[int, str] = {
     rpc_code.OK: "",
     rpc_code.ALREADY_EXISTS: "another controller is primary",
@@ -158,6 +161,11 @@ class Streams:
     def _packet_out(self, stream: Stream, packet: p4r.PacketOut) -> None:
         device = self._primary_of(stream, "packet-outs")
         assert device.forwarding is not None
+        if len(packet.payload) > _LONGEST_FRAME:
+            raise Refusal(
+                rpc_code.INVALID_ARGUMENT,
+                f"a packet-out of {len(packet.payload)} bytes; a frame has at most {_LONGEST_FRAME}",
+            )
         frame = device.forwarding.pipeline.packet_out.join(packet)
         with self._lock:
             self._network.packet_out(device.switch, frame)

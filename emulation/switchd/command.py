@@ -36,6 +36,7 @@ _LEVELS = {
     "error": logging.ERROR,
     "off": logging.CRITICAL + 1,
 }
+_ITEMS_AT_ONCE = 256
 _MESSAGE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # Of no frame: v1model's port numbers have 9 bits.
 _NO_CPU_PORT = 0xFFFFFFFF
@@ -107,8 +108,12 @@ class Switchd:
                     return
 
     def _pass_on(self) -> None:
-        while (item := self._wire.take_control()) is not None:
+        for _ in range(_ITEMS_AT_ONCE):
+            if (item := self._wire.take_control()) is None:
+                break
             self._dispatch(item)
+        else:
+            os.eventfd_write(self._wire.event_fd, 1)  # more, after a look at the signals
         for level, text in self._wire.take_messages():
             _log.log(_MESSAGE_LEVELS[level], "%s", text)
 

@@ -19,7 +19,8 @@ void require(bool holds) {
 
 }  // namespace
 
-Drive::Drive(FuzzedDataProvider& in, const Programs& programs) : in_(in), programs_(programs), switch_("fuzzed", 510, pool_) {
+Drive::Drive(FuzzedDataProvider& in, const Programs& programs)
+    : in_(in), programs_(programs), switch_("fuzzed", 510, pool_) {
     if (in_.ConsumeBool()) switch_.on_log = [this](const std::string& line) { logged_ += line.size(); };
     configure();
 }
@@ -33,20 +34,26 @@ void Drive::run(unsigned most) {
     for (unsigned step = 0; step < most && in_.remaining_bytes() > 0; ++step) {
         try {
             switch (in_.ConsumeIntegralInRange(0, 15)) {
-                case 0: case 1: case 2: case 3: entry(); break;
-                case 4: case 5: profile(); break;
+                case 0:
+                case 1:
+                case 2:
+                case 3: entry(); break;
+                case 4:
+                case 5: profile(); break;
                 case 6: copies(); break;
                 case 7: state(); break;
                 case 8: look(); break;
                 case 9: now_ += in_.ConsumeIntegralInRange<Time>(0, Time{1} << 44); break;
-                case 10: case 11: frame(false); break;
+                case 10:
+                case 11: frame(false); break;
                 case 12: egress(); break;
-                case 13: if (in_.ConsumeProbability<float>() < 0.1F) configure(); break;
+                case 13:
+                    if (in_.ConsumeProbability<float>() < 0.1F) configure();
+                    break;
                 default: frame(true); break;
             }
         } catch (const std::runtime_error&) {  // the program's assert, or a frame that goes round for ever
-        } catch (const std::invalid_argument&) {
-        }
+        } catch (const std::invalid_argument&) {}
     }
     waiting_.clear();
 }
@@ -69,7 +76,8 @@ std::vector<std::uint64_t> Drive::value(unsigned bits, Slot slot) {
     } else if (seen != last_.fields.end() && kind != 1) {
         for (unsigned i = 0; i < bits && (seen->second + i) / 8 < last_.bytes.size(); ++i) {
             const std::size_t at = seen->second + i, low = bits - 1 - i;
-            out[low / 64] |= static_cast<std::uint64_t>((last_.bytes[at / 8] >> (7 - at % 8)) & 1u) << (low % 64);
+            out[low / 64] |= static_cast<std::uint64_t>((last_.bytes[at / 8] >> (7 - at % 8)) & 1u)
+                             << (low % 64);
         }
     } else {
         out[0] = in_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
@@ -82,14 +90,18 @@ std::vector<MatchValue> Drive::match(const TableSpec& table) {
     std::vector<MatchValue> out;
     for (const Key& key : table.keys) {
         MatchValue m{value(key.bits, key.slot), {}, 0};
-        if (key.kind == MatchKind::Ternary || key.kind == MatchKind::Range) m.extra = value(key.bits, kNoSlot);
-        if (key.kind == MatchKind::Lpm) m.prefix = in_.ConsumeIntegralInRange<int>(0, static_cast<int>(key.bits));
+        if (key.kind == MatchKind::Ternary || key.kind == MatchKind::Range)
+            m.extra = value(key.bits, kNoSlot);
+        if (key.kind == MatchKind::Lpm)
+            m.prefix = in_.ConsumeIntegralInRange<int>(0, static_cast<int>(key.bits));
         if (key.kind == MatchKind::Optional) m.prefix = in_.ConsumeBool();
         if (in_.ConsumeProbability<float>() < 0.02F) m.prefix = in_.ConsumeIntegral<int>();
-        if (in_.ConsumeProbability<float>() < 0.02F) m.value.assign(in_.ConsumeIntegralInRange<std::size_t>(0, 70), ~0ULL);
+        if (in_.ConsumeProbability<float>() < 0.02F)
+            m.value.assign(in_.ConsumeIntegralInRange<std::size_t>(0, 70), ~0ULL);
         out.push_back(std::move(m));
     }
-    if (in_.ConsumeProbability<float>() < 0.02F) out.resize(in_.ConsumeIntegralInRange<std::size_t>(0, out.size() + 1));
+    if (in_.ConsumeProbability<float>() < 0.02F)
+        out.resize(in_.ConsumeIntegralInRange<std::size_t>(0, out.size() + 1));
     return out;
 }
 
@@ -111,7 +123,8 @@ void Drive::entry() {
     entry.match = match(spec);
     entry.priority = in_.ConsumeIntegralInRange<int>(-1, 6);
     auto& entered = entered_[number];
-    if (!entered.empty() && in_.ConsumeBool()) std::tie(entry.match, entry.priority) = entered[below(entered.size())];
+    if (!entered.empty() && in_.ConsumeBool())
+        std::tie(entry.match, entry.priority) = entered[below(entered.size())];
     if (spec.profile) {
         entry.target = in_.ConsumeBool() ? Target::Member : Target::Group;
         entry.parameters = {in_.ConsumeIntegralInRange<std::uint64_t>(0, 4)};
@@ -119,7 +132,8 @@ void Drive::entry() {
         entry.action = spec.actions[below(spec.actions.size())];
         entry.parameters = parameters(entry.action);
     }
-    if (in_.ConsumeProbability<float>() < 0.02F) entry.action = Index<Action>(in_.ConsumeIntegralInRange<std::size_t>(0, 300));
+    if (in_.ConsumeProbability<float>() < 0.02F)
+        entry.action = Index<Action>(in_.ConsumeIntegralInRange<std::size_t>(0, 300));
     const std::size_t before = table.size();
     switch (in_.ConsumeIntegralInRange(0, 7)) {
         case 0:
@@ -145,9 +159,11 @@ void Drive::profile() {
     Profile& profile = switch_.profile(below(program().profiles.size()));
     const auto id = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
     const auto& actions = profile.spec().actions;
-    const Index<Action> action = actions.empty() ? Index<Action>(in_.ConsumeIntegral<std::uint16_t>()) : actions[below(actions.size())];
+    const Index<Action> action = actions.empty() ? Index<Action>(in_.ConsumeIntegral<std::uint16_t>())
+                                                 : actions[below(actions.size())];
     switch (in_.ConsumeIntegralInRange(0, 5)) {
-        case 0: case 1: profile.insert(id, action, parameters(action)); break;
+        case 0:
+        case 1: profile.insert(id, action, parameters(action)); break;
         case 2: profile.modify(id, action, parameters(action)); break;
         case 3: profile.erase(id); break;
         case 4: profile.erase_group(id); break;
@@ -155,7 +171,8 @@ void Drive::profile() {
             Profile::GroupMembers members(below(6));
             for (auto& [member, weight] : members) {
                 member = in_.ConsumeIntegralInRange<std::int64_t>(0, 4);
-                weight = in_.ConsumeProbability<float>() < 0.9F ? in_.ConsumeIntegralInRange(0, 5) : in_.ConsumeIntegral<int>();
+                weight = in_.ConsumeProbability<float>() < 0.9F ? in_.ConsumeIntegralInRange(0, 5)
+                                                                : in_.ConsumeIntegral<int>();
             }
             profile.set_group(id, members);
         }
@@ -165,9 +182,11 @@ void Drive::profile() {
 std::optional<MeterConfig> Drive::meter() {
     if (in_.ConsumeProbability<float>() < 0.2F) return std::nullopt;
     MeterConfig config;
-    for (std::int64_t* v : {&config.committed_rate, &config.committed_burst, &config.peak_rate, &config.peak_burst})
-        *v = in_.ConsumeProbability<float>() < 0.1F ? in_.ConsumeIntegralInRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max())
-                                                     : in_.ConsumeIntegralInRange<std::int64_t>(0, 100000);
+    for (std::int64_t* v :
+         {&config.committed_rate, &config.committed_burst, &config.peak_rate, &config.peak_burst})
+        *v = in_.ConsumeProbability<float>() < 0.1F
+                 ? in_.ConsumeIntegralInRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max())
+                 : in_.ConsumeIntegralInRange<std::int64_t>(0, 100000);
     return config;
 }
 
@@ -183,7 +202,8 @@ void Drive::state() {
         auto& cells = switch_.registers(at);
         if (cells.empty()) return;
         const std::vector<std::uint64_t> v = value(p.registers[at].bits, kNoSlot);
-        std::copy(v.begin(), v.end(), cells.begin() + static_cast<std::ptrdiff_t>(below(cells.size() / v.size()) * v.size()));
+        std::copy(v.begin(), v.end(),
+                  cells.begin() + static_cast<std::ptrdiff_t>(below(cells.size() / v.size()) * v.size()));
     } else if (kind == 2 && !p.value_sets.empty()) {
         const std::size_t at = below(p.value_sets.size());
         std::size_t bytes = 0;
@@ -200,26 +220,34 @@ void Drive::state() {
         if (entered_[at].empty()) return;
         const auto& [match, priority] = entered_[at][below(entered_[at].size())];
         table.set_meter(match, priority, meter(), now_);
-        table.set_counters(match, priority, in_.ConsumeIntegral<std::uint64_t>(), in_.ConsumeIntegral<std::uint64_t>());
-        table.set_ttl(match, priority, in_.ConsumeBool() ? in_.ConsumeIntegral<Time>() : in_.ConsumeIntegralInRange<Time>(0, Time{1} << 42), now_);
+        table.set_counters(match, priority, in_.ConsumeIntegral<std::uint64_t>(),
+                           in_.ConsumeIntegral<std::uint64_t>());
+        table.set_ttl(match, priority,
+                      in_.ConsumeBool() ? in_.ConsumeIntegral<Time>()
+                                        : in_.ConsumeIntegralInRange<Time>(0, Time{1} << 42),
+                      now_);
     }
 }
 
 std::vector<Replica> Drive::replicas() {
     std::vector<Replica> out(below(5));
-    for (Replica& r : out) r = {port(), in_.ConsumeBool() ? in_.ConsumeIntegralInRange<std::uint32_t>(0, 3) : in_.ConsumeIntegral<std::uint32_t>()};
+    for (Replica& r : out)
+        r = {port(), in_.ConsumeBool() ? in_.ConsumeIntegralInRange<std::uint32_t>(0, 3)
+                                       : in_.ConsumeIntegral<std::uint32_t>()};
     return out;
 }
 
 void Drive::copies() {
-    auto id = in_.ConsumeBool() ? in_.ConsumeIntegralInRange<std::uint32_t>(0, 8) : in_.ConsumeIntegral<std::uint16_t>();
+    auto id = in_.ConsumeBool() ? in_.ConsumeIntegralInRange<std::uint32_t>(0, 8)
+                                : in_.ConsumeIntegral<std::uint16_t>();
     if (in_.ConsumeBool()) return switch_.set_multicast(id, replicas());
     // Mostly a session that the program names.
     std::vector<std::uint32_t> named;
     for (const Instruction& i : program().code)
         if (i.op == Op::Clone) named.push_back(static_cast<std::uint32_t>(program().image[i.a]));
     if (!named.empty() && in_.ConsumeIntegralInRange(0, 3) != 0) id = named[below(named.size())];
-    switch_.set_clone(id, replicas(), in_.ConsumeBool() ? 0 : in_.ConsumeIntegralInRange<std::uint32_t>(0, 200));
+    switch_.set_clone(id, replicas(),
+                      in_.ConsumeBool() ? 0 : in_.ConsumeIntegralInRange<std::uint32_t>(0, 200));
 }
 
 // Reading changes nothing, and sees as many entries as there are.
@@ -270,14 +298,18 @@ void Drive::egress() {
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(at));
     const Time enqueued = now_ - in_.ConsumeIntegralInRange<Time>(0, now_);
     Outputs out;
-    switch_.egress(std::move(chosen.frame), chosen.port, {enqueued, now_, in_.ConsumeIntegral<std::uint32_t>(), in_.ConsumeIntegral<std::uint32_t>()}, now_, out);
+    switch_.egress(
+        std::move(chosen.frame), chosen.port,
+        {enqueued, now_, in_.ConsumeIntegral<std::uint32_t>(), in_.ConsumeIntegral<std::uint32_t>()}, now_,
+        out);
     leave(out, true);
 }
 
 void Drive::leave(Outputs& out, bool pending) {
     for (Output& o : out) {
         require(pending || !o.frame->pending);
-        for (const char c : o.frame->view()) read_ = static_cast<char>(read_ ^ c);  // every byte is there to be read
+        for (const char c : o.frame->view())
+            read_ = static_cast<char>(read_ ^ c);  // every byte is there to be read
         if (o.frame->pending && waiting_.size() < kMostWaiting) waiting_.push_back(std::move(o));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame path: entries, groups, sessions, meters and frames from fuzz input, on the programs of RAILYARD_FUZZ_PROGRAMS
-// (folders of BMv2 JSON, with colons between).
+// The frame path: entries, groups, sessions, meters and frames from fuzz input, on the programs of
+// RAILYARD_FUZZ_PROGRAMS (folders of BMv2 JSON, with colons between).
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
     std::vector<files::path> found;
     for (std::string folder; std::getline(list, folder, ':');)
         for (const auto& file : files::directory_iterator(folder))
-            if (file.path().extension() == ".json" && file.path().filename() != "MANIFEST.json") found.push_back(file.path());
+            if (file.path().extension() == ".json" && file.path().filename() != "MANIFEST.json")
+                found.push_back(file.path());
     std::sort(found.begin(), found.end());
     for (const files::path& path : found) {
         std::ifstream in(path);
@@ -41,7 +42,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
         }
     }
     if (programs().empty()) {
-        std::fprintf(stderr, "no programs: RAILYARD_FUZZ_PROGRAMS names folders of BMv2 JSON, with colons between\n");
+        std::fprintf(stderr,
+                     "no programs: RAILYARD_FUZZ_PROGRAMS names folders of BMv2 JSON, with colons between\n");
         std::exit(2);
     }
     std::fprintf(stderr, "%zu programs\n", programs().size());

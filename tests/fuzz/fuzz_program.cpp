@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader: mutated programs are refused with a ProgramError, or load; those that load are then driven for a while.
+// The loader: mutated programs are refused with a ProgramError, or load; those that load are then driven for
+// a while.
 #include <cstdint>
 #include <string>
 
@@ -51,16 +52,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
     const std::string out = railyard::fuzz::mutated({reinterpret_cast<const char*>(data), size}, {}, seed);
     if (out.empty() || out.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
     out.copy(reinterpret_cast<char*>(data), out.size());
     return out.size();
 }
 
-extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* data1, std::size_t size1, const std::uint8_t* data2, std::size_t size2,
+extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* data1, std::size_t size1,
+                                                 const std::uint8_t* data2, std::size_t size2,
                                                  std::uint8_t* to, std::size_t max_size, unsigned seed) {
-    const std::string out = railyard::fuzz::mutated({reinterpret_cast<const char*>(data1), size1}, {reinterpret_cast<const char*>(data2), size2}, seed);
+    const std::string out = railyard::fuzz::mutated({reinterpret_cast<const char*>(data1), size1},
+                                                    {reinterpret_cast<const char*>(data2), size2}, seed);
     if (out.size() > max_size) return 0;
     out.copy(reinterpret_cast<char*>(to), out.size());
     return out.size();

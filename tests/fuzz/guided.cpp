@@ -11,7 +11,8 @@ constexpr std::size_t kMostBytes = 2048;
 
 class Walk {
    public:
-    Walk(const Program& program, FuzzedDataProvider& in) : p_(program), in_(in), elements_(program.stacks.size(), 0) {}
+    Walk(const Program& program, FuzzedDataProvider& in)
+        : p_(program), in_(in), elements_(program.stacks.size(), 0) {}
 
     GuidedFrame frame() {
         Index<ParserState> at = p_.first_state;
@@ -19,7 +20,8 @@ class Walk {
             const ParserState& state = p_.states[at];
             for (const ParserOp& op : state.ops) take(op);
             if (state.transitions.empty()) break;
-            const Transition& chosen = state.transitions[in_.ConsumeIntegralInRange<std::size_t>(0, state.transitions.size() - 1)];
+            const Transition& chosen =
+                state.transitions[in_.ConsumeIntegralInRange<std::size_t>(0, state.transitions.size() - 1)];
             steer(state, chosen);
             at = chosen.next;
         }
@@ -37,7 +39,8 @@ class Walk {
     void extract(Index<Header> number) {
         const Header& h = p_.headers[number];
         std::size_t bit = 8 * out_.bytes.size();
-        const std::size_t extra = h.variable ? in_.ConsumeIntegralInRange<std::size_t>(0, h.max_bytes - h.bytes) : 0;
+        const std::size_t extra =
+            h.variable ? in_.ConsumeIntegralInRange<std::size_t>(0, h.max_bytes - h.bytes) : 0;
         for (const Field& f : h.fields) {
             if (f.slot != kNoSlot) out_.fields[f.slot] = bit;
             bit += f.variable ? 8 * extra : f.bits;
@@ -62,8 +65,10 @@ class Walk {
             const unsigned low = bits - 1 - i;  // of the value
             if (at / 8 >= kMostBytes) return;
             if (at / 8 >= out_.bytes.size()) out_.bytes.resize(at / 8 + 1);
-            const unsigned one = (value[(bits + 7) / 8 - 1 - low / 8] >> (low % 8)) & 1u, mask = 0x80u >> (at % 8);
-            out_.bytes[at / 8] = static_cast<std::uint8_t>(one != 0 ? out_.bytes[at / 8] | mask : out_.bytes[at / 8] & ~mask);
+            const unsigned set = (value[(bits + 7) / 8 - 1 - low / 8] >> (low % 8)) & 1u,
+                           mask = 0x80u >> (at % 8);
+            out_.bytes[at / 8] =
+                static_cast<std::uint8_t>(set != 0 ? out_.bytes[at / 8] | mask : out_.bytes[at / 8] & ~mask);
         }
     }
 
@@ -72,9 +77,11 @@ class Walk {
         for (const TransitionKey& key : state.key) {
             const std::uint8_t* value = t.wide_value.data() + at;
             at += (key.bits + 7) / 8;
-            if (key.kind == TransitionKey::Kind::Lookahead) write(8 * out_.bytes.size() + key.offset, value, key.bits);
+            if (key.kind == TransitionKey::Kind::Lookahead)
+                write(8 * out_.bytes.size() + key.offset, value, key.bits);
             const auto slot = slot_of(key);
-            if (const auto found = out_.fields.find(slot); found != out_.fields.end()) write(found->second, value, key.bits);
+            if (const auto found = out_.fields.find(slot); found != out_.fields.end())
+                write(found->second, value, key.bits);
         }
     }
 
@@ -84,7 +91,8 @@ class Walk {
         const Stack& s = p_.stacks[key.stack];
         const std::size_t next = elements_[key.stack.at()];
         if (next == 0 || next > s.size()) return kNoSlot;
-        const Index<Header> header = s.of_unions() ? p_.unions[s.unions[next - 1]].headers[key.member] : s.headers[next - 1];
+        const Index<Header> header =
+            s.of_unions() ? p_.unions[s.unions[next - 1]].headers[key.member] : s.headers[next - 1];
         return p_.headers[header].fields[key.field].slot;
     }
 
@@ -101,7 +109,8 @@ GuidedFrame guided_frame(const Program& program, FuzzedDataProvider& in) {
     const auto payload = in.ConsumeBytes<std::uint8_t>(in.ConsumeIntegralInRange<std::size_t>(0, 64));
     out.bytes.insert(out.bytes.end(), payload.begin(), payload.end());
     // Cut short now and then.
-    if (in.ConsumeProbability<float>() < 0.15F) out.bytes.resize(in.ConsumeIntegralInRange<std::size_t>(0, out.bytes.size()));
+    if (in.ConsumeProbability<float>() < 0.15F)
+        out.bytes.resize(in.ConsumeIntegralInRange<std::size_t>(0, out.bytes.size()));
     out.bytes.resize(std::min(out.bytes.size(), kMostBytes));
     return out;
 }

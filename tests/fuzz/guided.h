@@ -17,7 +17,8 @@ struct GuidedFrame {
     std::unordered_map<Slot, std::size_t> fields;  // where a field's bits begin, in bits from the first byte
 };
 
-// Walks the parser's states by transitions that `in` chooses, and writes the bytes that lead there. The rest is from `in` too.
+// Walks the parser's states by transitions that `in` chooses, and writes the bytes that lead there. The rest
+// is from `in` too.
 GuidedFrame guided_frame(const Program& program, FuzzedDataProvider& in);
 
 }  // namespace railyard::fuzz

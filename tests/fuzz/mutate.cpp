@@ -14,19 +14,128 @@ namespace {
 using Json = nlohmann::json;
 
 // Words that mean something in a program of BMv2.
-constexpr std::array kWords = {
-    "ingress", "egress", "regular", "stack", "union_stack", "field", "hexstr", "bool", "header", "expression", "local", "runtime_data", "lookahead",
-    "stack_field", "union_stack_field", "header_union", "header_stack", "extract", "extract_VL", "verify", "advance", "shift", "set", "primitive",
-    "assign", "assign_VL", "assign_header", "assign_union", "assign_header_stack", "assign_union_stack", "add_header", "remove_header", "push", "pop",
-    "mark_to_drop", "count", "register_read", "register_write", "execute_meter", "modify_field_with_hash_based_offset", "modify_field_rng_uniform",
-    "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress", "resubmit", "recirculate", "generate_digest", "truncate", "log_msg", "assert", "assume",
-    "exit", "_jump", "_jump_if_zero", "no_op", "b2d", "d2b", "valid", "valid_union", "last_stack_index", "size_stack", "access_field",
-    "dereference_header_stack", "dereference_stack", "dereference_union_stack", "access_union_header", "two_comp_mod", "usat_cast", "sat_cast", "?", "~",
-    "not", "and", "or", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "exact", "lpm", "ternary", "range",
-    "optional", "simple", "indirect", "indirect_ws", "crc16", "crc32", "crc32_custom", "csum16", "identity", "xor16", "crcCCITT", "packets", "bytes",
-    "default", "parse_vset", "payload", "$valid$", "standard_metadata", "*", "__HIT__", "__MISS__", "mask", "if_cond", "is_direct", "binding"};
-constexpr std::array kOperators = {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "~",
-                                   "?", "two_comp_mod", "usat_cast", "sat_cast", "b2d", "d2b", "valid", "access_field"};
+constexpr std::array kWords = {"ingress",
+                               "egress",
+                               "regular",
+                               "stack",
+                               "union_stack",
+                               "field",
+                               "hexstr",
+                               "bool",
+                               "header",
+                               "expression",
+                               "local",
+                               "runtime_data",
+                               "lookahead",
+                               "stack_field",
+                               "union_stack_field",
+                               "header_union",
+                               "header_stack",
+                               "extract",
+                               "extract_VL",
+                               "verify",
+                               "advance",
+                               "shift",
+                               "set",
+                               "primitive",
+                               "assign",
+                               "assign_VL",
+                               "assign_header",
+                               "assign_union",
+                               "assign_header_stack",
+                               "assign_union_stack",
+                               "add_header",
+                               "remove_header",
+                               "push",
+                               "pop",
+                               "mark_to_drop",
+                               "count",
+                               "register_read",
+                               "register_write",
+                               "execute_meter",
+                               "modify_field_with_hash_based_offset",
+                               "modify_field_rng_uniform",
+                               "clone_ingress_pkt_to_egress",
+                               "clone_egress_pkt_to_egress",
+                               "resubmit",
+                               "recirculate",
+                               "generate_digest",
+                               "truncate",
+                               "log_msg",
+                               "assert",
+                               "assume",
+                               "exit",
+                               "_jump",
+                               "_jump_if_zero",
+                               "no_op",
+                               "b2d",
+                               "d2b",
+                               "valid",
+                               "valid_union",
+                               "last_stack_index",
+                               "size_stack",
+                               "access_field",
+                               "dereference_header_stack",
+                               "dereference_stack",
+                               "dereference_union_stack",
+                               "access_union_header",
+                               "two_comp_mod",
+                               "usat_cast",
+                               "sat_cast",
+                               "?",
+                               "~",
+                               "not",
+                               "and",
+                               "or",
+                               "==",
+                               "!=",
+                               "<",
+                               "<=",
+                               ">",
+                               ">=",
+                               "+",
+                               "-",
+                               "*",
+                               "/",
+                               "%",
+                               "&",
+                               "|",
+                               "^",
+                               "<<",
+                               ">>",
+                               "exact",
+                               "lpm",
+                               "ternary",
+                               "range",
+                               "optional",
+                               "simple",
+                               "indirect",
+                               "indirect_ws",
+                               "crc16",
+                               "crc32",
+                               "crc32_custom",
+                               "csum16",
+                               "identity",
+                               "xor16",
+                               "crcCCITT",
+                               "packets",
+                               "bytes",
+                               "default",
+                               "parse_vset",
+                               "payload",
+                               "$valid$",
+                               "standard_metadata",
+                               "*",
+                               "__HIT__",
+                               "__MISS__",
+                               "mask",
+                               "if_cond",
+                               "is_direct",
+                               "binding"};
+constexpr std::array kOperators = {
+    "+",         "-",        "*",   "/",   "%",     "&",           "|",  "^",   "<<", ">>", "==",
+    "!=",        "<",        "<=",  ">",   ">=",    "and",         "or", "not", "~",  "?",  "two_comp_mod",
+    "usat_cast", "sat_cast", "b2d", "d2b", "valid", "access_field"};
 
 // A node, with what it hangs from.
 struct Place {
@@ -54,10 +163,12 @@ class Mutator {
         collect(donor_.is_null() ? json_ : donor_, nullptr, "", donors_);
         const Place at = pick(places_);
         switch (below(11)) {
-            case 0: case 1: *at.node = like(at); break;
+            case 0:
+            case 1: *at.node = like(at); break;
             case 2: {
                 const Place other = place_like(at);
-                if (!holds(*at.node, other.node) && !holds(*other.node, at.node)) std::swap(*at.node, *other.node);
+                if (!holds(*at.node, other.node) && !holds(*other.node, at.node))
+                    std::swap(*at.node, *other.node);
                 break;
             }
             case 3: *at.node = Json(*pick(donors_).node); break;
@@ -65,7 +176,9 @@ class Mutator {
             case 5:
                 if (at.parent != nullptr && at.parent->is_array()) {
                     Json copy = *at.node;
-                    at.parent->insert(at.parent->begin() + static_cast<std::ptrdiff_t>(below(at.parent->size() + 1)), std::move(copy));
+                    at.parent->insert(
+                        at.parent->begin() + static_cast<std::ptrdiff_t>(below(at.parent->size() + 1)),
+                        std::move(copy));
                 }
                 break;
             case 6: *at.node = odd(); break;
@@ -80,7 +193,9 @@ class Mutator {
         }
     }
 
-    std::size_t below(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+    std::size_t below(std::size_t count) {
+        return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+    }
 
    private:
     const Place& pick(const std::vector<Place>& among) { return among[below(among.size())]; }
@@ -88,7 +203,9 @@ class Mutator {
     // A node under the same key, or else any.
     Place place_like(const Place& at) {
         for (int i = 0; i < 200; ++i)
-            if (const Place& other = pick(donors_); other.key == at.key && other.node->type() == at.node->type()) return other;
+            if (const Place& other = pick(donors_);
+                other.key == at.key && other.node->type() == at.node->type())
+                return other;
         return pick(donors_);
     }
     Json like(const Place& at) { return *place_like(at).node; }
@@ -136,9 +253,13 @@ class Mutator {
     // Operands become operations.
     void wrap(Json& node) {
         const Place &left = pick(donors_), &right = pick(donors_);
-        const auto operand = [](const Place& p) { return p.node->is_object() && p.node->contains("type") && p.node->contains("value"); };
+        const auto operand = [](const Place& p) {
+            return p.node->is_object() && p.node->contains("type") && p.node->contains("value");
+        };
         if (!node.is_object() || !node.contains("type") || !node.contains("value")) return scalar();
-        Json operation = {{"op", kOperators[below(kOperators.size())]}, {"left", operand(left) ? *left.node : node}, {"right", operand(right) ? *right.node : node}};
+        Json operation = {{"op", kOperators[below(kOperators.size())]},
+                          {"left", operand(left) ? *left.node : node},
+                          {"right", operand(right) ? *right.node : node}};
         if (operation["op"] == "?") operation["cond"] = node;
         if (below(2) == 0) node = operation;
         else node = Json{{"type", "expression"}, {"value", std::move(operation)}};
@@ -172,7 +293,8 @@ class Mutator {
         auto& s = at.node->get_ref<std::string&>();
         if (s.starts_with("0x") && below(3) != 0) {
             std::string digits = "0x";
-            for (std::size_t n = below(3) == 0 ? below(300) : 1 + below(18); n-- > 0;) digits.push_back("0123456789abcdef"[below(16)]);
+            for (std::size_t n = below(3) == 0 ? below(300) : 1 + below(18); n-- > 0;)
+                digits.push_back("0123456789abcdef"[below(16)]);
             s = below(12) == 0 ? "-" + digits : digits;
         } else if (below(3) == 0) {
             s = kWords[below(kWords.size())];
@@ -180,7 +302,8 @@ class Mutator {
             s.resize(below(s.size() + 1));
         } else {
             for (int i = 0; i < 100; ++i)
-                if (const Place& other = pick(donors_); other.node->is_string() && (i > 40 || other.key == at.key)) {
+                if (const Place& other = pick(donors_);
+                    other.node->is_string() && (i > 40 || other.key == at.key)) {
                     *at.node = Json(*other.node);
                     return;
                 }
@@ -196,7 +319,8 @@ class Mutator {
 }  // namespace
 
 std::string mutated(std::string_view text, std::string_view donor, unsigned seed) {
-    Json json = Json::parse(text, nullptr, false), other = donor.empty() ? Json() : Json::parse(donor, nullptr, false);
+    Json json = Json::parse(text, nullptr, false),
+         other = donor.empty() ? Json() : Json::parse(donor, nullptr, false);
     if (json.is_discarded() || other.is_discarded()) return {};
     Mutator mutator(json, other, seed);
     for (std::size_t edits = 1 + mutator.below(4); edits-- > 0;) mutator.edit();

@@ -7,8 +7,8 @@
 
 namespace railyard::fuzz {
 
-// A few random edits to `text`, with nodes taken from itself and from `donor` (which may be empty). Empty where `text`
-// is no JSON.
+// A few random edits to `text`, with nodes taken from itself and from `donor` (which may be empty). Empty
+// where `text` is no JSON.
 std::string mutated(std::string_view text, std::string_view donor, unsigned seed);
 
 }  // namespace railyard::fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame in flight: bytes with room in front, kept in pools so that forwarding allocates nothing.
+// Frames, and pools of them, so that forwarding a frame allocates nothing.
 #pragma once
 
 #include <cassert>
@@ -13,18 +13,19 @@ namespace railyard {
 
 using Time = std::int64_t;  // picoseconds
 
-// The receive buffer that a frame occupies, until it has left the switch. channel -1: none.
+// Part of a receive buffer that a frame occupies until it has left the switch. channel -1: none.
 struct Held {
     std::int32_t channel = -1;
     std::uint32_t bytes = 0;
-    std::int32_t share = -1;  // the count of the copies that hold it together; -1: this frame alone does
+    std::int32_t share =
+        -1;  // number of the counter that copies of a frame share; -1: the frame has no copies
     std::uint8_t vl = 0;
 };
 
-// What parser and ingress made of a frame, kept while it waits for its egress.
+// Packet header vector: results of parser and ingress, kept while the frame waits for its egress.
 struct Phv {
     std::vector<std::uint64_t> slots;
-    std::uint64_t epoch = 0;  // of the switch: the slots are its program's of that time
+    std::uint64_t epoch = 0;  // of the switch when the slots were saved
     std::uint32_t parsed = 0;
     std::uint64_t ingress_length = 0, length = 0;
     std::uint32_t truncate = 0;
@@ -34,17 +35,19 @@ class FramePool;
 
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
+    static constexpr unsigned kMostPasses =
+        1000;  // further passes through a switch that a frame and its copies cause
 
     std::uint32_t start = 0, length = 0;
     std::size_t size_class = 0;
     Held held;
     std::uint8_t vl = 0;
-    bool pending = false;  // its egress is still to run, on `phv`
-    std::uint16_t generation = 0;     // passes of egress behind it
-    std::uint32_t enqueue_depth = 0;  // while it is pending: frames that stood before it, and since when
+    bool pending = false;             // egress has not run yet; it continues with `phv`
+    std::uint16_t passes_left = 0;    // further passes that a pending frame may cause
+    std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
     Time enqueued = 0;
     std::unique_ptr<std::uint8_t[]> buffer;
-    std::unique_ptr<Phv> phv;  // kept when the frame goes back to the pool
+    std::unique_ptr<Phv> phv;  // stays with the frame in the pool
     FramePool* pool = nullptr;
 
     std::uint8_t* data() { return buffer.get() + start; }
@@ -58,7 +61,7 @@ struct ReleaseFrame {
 // Owns a frame, which goes back to its pool with the handle.
 using FrameHandle = std::unique_ptr<Frame, ReleaseFrame>;
 
-// Frames for reuse, by the size of their buffers. Outlives every frame that it gave out.
+// Frames for reuse, by the size of their buffers. A pool outlives every handle that it returns.
 class FramePool {
    public:
     FramePool() = default;
@@ -66,7 +69,7 @@ class FramePool {
     FramePool& operator=(const FramePool&) = delete;
     ~FramePool() { assert(idle() == owned_.size()); }
 
-    // A frame of `length` bytes that are to be written.
+    // Return a frame of `length` bytes whose content is undefined.
     FrameHandle acquire(std::size_t length) {
         const std::size_t size_class = (length + Frame::kHeadroom + kStep - 1) / kStep;
         if (size_class >= free_.size()) free_.resize(size_class + 1);
@@ -87,7 +90,7 @@ class FramePool {
         frame->held = {};
         frame->vl = 0;
         frame->pending = false;
-        frame->generation = 0;
+        frame->passes_left = 0;
         return FrameHandle(frame);
     }
     FrameHandle acquire(const void* bytes, std::size_t length) {

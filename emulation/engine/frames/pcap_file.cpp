@@ -10,7 +10,7 @@ namespace railyard {
 namespace {
 constexpr std::uint32_t kNanoseconds = 0xa1b23c4d, kEthernet = 1, kSnapLength = 262144;
 constexpr std::int64_t kSecond = 1'000'000'000;
-}
+}  // namespace
 
 PcapFile::PcapFile(const std::string& path) : file_(std::fopen(path.c_str(), "wbe")) {
     if (file_ == nullptr) throw std::system_error(errno, std::generic_category(), path);
@@ -29,7 +29,8 @@ void PcapFile::write(std::string_view frame) {
 
 void PcapFile::write(std::string_view frame, std::int64_t nanoseconds) {
     const auto length = static_cast<std::uint32_t>(frame.size());
-    const std::uint32_t header[] = {static_cast<std::uint32_t>(nanoseconds / kSecond), static_cast<std::uint32_t>(nanoseconds % kSecond), length, length};
+    const std::uint32_t header[] = {static_cast<std::uint32_t>(nanoseconds / kSecond),
+                                    static_cast<std::uint32_t>(nanoseconds % kSecond), length, length};
     std::fwrite(header, sizeof header, 1, file_);
     std::fwrite(frame.data(), frame.size(), 1, file_);
     dirty_ = true;

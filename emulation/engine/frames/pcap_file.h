@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture file: Ethernet frames with their times to the nanosecond.
+// Capture file of Ethernet frames with times in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class PcapFile {
 
     void write(std::string_view frame);  // now
     void write(std::string_view frame, std::int64_t nanoseconds);
-    // So that a reader sees what was written up to now.
+    // Write buffered frames to the file, for readers.
     void flush();
 
    private:

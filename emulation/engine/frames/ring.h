@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue that keeps its memory: it grows to the most it ever held and allocates nothing after that.
+// Queue in a ring of cells that grows with its longest length and never shrinks.
 #pragma once
 
 #include <cassert>
@@ -55,7 +55,7 @@ class Ring {
         cells_.swap(larger);
         first_ = 0;
     }
-    std::vector<T> cells_;  // a power of two of them
+    std::vector<T> cells_;  // their number is a power of two
     std::size_t first_ = 0, size_ = 0;
 };
 

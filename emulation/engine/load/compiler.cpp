@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, slots, and what assigns to them.
+// Names, slots and assignments.
 #include "load/compiler.h"
 
 #include <algorithm>
@@ -46,7 +46,8 @@ void Compiler::reserve(unsigned parameter_limbs) {
 }
 
 Slot Compiler::temporary(unsigned n) {
-    if (temporaries_ + n > kTemporaries) throw ProgramError("program: an expression larger than the engine computes at once");
+    if (temporaries_ + n > kTemporaries)
+        throw ProgramError("program: an expression larger than the engine computes at once");
     temporaries_ += n;
     return static_cast<Slot>(temporary_base_ + temporaries_ - n);
 }
@@ -55,7 +56,8 @@ void Compiler::index() {
     for (std::size_t i = 0; i < p_.headers.size(); ++i) {
         headers_[p_.headers[i].name] = Index<Header>(i);
         std::unordered_map<std::string, Index<Field>> fields;
-        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f) fields[p_.headers[i].fields[f].name] = Index<Field>(f);
+        for (std::size_t f = 0; f < p_.headers[i].fields.size(); ++f)
+            fields[p_.headers[i].fields[f].name] = Index<Field>(f);
         fields_.push_back(std::move(fields));
         written_.emplace_back(p_.headers[i].fields.size(), false);
     }
@@ -63,22 +65,29 @@ void Compiler::index() {
     for (std::size_t i = 0; i < p_.unions.size(); ++i) unions_[p_.unions[i].name] = Index<HeaderUnion>(i);
 }
 
-Index<Header> Compiler::header(const Json& name, const std::string& where) const { return find(headers_, name, "header", where); }
-Index<Stack> Compiler::stack(const Json& name, const std::string& where) const { return find(stacks_, name, "header stack", where); }
+Index<Header> Compiler::header(const Json& name, const std::string& where) const {
+    return find(headers_, name, "header", where);
+}
+Index<Stack> Compiler::stack(const Json& name, const std::string& where) const {
+    return find(stacks_, name, "header stack", where);
+}
 Index<Stack> Compiler::stack_of_headers(const Json& name, const std::string& where) const {
     const Index<Stack> s = stack(name, where);
     if (p_.stacks[s].of_unions()) throw ProgramError(where + ": " + name.dump() + " is a stack of unions");
     return s;
 }
 
-Index<HeaderUnion> Compiler::header_union(const Json& name, const std::string& where) const { return find(unions_, name, "header union", where); }
+Index<HeaderUnion> Compiler::header_union(const Json& name, const std::string& where) const {
+    return find(unions_, name, "header union", where);
+}
 
 Index<Field> Compiler::field(Index<Header> header, const Json& name, const std::string& where) const {
     return find(fields_[header.at()], name, "field", where + ", header " + p_.headers[header].name);
 }
 
 const Field& Compiler::field(const Json& reference, const std::string& where) const {
-    if (!reference.is_array() || reference.size() != 2) throw ProgramError(where + ": " + reference.dump() + " names no field");
+    if (!reference.is_array() || reference.size() != 2)
+        throw ProgramError(where + ": " + reference.dump() + " names no field");
     const Index<Header> at = header(reference[0], where);
     const Header& h = p_.headers[at];
     static thread_local Field validity;
@@ -91,7 +100,8 @@ const Field& Compiler::field(const Json& reference, const std::string& where) co
 
 Field Compiler::target_field(const Json& reference, const std::string& where) {
     const Field f = field(reference, where);
-    if (f.name == "$valid$" || f.variable) throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
+    if (f.name == "$valid$" || f.variable)
+        throw ProgramError(where + ": " + reference.dump() + " cannot be assigned to");
     written(header(reference[0], where), f.name);
     return f;
 }
@@ -102,7 +112,9 @@ void Compiler::written(Index<Header> header, const std::string& name) {
     if (at != fields.end()) written_[header.at()][at->second.at()] = true;
 }
 
-void Compiler::written(Index<Header> header) { written_[header.at()].assign(written_[header.at()].size(), true); }
+void Compiler::written(Index<Header> header) {
+    written_[header.at()].assign(written_[header.at()].size(), true);
+}
 
 void Compiler::store(const Field& target, Operand value, Code& code) {
     const unsigned n = limbs(target.bits);
@@ -111,48 +123,59 @@ void Compiler::store(const Field& target, Operand value, Code& code) {
             code.back().dst = target.slot;
             if (!target.is_signed) code.back().mask &= low_mask(target.bits);
         } else {
-            code.push_back({Op::Move, 1, target.slot, value.slot, 0, target.is_signed ? ~0ULL : low_mask(target.bits)});
+            code.push_back(
+                {Op::Move, 1, target.slot, value.slot, 0, target.is_signed ? ~0ULL : low_mask(target.bits)});
         }
-        if (target.is_signed && target.bits < 64) code.push_back({Op::SignExtend, 1, target.slot, target.slot, 0, target.bits});
+        if (target.is_signed && target.bits < 64)
+            code.push_back({Op::SignExtend, 1, target.slot, target.slot, 0, target.bits});
         return;
     }
     const Slot from = widen(value, n, code);
     code.push_back({Op::MoveWide, static_cast<std::uint8_t>(n), target.slot, from, static_cast<Slot>(n)});
     if (target.bits % 64 != 0)
-        code.push_back({target.is_signed ? Op::SignWide : Op::MaskWide, static_cast<std::uint8_t>(n), target.slot, target.slot, 0, target.bits});
+        code.push_back({target.is_signed ? Op::SignWide : Op::MaskWide, static_cast<std::uint8_t>(n),
+                        target.slot, target.slot, 0, target.bits});
 }
 
-void Compiler::assign(const Json& target, const Json& source, const Action* action, Code& code, const std::string& where) {
+void Compiler::assign(const Json& target, const Json& source, const Action* action, Code& code,
+                      const std::string& where) {
     const Json* node = &target;
-    while (node->is_object() && node->value("type", "") == "expression") node = &member(*node, "value", where);
+    while (node->is_object() && node->value("type", "") == "expression")
+        node = &member(*node, "value", where);
     if (node->contains("op")) {
-        if (text(*node, "op", where) != "access_field") throw ProgramError(where + ": assignment to something that is no field");
+        if (text(*node, "op", where) != "access_field")
+            throw ProgramError(where + ": assignment to something that is no field");
         const HeaderRef to = header_ref(member(*node, "left", where), action, code, where);
         const Json& index = member(*node, "right", where);
         const Header& layout = p_.headers[to.layout];
-        if (!index.is_number_unsigned() || index.get<std::size_t>() >= layout.fields.size()) throw ProgramError(where + ": no field " + index.dump());
+        if (!index.is_number_unsigned() || index.get<std::size_t>() >= layout.fields.size())
+            throw ProgramError(where + ": no field " + index.dump());
         const Field& f = layout.fields[index.get<std::size_t>()];
         const Operand value = expression(source, action, code, where, f.bits);
         if (!to.dynamic) return store(f, value, code);
         const unsigned n = limbs(f.bits);
         const Slot from = temporary(n);
         store(Field{"", f.bits, from, f.is_signed, false}, value, code);
-        code.push_back({Op::StoreField, static_cast<std::uint8_t>(n), from, to.slot, static_cast<Slot>(index.get<unsigned>())});
+        code.push_back({Op::StoreField, static_cast<std::uint8_t>(n), from, to.slot,
+                        static_cast<Slot>(index.get<unsigned>())});
         return;
     }
     const std::string type = text(*node, "type", where);
     if (type == "stack_field") {
         const Json& value = member(*node, "value", where);
-        if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
+        if (!value.is_array() || value.size() != 2)
+            throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
         const Index<Stack> s = stack_of_headers(value[0], where);
         const Slot last = temporary();
         const Index<Header> layout = p_.stacks[s].headers[0];
         const Index<Field> index = field(layout, value[1], where);
         const Field& f = p_.headers[layout].fields[index];
         const Slot from = temporary(limbs(f.bits));
-        store(Field{"", f.bits, from, f.is_signed, false}, expression(source, action, code, where, f.bits), code);
+        store(Field{"", f.bits, from, f.is_signed, false}, expression(source, action, code, where, f.bits),
+              code);
         code.push_back({Op::Last, 0, last, static_cast<Slot>(s.at())});
-        code.push_back({Op::StoreField, static_cast<std::uint8_t>(limbs(f.bits)), from, last, static_cast<Slot>(index.at())});
+        code.push_back({Op::StoreField, static_cast<std::uint8_t>(limbs(f.bits)), from, last,
+                        static_cast<Slot>(index.at())});
         return;
     }
     if (type != "field") throw ProgramError(where + ": assignment to something that is no field");
@@ -166,7 +189,7 @@ Place Compiler::append(const Code& code, Op end) {
         if (jumps(i.op)) i.mask += base;
         p_.code.push_back(i);
     }
-    if (end != Op::Jump) p_.code.push_back({end});  // Jump: whoever calls goes on after it
+    if (end != Op::Jump) p_.code.push_back({end});  // Jump: the caller appends more
     return base;
 }
 

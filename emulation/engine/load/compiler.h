@@ -12,25 +12,26 @@
 
 namespace railyard {
 
-// Where a value is. Values are integers without bound, held in n limbs: zero-extended, or, where they may be negative,
-// sign-extended. A raw one is right only modulo 2^(64 n): whoever asks for one masks it.
+// Location of a value, an unbounded integer in n limbs: zero-extended, or sign-extended if it may be
+// negative. A raw value is correct modulo 2^(64 n) only; its consumer masks it.
 struct Operand {
     Slot slot = 0;
-    unsigned bits = 64;  // that suffice to hold it, the sign's included
+    unsigned bits = 64;  // sufficient to hold it, with the sign
     unsigned n = 1;
     bool negative = false, raw = false;
     bool constant = false;
     std::uint64_t value = 0;  // of a constant of one limb
 };
 
-// A header or union known now, or whose number is in a slot when the code runs. `layout`: one of its type.
+// A header or union: known at load, or with its index in a slot at run time. `layout`: an instance of its
+// type.
 template <typename T>
 struct Reference {
     bool dynamic = false;
     Slot slot = 0;
     Index<T> layout;
 
-    // What an instruction names it by.
+    // Operand of an instruction.
     Slot operand() const { return dynamic ? slot : static_cast<Slot>(layout.at()); }
 };
 using HeaderRef = Reference<Header>;
@@ -54,20 +55,25 @@ class Compiler {
     Index<Field> field(Index<Header> header, const Json& name, const std::string& where) const;
     const Field& field(const Json& reference, const std::string& where) const;
 
-    Field target_field(const Json& reference, const std::string& where);  // something is to be put there
+    Field target_field(const Json& reference, const std::string& where);  // to be assigned to
 
-    // `action` gives meaning to runtime data; null outside an action. demand: the low bits that will be looked at; 0: all.
-    Operand expression(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand = 0);
-    void assign(const Json& target, const Json& source, const Action* action, Code& code, const std::string& where);
+    // action: owner of the runtime data; null outside an action. demand: number of low bits that are used; 0:
+    // all.
+    Operand expression(const Json& node, const Action* action, Code& code, const std::string& where,
+                       unsigned demand = 0);
+    void assign(const Json& target, const Json& source, const Action* action, Code& code,
+                const std::string& where);
     void store(const Field& target, Operand value, Code& code);
-    void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken, const std::string& where);
+    void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
+                const std::string& where);
     void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
     void written(Index<Header> header, const std::string& field);
     void written(Index<Header> header);
     bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
 
-    Code sequence(const Json& calls, const Action& action, const std::string& where);  // jumps count from its start
-    Place append(const Code& code, Op end);  // to the program's code
+    Code sequence(const Json& calls, const Action& action,
+                  const std::string& where);  // jumps count from its start
+    Place append(const Code& code, Op end);   // to the program's code
     void start_code() { temporaries_ = 0; }
 
    private:
@@ -75,12 +81,14 @@ class Compiler {
     bool fresh(const Operand& operand, const Code& code) const;
     Slot widen(const Operand& operand, unsigned n, Code& code);
     Operand constant_operand(const Json& value, const std::string& where);
-    Operand operation(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand);
+    Operand operation(const Json& node, const Action* action, Code& code, const std::string& where,
+                      unsigned demand);
     Operand arithmetic(Op op, Operand left, Operand right, Code& code, unsigned demand);
     Operand shift(bool left, Operand value, Operand by, Code& code, unsigned demand);
     Operand compare(const std::string& op, Operand left, Operand right, Code& code);
     Operand unary(const std::string& op, Operand value, Code& code, unsigned demand);
-    Operand cast(const std::string& op, const Json& node, const Action* action, Code& code, const std::string& where);
+    Operand cast(const std::string& op, const Json& node, const Action* action, Code& code,
+                 const std::string& where);
     Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
     Operand load(const HeaderRef& from, Index<Field> field, Code& code);
     Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
@@ -89,11 +97,15 @@ class Compiler {
     UnionRef union_ref(const Json& node, const Action* action, Code& code, const std::string& where);
     Operand equal_headers(const Json& node, const Action* action, Code& code, const std::string& where);
     void assign_variable(const Json& target, const Json& source, Code& code, const std::string& where);
-    bool header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
-    bool extern_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code, const std::string& where);
+    bool header_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code,
+                          const std::string& where);
+    bool extern_primitive(const std::string& op, const Json& arguments, const Action& action, Code& code,
+                          const std::string& where);
+    void mark_to_drop(const Json& arguments, Code& code, const std::string& where);
     void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
     template <typename Array>
-    Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind, const std::string& where) const;
+    Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind,
+                       const std::string& where) const;
 
     Program& p_;
     std::unordered_map<std::string, Index<Header>> headers_;

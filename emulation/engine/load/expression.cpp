@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions: integers without bound, computed in as few limbs as their values and their readers need.
+// Expressions: unbounded integers, computed in as few limbs as operands and consumers need.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kMostBits = 64 * 64;
 
-// Bits of a value once it shares a representation with values that may be negative.
+// Bits of a value in two's complement.
 unsigned signed_bits(const Operand& o) { return o.bits + (o.negative ? 0 : 1); }
 
 }  // namespace
@@ -25,7 +25,8 @@ bool Compiler::fresh(const Operand& operand, const Code& code) const {
 Slot Compiler::widen(const Operand& operand, unsigned n, Code& code) {
     if (operand.n >= n) return operand.slot;
     const Slot to = temporary(n);
-    code.push_back({operand.negative ? Op::MoveSigned : Op::MoveWide, static_cast<std::uint8_t>(n), to, operand.slot, static_cast<Slot>(operand.n)});
+    code.push_back({operand.negative ? Op::MoveSigned : Op::MoveWide, static_cast<std::uint8_t>(n), to,
+                    operand.slot, static_cast<Slot>(operand.n)});
     return to;
 }
 
@@ -36,9 +37,11 @@ Operand Compiler::constant_operand(const Json& value, const std::string& where) 
     auto words = hex_limbs(plain, std::max<unsigned>(64, static_cast<unsigned>(digits.size()) * 4), where);
     unsigned bits = 0;
     for (std::size_t i = 0; i < words.size(); ++i)
-        if (words[i] != 0) bits = static_cast<unsigned>(64 * i + 64) - static_cast<unsigned>(std::countl_zero(words[i]));
+        if (words[i] != 0)
+            bits = static_cast<unsigned>(64 * i + 64) - static_cast<unsigned>(std::countl_zero(words[i]));
     bits = std::max(1u, bits) + (negative ? 1 : 0);
-    if (bits > kMostBits) throw ProgramError(where + ": a constant of more than " + std::to_string(kMostBits) + " bits");
+    if (bits > kMostBits)
+        throw ProgramError(where + ": a constant of more than " + std::to_string(kMostBits) + " bits");
     words.resize(limbs(bits));
     if (negative) {
         bool carry = true;
@@ -57,11 +60,13 @@ Operand Compiler::load(const HeaderRef& from, Index<Field> index, Code& code) {
     if (!from.dynamic) return {f.slot, f.bits, limbs(f.bits), f.is_signed};
     const unsigned n = limbs(f.bits);
     const Slot to = temporary(n);
-    code.push_back({Op::LoadField, static_cast<std::uint8_t>(n), to, from.slot, static_cast<Slot>(index.at())});
+    code.push_back(
+        {Op::LoadField, static_cast<std::uint8_t>(n), to, from.slot, static_cast<Slot>(index.at())});
     return {to, f.bits, n, f.is_signed};
 }
 
-Operand Compiler::expression(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand) {
+Operand Compiler::expression(const Json& node, const Action* action, Code& code, const std::string& where,
+                             unsigned demand) {
     if (node.is_object() && node.contains("op")) return operation(node, action, code, where, demand);
     const std::string type = text(node, "type", where);
     const Json& value = member(node, "value", where);
@@ -77,13 +82,15 @@ Operand Compiler::expression(const Json& node, const Action* action, Code& code,
         return {constant(value.get<bool>()), 1, 1, false, false, true, value.get<bool>()};
     }
     if (type == "runtime_data" || type == "local") {
-        if (action == nullptr || !value.is_number_unsigned() || value.get<std::size_t>() >= action->parameters.size())
+        if (action == nullptr || !value.is_number_unsigned() ||
+            value.get<std::size_t>() >= action->parameters.size())
             throw ProgramError(where + ": no action parameter " + value.dump());
         const Parameter& p = action->parameters[value.get<std::size_t>()];
         return {p.slot, p.bits, limbs(p.bits)};
     }
     if (type == "stack_field") {
-        if (!value.is_array() || value.size() != 2) throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
+        if (!value.is_array() || value.size() != 2)
+            throw ProgramError(where + ": " + value.dump() + " names no field of a stack");
         const Index<Stack> s = stack_of_headers(value[0], where);
         const HeaderRef last{true, temporary(), p_.stacks[s].headers[0]};
         code.push_back({Op::Last, 0, last.slot, static_cast<Slot>(s.at())});
@@ -102,7 +109,8 @@ Slot Compiler::single(const Json& node, const Action* action, Code& code, const 
     return expression(node, action, code, where, 64).slot;
 }
 
-Operand Compiler::operation(const Json& node, const Action* action, Code& code, const std::string& where, unsigned demand) {
+Operand Compiler::operation(const Json& node, const Action* action, Code& code, const std::string& where,
+                            unsigned demand) {
     const std::string op = text(node, "op", where);
     const auto right = [&]() -> const Json& { return member(node, "right", where); };
     const auto left = [&]() -> const Json& { return member(node, "left", where); };
@@ -132,13 +140,16 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     if (op == "access_field") {
         const HeaderRef h = header_ref(left(), action, code, where);
         const unsigned index = right().is_number_unsigned() ? right().get<unsigned>() : ~0u;
-        if (index >= p_.headers[h.layout].fields.size()) throw ProgramError(where + ": no field " + right().dump());
+        if (index >= p_.headers[h.layout].fields.size())
+            throw ProgramError(where + ": no field " + right().dump());
         return load(h, Index<Field>(index), code);
     }
     if (op == "?") {
         const Slot condition = truth(member(node, "cond", where), action, code, where).slot;
-        const Operand yes = expression(left(), action, code, where, demand), no = expression(right(), action, code, where, demand);
-        Operand out{0, std::max(yes.negative || no.negative ? signed_bits(yes) : yes.bits, yes.negative || no.negative ? signed_bits(no) : no.bits)};
+        const Operand yes = expression(left(), action, code, where, demand),
+                      no = expression(right(), action, code, where, demand);
+        Operand out{0, std::max(yes.negative || no.negative ? signed_bits(yes) : yes.bits,
+                                yes.negative || no.negative ? signed_bits(no) : no.bits)};
         out.negative = yes.negative || no.negative;
         out.raw = yes.raw || no.raw;
         out.n = std::max({limbs(out.bits), yes.n, no.n});
@@ -147,8 +158,13 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         code.push_back({Op::Select, static_cast<std::uint8_t>(out.n), out.slot, condition, a, b});
         return out;
     }
-    if (op == "~" || op == "not") return unary(op, op == "~" ? expression(right(), action, code, where, demand) : truth(right(), action, code, where), code, demand);
-    if (op == "two_comp_mod" || op == "usat_cast" || op == "sat_cast") return cast(op, node, action, code, where);
+    if (op == "~" || op == "not")
+        return unary(op,
+                     op == "~" ? expression(right(), action, code, where, demand)
+                               : truth(right(), action, code, where),
+                     code, demand);
+    if (op == "two_comp_mod" || op == "usat_cast" || op == "sat_cast")
+        return cast(op, node, action, code, where);
     if (op == "and" || op == "or") {
         const Slot a = truth(left(), action, code, where).slot, b = truth(right(), action, code, where).slot;
         const Slot to = temporary();
@@ -156,18 +172,22 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         return {to, 1};
     }
     if ((op == "==" || op == "!=") && names_header(left())) return equal_headers(node, action, code, where);
-    if ((op == "==" || op == "!=") && left().is_object() && right().is_object() && left().value("type", "") == "field" && right().value("type", "") == "field") {
-        const Field a = field(member(left(), "value", where), where), b = field(member(right(), "value", where), where);
-        // Of variable length: the length in the slot before counts too.
+    if ((op == "==" || op == "!=") && left().is_object() && right().is_object() &&
+        left().value("type", "") == "field" && right().value("type", "") == "field") {
+        const Field a = field(member(left(), "value", where), where),
+                    b = field(member(right(), "value", where), where);
+        // Fields of variable length are equal if their lengths, in the slots before, are equal, too.
         if (a.variable && b.variable && a.bits == b.bits)
-            return compare(op, {static_cast<Slot>(a.slot - 1), a.bits + 64, limbs(a.bits) + 1}, {static_cast<Slot>(b.slot - 1), b.bits + 64, limbs(b.bits) + 1}, code);
+            return compare(op, {static_cast<Slot>(a.slot - 1), a.bits + 64, limbs(a.bits) + 1},
+                           {static_cast<Slot>(b.slot - 1), b.bits + 64, limbs(b.bits) + 1}, code);
     }
     if (op == ">>" || op == "<<") {
         const Operand value = expression(left(), action, code, where, op == "<<" ? demand : 0);
         return shift(op == "<<", value, expression(right(), action, code, where), code, demand);
     }
     static const std::unordered_map<std::string, Op> kArithmetic = {
-        {"+", Op::Add}, {"-", Op::Sub}, {"*", Op::Mul}, {"&", Op::And}, {"|", Op::Or}, {"^", Op::Xor}, {"/", Op::Div}, {"%", Op::Mod}};
+        {"+", Op::Add}, {"-", Op::Sub}, {"*", Op::Mul}, {"&", Op::And},
+        {"|", Op::Or},  {"^", Op::Xor}, {"/", Op::Div}, {"%", Op::Mod}};
     const auto found = kArithmetic.find(op);
     if (found == kArithmetic.end()) {
         if (op != "==" && op != "!=" && op != "<" && op != "<=" && op != ">" && op != ">=")
@@ -177,8 +197,10 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     }
     const Op kind = found->second;
     unsigned below = kind == Op::Div || kind == Op::Mod ? 0 : demand;
-    // What is masked by a constant need only be right below the mask.
-    const Operand mask = kind == Op::And && right().is_object() && right().value("type", "") == "hexstr" ? constant_operand(member(right(), "value", where), where) : Operand{};
+    // Only the bits below a constant mask matter.
+    const Operand mask = kind == Op::And && right().is_object() && right().value("type", "") == "hexstr"
+                             ? constant_operand(member(right(), "value", where), where)
+                             : Operand{};
     if (mask.constant && !mask.negative) below = demand == 0 ? mask.bits : std::min(demand, mask.bits);
     const Operand a = expression(left(), action, code, where, below);
     if (mask.constant && !mask.negative && mask.n == 1) {
@@ -190,7 +212,8 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
         code.push_back({Op::Move, 1, to, a.slot, 0, mask.value});
         return {to, mask.bits};
     }
-    Operand out = arithmetic(kind, a, mask.constant ? mask : expression(right(), action, code, where, below), code, demand);
+    Operand out = arithmetic(kind, a, mask.constant ? mask : expression(right(), action, code, where, below),
+                             code, demand);
     if (out.raw && mask.constant && !mask.negative && below == mask.bits) {
         out.raw = false;
         out.bits = mask.bits;
@@ -213,7 +236,9 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
         case Op::And:
             if (!left.negative || !right.negative) {
                 out.negative = false;
-                out.bits = left.negative ? right.bits : right.negative ? left.bits : std::min(left.bits, right.bits);
+                out.bits = left.negative    ? right.bits
+                           : right.negative ? left.bits
+                                            : std::min(left.bits, right.bits);
             }
             break;
         default: break;
@@ -226,8 +251,10 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
         out.bits = 64 * out.n;
         out.negative = false;
     }
-    // Of a wide value and a narrow one that both count in full, the wider decides.
-    const unsigned n = op == Op::And || op == Op::Div || op == Op::Mod ? std::max({out.n, std::min(left.n, 64u), std::min(right.n, 64u)}) : out.n;
+    // The wider operand determines the width.
+    const unsigned n = op == Op::And || op == Op::Div || op == Op::Mod
+                           ? std::max({out.n, std::min(left.n, 64u), std::min(right.n, 64u)})
+                           : out.n;
     const Slot x = widen(left, n, code), y = widen(right, n, code);
     out.slot = temporary(n);
     if (n == 1) {
@@ -235,8 +262,9 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
         return out;
     }
     static const std::unordered_map<int, Op> kWide = {
-        {static_cast<int>(Op::Add), Op::AddWide}, {static_cast<int>(Op::Sub), Op::SubWide}, {static_cast<int>(Op::Mul), Op::MulWide},
-        {static_cast<int>(Op::And), Op::AndWide}, {static_cast<int>(Op::Or), Op::OrWide}, {static_cast<int>(Op::Xor), Op::XorWide},
+        {static_cast<int>(Op::Add), Op::AddWide}, {static_cast<int>(Op::Sub), Op::SubWide},
+        {static_cast<int>(Op::Mul), Op::MulWide}, {static_cast<int>(Op::And), Op::AndWide},
+        {static_cast<int>(Op::Or), Op::OrWide},   {static_cast<int>(Op::Xor), Op::XorWide},
         {static_cast<int>(Op::Div), Op::DivWide}, {static_cast<int>(Op::Mod), Op::ModWide}};
     code.push_back({kWide.at(static_cast<int>(op)), static_cast<std::uint8_t>(n), out.slot, x, y});
     return out;
@@ -245,8 +273,9 @@ Operand Compiler::arithmetic(Op op, Operand left, Operand right, Code& code, uns
 Operand Compiler::shift(bool left, Operand value, Operand by, Code& code, unsigned demand) {
     Operand out{0, value.bits, value.n, value.negative};
     if (left) {
-        const unsigned most = by.constant ? static_cast<unsigned>(std::min<std::uint64_t>(by.value, kMostBits))
-                                          : (by.bits >= 12 ? kMostBits : (1u << by.bits) - 1);
+        const unsigned most = by.constant
+                                  ? static_cast<unsigned>(std::min<std::uint64_t>(by.value, kMostBits))
+                                  : (by.bits >= 12 ? kMostBits : (1u << by.bits) - 1);
         out.bits = std::min(kMostBits, value.bits + most);
         out.n = limbs(out.bits);
         if (demand > 0) out.n = std::min(out.n, limbs(demand));
@@ -260,12 +289,15 @@ Operand Compiler::shift(bool left, Operand value, Operand by, Code& code, unsign
     }
     const Slot a = widen(value, out.n, code);
     out.slot = temporary(out.n);
-    const Op op = out.n == 1 ? (left ? Op::Shl : value.negative ? Op::Sar : Op::Shr)
-                             : (left ? Op::ShlWide : value.negative ? Op::SarWide : Op::ShrWide);
+    const Op op = out.n == 1 ? (left             ? Op::Shl
+                                : value.negative ? Op::Sar
+                                                 : Op::Shr)
+                             : (left             ? Op::ShlWide
+                                : value.negative ? Op::SarWide
+                                                 : Op::ShrWide);
     if (by.constant && by.value < 64 && (op == Op::Shl || op == Op::Shr))
         code.push_back({left ? Op::ShlBy : Op::ShrBy, 1, out.slot, a, static_cast<Slot>(by.value)});
-    else
-        code.push_back({op, static_cast<std::uint8_t>(out.n), out.slot, a, by.slot});
+    else code.push_back({op, static_cast<std::uint8_t>(out.n), out.slot, a, by.slot});
     return out;
 }
 
@@ -276,7 +308,10 @@ Operand Compiler::compare(const std::string& op, Operand left, Operand right, Co
     if (op == ">" || op == ">=") return compare(op == ">" ? "<" : "<=", right, left, code);
     const Slot a = widen(left, n, code), b = widen(right, n, code), to = temporary();
     if (n == 1) {
-        const Op kind = op == "==" ? Op::Eq : op == "!=" ? Op::Ne : op == "<" ? (any ? Op::LtS : Op::Lt) : (any ? Op::LeS : Op::Le);
+        const Op kind = op == "=="   ? Op::Eq
+                        : op == "!=" ? Op::Ne
+                        : op == "<"  ? (any ? Op::LtS : Op::Lt)
+                                     : (any ? Op::LeS : Op::Le);
         code.push_back({kind, 1, to, a, b});
         return {to, 1};
     }
@@ -288,8 +323,9 @@ Operand Compiler::compare(const std::string& op, Operand left, Operand right, Co
     return {to, 1};
 }
 
-// Code that goes on when the condition is not `wanted`, and jumps otherwise. The jumps' targets are the caller's to fill in.
-void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken, const std::string& where) {
+// Append code that jumps if the condition equals `wanted`. The caller fills in the targets of the jumps.
+void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
+                      const std::string& where) {
     const Json* at = &node;
     while (at->is_object() && at->value("type", Json()) == "expression") at = &member(*at, "value", where);
     const std::string op = at->is_object() && at->contains("op") ? text(*at, "op", where) : "";
@@ -308,9 +344,11 @@ void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std
     start_code();
     const Operand value = truth(*at, nullptr, code, where);
     Instruction jump{wanted ? Op::JumpIf : Op::JumpUnless, 0, 0, value.slot};
-    // A comparison just made is the jump's own.
-    if (fresh(value, code) && (code.back().op == Op::Eq || code.back().op == Op::Ne) && code.back().mask == ~0ULL) {
-        jump = {(code.back().op == Op::Eq) == wanted ? Op::JumpEqual : Op::JumpUnequal, 0, 0, code.back().a, code.back().b};
+    // Fuse the preceding comparison with the jump.
+    if (fresh(value, code) && (code.back().op == Op::Eq || code.back().op == Op::Ne) &&
+        code.back().mask == ~0ULL) {
+        jump = {(code.back().op == Op::Eq) == wanted ? Op::JumpEqual : Op::JumpUnequal, 0, 0, code.back().a,
+                code.back().b};
         code.pop_back();
     }
     taken.push_back(code.size());
@@ -337,9 +375,11 @@ Operand Compiler::unary(const std::string& op, Operand value, Code& code, unsign
     return out;
 }
 
-Operand Compiler::cast(const std::string& op, const Json& node, const Action* action, Code& code, const std::string& where) {
+Operand Compiler::cast(const std::string& op, const Json& node, const Action* action, Code& code,
+                       const std::string& where) {
     const Operand width = expression(member(node, "right", where), action, code, where);
-    if (!width.constant || width.value == 0 || width.value > kMostBits) throw ProgramError(where + ": '" + op + "' to a width that is no constant");
+    if (!width.constant || width.value == 0 || width.value > kMostBits)
+        throw ProgramError(where + ": '" + op + "' to a width that is no constant");
     const auto bits = static_cast<unsigned>(width.value);
     const bool wraps = op == "two_comp_mod";
     const Operand value = expression(member(node, "left", where), action, code, where, wraps ? bits : 0);
@@ -349,7 +389,10 @@ Operand Compiler::cast(const std::string& op, const Json& node, const Action* ac
         code.push_back({Op::SignExtend, 1, to, a, 0, bits});
     } else {
         code.push_back({Op::MoveWide, static_cast<std::uint8_t>(n), to, a, static_cast<Slot>(n)});
-        code.push_back({wraps ? Op::SignWide : op == "usat_cast" ? Op::ClampUnsigned : Op::ClampSigned, static_cast<std::uint8_t>(n), to, to, 0, bits});
+        code.push_back({wraps               ? Op::SignWide
+                        : op == "usat_cast" ? Op::ClampUnsigned
+                                            : Op::ClampSigned,
+                        static_cast<std::uint8_t>(n), to, to, 0, bits});
     }
     return {to, bits, n, op != "usat_cast"};
 }

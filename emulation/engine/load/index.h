@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions in lists, a type of its own for each kind of element.
+// Positions in lists, with a type for each kind of element.
 #pragma once
 
 #include <cassert>
@@ -45,9 +45,9 @@ class List : public std::vector<T> {
         assert(index.at() < this->size());
         return (*this)[index.at()];
     }
-    // Where the next element goes.
+    // Index of the next element to be appended.
     Index<T> next() const { return Index<T>(this->size()); }
-    // The first element of that name.
+    // Index of the first element with a name; none if no element has it.
     template <typename Name>
     Index<T> named(const Name& name) const {
         for (std::size_t i = 0; i < this->size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is compiled to: three-address instructions over an array of 64-bit slots.
+// Three-address instructions over an array of 64-bit slots.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ constexpr Place kNowhere = 0xFFFFFFFF;
 constexpr std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
 
-// Every operation once, for the enumeration and for the interpreter's table of places to go.
+// List of operations, for the enumeration and for the interpreter's jump table.
 // v is the array of slots; n: limbs of a value wider than one.
+// clang-format off
 #define RAILYARD_OPS(X)                                                                                              \
     /* v[dst] = (v[a] op v[b]) & mask, on one limb; S: signed; By: the shift is b itself */                          \
     X(Add) X(Sub) X(Mul) X(Shl) X(Shr) X(Sar) X(ShlBy) X(ShrBy) X(And) X(Or) X(Xor) X(Eq) X(Ne) X(Lt) X(Le)          \
@@ -37,7 +38,7 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
     X(EqWide) X(LtWide) X(LtSWide)                                                                                   \
     /* the n limbs at dst: keep the low mask bits; extend them; clamp a signed value to them */                      \
     X(MaskWide) X(SignWide) X(ClampUnsigned) X(ClampSigned)                                                          \
-    /* Headers. n = 0: a is the header; n = 1: v[a] is, and a number that is none does nothing. Of two, n has a     \
+    /* Headers. n = 0: a is the header; n = 1: v[a] is, and an index out of range does nothing. Of two, n has a     \
        bit each: 1 for dst (or a), 2 for a (or b) */                                                                 \
     X(AddHeader) X(RemoveHeader) X(CopyHeader) X(EqHeader)                                                           \
     /* v[dst] = valid(v[a]); some header of union a or v[a] is */                                                    \
@@ -48,6 +49,7 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
     X(LoadField) X(StoreField)                                                                                       \
     /* stack a by v[b]; stack dst from a; a field of variable length: dst from a, the length before each */          \
     X(Push) X(Pop) X(CopyStack) X(CopyVariable)                                                                      \
+    /* v[dst] = no port; v[a] = no multicast group */                                                                \
     X(MarkToDrop)                                                                                                    \
     /* array a at v[b]: n limbs at dst, or from v[mask]; the meter's colour to dst */                                \
     X(Count) X(RegisterRead) X(RegisterWrite) X(Meter)                                                               \
@@ -63,6 +65,7 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
     X(Jump) X(JumpIf) X(JumpUnless) X(JumpEqual) X(JumpUnequal) X(JumpBack)                                          \
     /* of an action; of the pipeline; of whatever runs */                                                            \
     X(Return) X(Exit) X(End)
+// clang-format on
 
 enum class Op : std::uint8_t {
 #define RAILYARD_NAME(name) name,

@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-// Brackets within brackets. p4c's own tests stay below 80.
+// Levels of nested brackets. p4c's tests need fewer than 80.
 constexpr int kMostDepth = 512;
 
 }  // namespace
@@ -21,7 +21,9 @@ Json parse_json(const std::string& text) {
         else if (quoted) i += c == '\\';
         else if (c == '[' || c == '{') ++depth;
         else if (c == ']' || c == '}') --depth;
-        if (depth > kMostDepth) throw ProgramError("program: nested deeper than the " + std::to_string(kMostDepth) + " levels that the engine reads");
+        if (depth > kMostDepth)
+            throw ProgramError("program: nested deeper than the " + std::to_string(kMostDepth) +
+                               " levels that the engine reads");
     }
     return Json::parse(text);
 }
@@ -47,7 +49,8 @@ std::string text(const Json& object, const char* key, const std::string& where) 
 unsigned number(const Json& object, const char* key, const std::string& where, unsigned limit) {
     const Json& value = member(object, key, where);
     if (!value.is_number_integer() || value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > limit)
-        throw ProgramError(where + ": '" + key + "' is " + value.dump() + ", not a number from 0 to " + std::to_string(limit));
+        throw ProgramError(where + ": '" + key + "' is " + value.dump() + ", not a number from 0 to " +
+                           std::to_string(limit));
     return value.get<unsigned>();
 }
 
@@ -68,7 +71,8 @@ const Json& list_or_none(const Json& object, const char* key, const std::string&
 }
 
 std::vector<std::uint64_t> hex_limbs(const Json& value, unsigned bits, const std::string& where) {
-    if (!value.is_string()) throw ProgramError(where + ": a hexadecimal string was expected, not " + value.dump());
+    if (!value.is_string())
+        throw ProgramError(where + ": a hexadecimal string was expected, not " + value.dump());
     const auto& s = value.get_ref<const std::string&>();
     if (s.size() < 3 || s[0] != '0' || (s[1] != 'x' && s[1] != 'X') ||
         s.find_first_not_of("0123456789abcdefABCDEF", 2) != std::string::npos)
@@ -89,7 +93,8 @@ std::vector<std::uint64_t> hex_limbs(const Json& value, unsigned bits, const std
 std::vector<std::uint8_t> hex_bytes(const Json& value, std::size_t bytes, const std::string& where) {
     const auto words = hex_limbs(value, static_cast<unsigned>(8 * bytes), where);
     std::vector<std::uint8_t> out(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) out[bytes - 1 - i] = static_cast<std::uint8_t>(words[i / 8] >> (8 * (i % 8)));
+    for (std::size_t i = 0; i < bytes; ++i)
+        out[bytes - 1 - i] = static_cast<std::uint8_t>(words[i / 8] >> (8 * (i % 8)));
     return out;
 }
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "load/loader.h"
 
+#include <algorithm>
+
 namespace railyard {
 
 void Loader::load() {
     p_.name = json_.value("program", std::string());
     if (!list_or_none(json_, "extern_instances", "program").empty())
         throw ProgramError("program: extern objects are for other architectures; compile for v1model");
-    // Instructions name them by numbers of 16 bits.
-    for (const char* many : {"counter_arrays", "register_arrays", "meter_arrays", "calculations", "header_unions"})
+    // Instructions hold indices of 16 bits.
+    for (const char* many :
+         {"counter_arrays", "register_arrays", "meter_arrays", "calculations", "header_unions"})
         if (const std::size_t count = list_or_none(json_, many, "program").size(); count >= kNoSlot)
-            throw ProgramError("program: " + std::to_string(count) + " " + many + "; the engine takes " + std::to_string(kNoSlot - 1));
+            throw ProgramError("program: " + std::to_string(count) + " " + many + "; the engine takes " +
+                               std::to_string(kNoSlot - 1));
     headers();
     errors();
     arrays();
@@ -40,7 +44,11 @@ std::shared_ptr<const Program> Program::load(const std::string& bmv2_json) {
         const Json json = parse_json(bmv2_json);
         Loader(*program, json).load();
     } catch (const Json::exception& e) {
-        throw ProgramError(std::string("program: not the JSON of a BMv2 program: ") + e.what());
+        // The message quotes the input, which may not be UTF-8.
+        std::string reason = e.what();
+        std::replace_if(
+            reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) > 126; }, '?');
+        throw ProgramError("program: not the JSON of a BMv2 program: " + reason);
     }
     return program;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per frame.
+// Reads the JSON that p4c writes for BMv2. Everything is checked here, so that nothing needs checking per
+// frame.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,7 @@ class Loader {
    private:
     using ByName = std::unordered_map<std::string, Index<ParserState>>;
 
-    // loader_headers.cpp: what there is to parse, and where it is kept
+    // loader_headers.cpp: headers and the slots of their fields
     void headers();
     void groups();
     void note_use(const Json& node);
@@ -58,7 +59,8 @@ class Loader {
     Key key(const Json& node, const std::string& where) const;
     EntrySpec entry(const TableSpec& table, const Json& node, const std::string& where) const;
     Index<Action> action(const Json& id, const std::string& where) const;
-    std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data, const std::string& where) const;
+    std::vector<std::uint64_t> action_data(Index<Action> action, const Json& data,
+                                           const std::string& where) const;
 
     Program& p_;
     const Json& json_;

@@ -16,9 +16,11 @@ constexpr std::uint64_t kMostBytes = 1ULL << 30;
 void Loader::arrays() {
     const auto common = [](const Json& node, ArraySpec& a, const char* kind) {
         a.name = text(node, "name", kind);
-        a.size = flag(node, "is_direct") ? 0 : number(node, "size", std::string(kind) + " " + a.name, 1u << 24);
+        a.size =
+            flag(node, "is_direct") ? 0 : number(node, "size", std::string(kind) + " " + a.name, 1u << 24);
     };
-    for (const Json& node : list_or_none(json_, "counter_arrays", "program")) common(node, p_.counters.emplace_back(), "counter_arrays");
+    for (const Json& node : list_or_none(json_, "counter_arrays", "program"))
+        common(node, p_.counters.emplace_back(), "counter_arrays");
     for (const Json& node : list_or_none(json_, "register_arrays", "program")) {
         ArraySpec& a = p_.registers.emplace_back();
         common(node, a, "register_arrays");
@@ -29,9 +31,11 @@ void Loader::arrays() {
         MeterSpec& m = p_.meters.emplace_back();
         common(node, m, "meter_arrays");
         const std::string type = text(node, "type", "meter " + m.name);
-        if (type != "bytes" && type != "packets") throw ProgramError("meter " + m.name + ": it counts '" + type + "', neither bytes nor packets");
+        if (type != "bytes" && type != "packets")
+            throw ProgramError("meter " + m.name + ": it counts '" + type + "', neither bytes nor packets");
         m.bytes = type == "bytes";
-        if (number(node, "rate_count", "meter " + m.name) != 2) throw ProgramError("meter " + m.name + ": two rates are supported");
+        if (number(node, "rate_count", "meter " + m.name) != 2)
+            throw ProgramError("meter " + m.name + ": two rates are supported");
         if (flag(node, "is_direct") && node.contains("result_target") && !node["result_target"].is_null()) {
             const Field f = compile_.target_field(node["result_target"], "meter " + m.name);
             m.target = f.slot;
@@ -43,7 +47,8 @@ void Loader::arrays() {
     for (const ArraySpec& a : p_.registers) bytes += sizeof(std::uint64_t) * limbs(a.bits) * a.size;
     for (const MeterSpec& m : p_.meters) bytes += sizeof(Meter) * m.size;
     if (bytes > kMostBytes)
-        throw ProgramError("program: its counters, registers and meters would take " + std::to_string(bytes) + " bytes of every switch; the engine gives " + std::to_string(kMostBytes));
+        throw ProgramError("program: its counters, registers and meters would take " + std::to_string(bytes) +
+                           " bytes of every switch; the engine gives " + std::to_string(kMostBytes));
 }
 
 void Loader::bind_direct() {
@@ -82,7 +87,9 @@ Piece Loader::piece(const Json& node, const std::string& where) {
         if (!h.metadata) out.valid = h.valid;
     } else if (type == "hexstr") {
         out.kind = Piece::Kind::Constant;
-        out.bits = node.contains("bitwidth") ? number(node, "bitwidth", where, 2048) : static_cast<unsigned>(4 * (text(node, "value", where).size() - 2));
+        out.bits = node.contains("bitwidth")
+                       ? number(node, "bitwidth", where, 2048)
+                       : static_cast<unsigned>(4 * (text(node, "value", where).size() - 2));
         if (out.bits == 0) throw ProgramError(where + ": a constant of 0 bits");
         out.slot = compile_.wide_constant(hex_limbs(value, std::max(64u, out.bits), where), out.bits).slot;
     } else if (type == "header") {
@@ -122,10 +129,12 @@ Code Loader::condition(const Json& node, Slot& result, const std::string& where)
 void Loader::checksums() {
     for (const Json& node : list_or_none(json_, "checksums", "program")) {
         Checksum c;
-        const std::string where = "checksum " + text(node, "name", "checksums"), wanted = text(node, "calculation", where);
+        const std::string where = "checksum " + text(node, "name", "checksums"),
+                          wanted = text(node, "calculation", where);
         const Json& target = member(node, "target", where);
         const Field f = compile_.field(target, where);
-        if (f.bits > 64 || f.variable || f.name == "$valid$") throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
+        if (f.bits > 64 || f.variable || f.name == "$valid$")
+            throw ProgramError(where + ": a checksum of " + std::to_string(f.bits) + " bits");
         const Index<Header> h = compile_.header(target[0], where);
         c.header_valid = p_.headers[h].metadata ? kNoSlot : p_.headers[h].valid;
         c.target = f.slot;
@@ -134,7 +143,8 @@ void Loader::checksums() {
         if (!c.calculation) throw ProgramError(where + ": unknown calculation '" + wanted + "'");
         c.verify = flag(node, "verify");
         c.update = flag(node, "update");
-        if (node.contains("if_cond") && !node["if_cond"].is_null()) c.condition = compile_.append(condition(node["if_cond"], c.result, where), Op::End);
+        if (node.contains("if_cond") && !node["if_cond"].is_null())
+            c.condition = compile_.append(condition(node["if_cond"], c.result, where), Op::End);
         if (c.update) compile_.written(h, f.name);
         p_.verifies = p_.verifies || c.verify;
         p_.checksums.push_back(c);

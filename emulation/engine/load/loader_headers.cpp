@@ -9,11 +9,12 @@ namespace railyard {
 namespace {
 
 constexpr unsigned kMostFieldBits = 2048;
-constexpr unsigned kMostHeaderBytes = 2032;  // a field of variable length is moved by one instruction, which counts up to 255 limbs
+constexpr unsigned kMostHeaderBytes =
+    2032;  // an instruction moves a field of variable length, up to 255 limbs
 
 }  // namespace
 
-// Which fields the program names: the others need no slot. Some uses are of a whole header.
+// Record the fields that the program names; other fields need no slot. Some operations use a whole header.
 void Loader::note_use(const Json& node) {
     if (node.is_array()) {
         for (const Json& n : node) note_use(n);
@@ -21,15 +22,21 @@ void Loader::note_use(const Json& node) {
     }
     if (!node.is_object()) return;
     const std::string op = node.contains("op") && node["op"].is_string() ? node["op"].get<std::string>() : "";
-    static const std::unordered_set<std::string> kNamesOnly = {"add_header", "remove_header", "mark_to_drop", "valid", "extract"};
+    static const std::unordered_set<std::string> kNamesOnly = {"add_header", "remove_header", "mark_to_drop",
+                                                               "valid", "extract"};
     const auto whole = [&](const Json& n) {
         const Json* at = &n;
-        while (at->is_object() && at->value("type", Json()) == "expression" && at->contains("value")) at = &(*at)["value"];
-        if (at->is_object() && at->value("type", Json()) == "header" && at->value("value", Json()).is_string()) whole_.insert((*at)["value"].get<std::string>());
+        while (at->is_object() && at->value("type", Json()) == "expression" && at->contains("value"))
+            at = &(*at)["value"];
+        if (at->is_object() && at->value("type", Json()) == "header" &&
+            at->value("value", Json()).is_string())
+            whole_.insert((*at)["value"].get<std::string>());
     };
     for (const auto& [key, value] : node.items()) {
-        const bool pair = value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string();
-        if (pair && (key == "value" || key == "target" || key == "result_target")) used_[value[0]].insert(value[1].get<std::string>());
+        const bool pair =
+            value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string();
+        if (pair && (key == "value" || key == "target" || key == "result_target"))
+            used_[value[0]].insert(value[1].get<std::string>());
         if ((!op.empty() && !kNamesOnly.contains(op)) || key == "input") {
             if (value.is_array()) std::for_each(value.begin(), value.end(), whole);
             else whole(value);
@@ -47,7 +54,8 @@ bool Loader::used(const std::string& header, const std::string& field) const {
 void Loader::type(Header& h, const Json& node, const std::string& where) {
     unsigned bits = 0;
     for (const Json& f : list(node, "fields", where)) {
-        if (!f.is_array() || f.size() < 2 || !f[0].is_string()) throw ProgramError(where + ": " + f.dump() + " is no field");
+        if (!f.is_array() || f.size() < 2 || !f[0].is_string())
+            throw ProgramError(where + ": " + f.dump() + " is no field");
         Field field;
         field.name = f[0];
         if (f[1] == "*") {
@@ -58,27 +66,32 @@ void Loader::type(Header& h, const Json& node, const std::string& where) {
             field.bits = f[1];
             field.is_signed = f.size() > 2 && f[2].is_boolean() && f[2].get<bool>();
         } else {
-            throw ProgramError(where + ": field " + f.dump() + " is not supported (a name and 1 to " + std::to_string(kMostFieldBits) + " bits)");
+            throw ProgramError(where + ": field " + f.dump() + " is not supported (a name and 1 to " +
+                               std::to_string(kMostFieldBits) + " bits)");
         }
         bits += field.bits;
         h.fields.push_back(std::move(field));
     }
-    if (!h.metadata && bits % 8 != 0) throw ProgramError(where + ": " + std::to_string(bits) + " bits are no whole bytes");
+    if (!h.metadata && bits % 8 != 0)
+        throw ProgramError(where + ": " + std::to_string(bits) + " bits are no whole bytes");
     h.bytes = bits / 8;
     if (!h.metadata && h.bytes > kMostHeaderBytes)
-        throw ProgramError(where + ": " + std::to_string(h.bytes) + " bytes; the engine's headers have up to " + std::to_string(kMostHeaderBytes));
+        throw ProgramError(where + ": " + std::to_string(h.bytes) +
+                           " bytes; the engine's headers have up to " + std::to_string(kMostHeaderBytes));
     if (!h.variable) {
         h.max_bytes = h.bytes;
         return;
     }
-    if (h.max_bytes <= h.bytes) throw ProgramError(where + ": max_length leaves nothing for the field of variable length");
+    if (h.max_bytes <= h.bytes)
+        throw ProgramError(where + ": max_length leaves nothing for the field of variable length");
     for (Field& f : h.fields)
         if (f.variable) f.bits = 8 * (h.max_bytes - h.bytes);
 }
 
 void Loader::headers() {
     std::unordered_map<std::string, const Json*> types;
-    for (const Json& node : list(json_, "header_types", "program")) types[text(node, "name", "header_types")] = &node;
+    for (const Json& node : list(json_, "header_types", "program"))
+        types[text(node, "name", "header_types")] = &node;
     std::unordered_set<std::string> names;
     for (const Json& node : list(json_, "headers", "program")) {
         Header h;
@@ -98,7 +111,9 @@ void Loader::headers() {
 }
 
 void Loader::groups() {
-    const auto members = [&]<typename T>(const Json& node, const char* key, const std::unordered_map<unsigned, Index<T>>& among, const std::string& where) {
+    const auto members = [&]<typename T>(const Json& node, const char* key,
+                                         const std::unordered_map<unsigned, Index<T>>& among,
+                                         const std::string& where) {
         std::vector<Index<T>> out;
         for (const Json& id : list(node, key, where)) {
             const auto at = id.is_number_unsigned() ? among.find(id.get<unsigned>()) : among.end();
@@ -125,7 +140,8 @@ void Loader::groups() {
         for (const Index<Header> h : s.headers) {
             const Header &element = p_.headers[h], &first = p_.headers[s.headers[0]];
             if (element.metadata) throw ProgramError("stack " + s.name + ": metadata as an element");
-            if (!same_type(element, first)) throw ProgramError("stack " + s.name + ": elements of different types");
+            if (!same_type(element, first))
+                throw ProgramError("stack " + s.name + ": elements of different types");
             whole_.insert(element.name);
         }
         p_.stacks.push_back(std::move(s));
@@ -133,16 +149,21 @@ void Loader::groups() {
     for (const Json& node : list_or_none(json_, "header_union_stacks", "program")) {
         Stack s{text(node, "name", "header_union_stacks"), {}, {}, 0};
         s.unions = members(node, "header_union_ids", union_by_id_, "stack " + s.name);
-        const auto members_of = [&](Index<HeaderUnion> u) -> const std::vector<Index<Header>>& { return p_.unions[u].headers; };
-        const auto same = [&](Index<Header> a, Index<Header> b) { return same_type(p_.headers[a], p_.headers[b]); };
+        const auto members_of = [&](Index<HeaderUnion> u) -> const std::vector<Index<Header>>& {
+            return p_.unions[u].headers;
+        };
+        const auto same = [&](Index<Header> a, Index<Header> b) {
+            return same_type(p_.headers[a], p_.headers[b]);
+        };
         for (const Index<HeaderUnion> u : s.unions)
-            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.unions[0]).begin(), members_of(s.unions[0]).end(), same))
+            if (!std::equal(members_of(u).begin(), members_of(u).end(), members_of(s.unions[0]).begin(),
+                            members_of(s.unions[0]).end(), same))
                 throw ProgramError("stack " + s.name + ": elements of different types");
         p_.stacks.push_back(std::move(s));
     }
 }
 
-// Metadata first, so that it can be cleared alone; all that a frame leaves behind in one block.
+// Metadata comes first, so that it can be cleared alone; the slots cleared for each frame are one block.
 void Loader::slots() {
     for (const bool metadata : {true, false}) {
         for (Header& h : p_.headers) {
@@ -154,7 +175,8 @@ void Loader::slots() {
                 } else if (h.variable || h.name == "standard_metadata" || used(h.name, f.name)) {
                     f.slot = compile_.new_slots(limbs(f.bits));
                 }
-                if (f.is_signed && f.slot != kNoSlot) h.signed_fields.emplace_back(static_cast<std::size_t>(&f - h.fields.data()));
+                if (f.is_signed && f.slot != kNoSlot)
+                    h.signed_fields.emplace_back(static_cast<std::size_t>(&f - h.fields.data()));
             }
             h.slots = static_cast<unsigned>(p_.image.size()) - h.first;
             h.valid = compile_.new_slots(2);
@@ -179,27 +201,38 @@ void Loader::standard() {
     struct Wanted {
         const char* name;
         Slot* slot;
-        unsigned bits;  // of what the switch writes there
+        unsigned bits;  // that the switch writes
     };
-    const Wanted wanted[] = {
-        {"ingress_port", &s.ingress_port, kPortBits}, {"egress_spec", &s.egress_spec, kPortBits}, {"egress_port", &s.egress_port, kPortBits},
-        {"packet_length", &s.packet_length, 32}, {"parser_error", &s.parser_error, 32}, {"priority", &s.priority, 3},
-        {"mcast_grp", &s.mcast_grp, 16}, {"egress_rid", &s.egress_rid, 16}, {"instance_type", &s.instance_type, 32},
-        {"checksum_error", &s.checksum_error, 1}, {"ingress_global_timestamp", &s.ingress_time, 48},
-        {"egress_global_timestamp", &s.egress_time, 48}, {"enq_timestamp", &s.enq_timestamp, 32}, {"enq_qdepth", &s.enq_qdepth, 19},
-        {"deq_timedelta", &s.deq_timedelta, 32}, {"deq_qdepth", &s.deq_qdepth, 19}, {"qid", &s.qid, 5}};
+    const Wanted wanted[] = {{"ingress_port", &s.ingress_port, kPortBits},
+                             {"egress_spec", &s.egress_spec, kPortBits},
+                             {"egress_port", &s.egress_port, kPortBits},
+                             {"packet_length", &s.packet_length, 32},
+                             {"parser_error", &s.parser_error, 32},
+                             {"priority", &s.priority, 3},
+                             {"mcast_grp", &s.mcast_grp, 16},
+                             {"egress_rid", &s.egress_rid, 16},
+                             {"instance_type", &s.instance_type, 32},
+                             {"checksum_error", &s.checksum_error, 1},
+                             {"ingress_global_timestamp", &s.ingress_time, 48},
+                             {"egress_global_timestamp", &s.egress_time, 48},
+                             {"enq_timestamp", &s.enq_timestamp, 32},
+                             {"enq_qdepth", &s.enq_qdepth, 19},
+                             {"deq_timedelta", &s.deq_timedelta, 32},
+                             {"deq_qdepth", &s.deq_qdepth, 19},
+                             {"qid", &s.qid, 5}};
     for (const Header& h : p_.headers)
         if (h.name == "standard_metadata" && h.metadata)
             for (const Field& f : h.fields)
                 for (const auto& [name, slot, bits] : wanted) {
                     if (f.name != name) continue;
                     if (f.bits < bits || f.bits > 64 || f.is_signed || f.variable)
-                        throw ProgramError("header standard_metadata: field " + f.name + " is not v1model's bit<" + std::to_string(bits) + ">");
+                        throw ProgramError("header standard_metadata: field " + f.name +
+                                           " is not v1model's bit<" + std::to_string(bits) + ">");
                     *slot = f.slot;
                 }
     if (s.egress_spec == kNoSlot || s.egress_port == kNoSlot || s.ingress_port == kNoSlot)
         throw ProgramError("program: no v1model standard_metadata");
-    // The switch writes them all; what the program lacks goes nowhere.
+    // The switch writes every field; fields that the program lacks get slots of their own.
     for (const auto& [name, slot, bits] : wanted)
         if (*slot == kNoSlot) *slot = compile_.new_slots(1);
     for (const char* name : {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"})
@@ -208,7 +241,8 @@ void Loader::standard() {
 
 void Loader::errors() {
     for (const Json& e : list_or_none(json_, "errors", "program")) {
-        if (!e.is_array() || e.size() != 2 || !e[1].is_number_unsigned()) throw ProgramError("errors: " + e.dump() + " is no error");
+        if (!e.is_array() || e.size() != 2 || !e[1].is_number_unsigned())
+            throw ProgramError("errors: " + e.dump() + " is no error");
         if (e[0] == "PacketTooShort") p_.error_too_short = e[1];
         if (e[0] == "StackOutOfBounds") p_.error_stack = e[1];
         if (e[0] == "HeaderTooShort") p_.error_header_short = e[1];
@@ -216,7 +250,7 @@ void Loader::errors() {
     }
 }
 
-// Splits every field at the 64-bit words of the header's bytes and at its own limbs.
+// Split every field at the 64-bit words of the header and at its own limbs.
 void Loader::lay_out() {
     for (std::size_t i = 0; i < p_.headers.size(); ++i) {
         Header& h = p_.headers[i];
@@ -225,10 +259,12 @@ void Loader::lay_out() {
         for (std::size_t k = 0; k < h.fields.size(); ++k) {
             const Field& f = h.fields[k];
             for (unsigned left = f.bits; left > 0;) {
-                const unsigned limb = (left - 1) / 64, in_limb = left - 64 * limb;  // bits of this limb still to place
+                const unsigned limb = (left - 1) / 64,
+                               in_limb = left - 64 * limb;  // bits of this limb still to place
                 const unsigned word = at / 64, room = 64 - at % 64, n = std::min(in_limb, room);
                 const int shift = static_cast<int>(room - n) - static_cast<int>(in_limb - n);
-                const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word), static_cast<std::int16_t>(shift), low_mask(n) << (room - n)};
+                const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word),
+                                     static_cast<std::int16_t>(shift), low_mask(n) << (room - n)};
                 if (f.slot != kNoSlot) {
                     h.read.push_back(part);
                     if (compile_.is_written(Index<Header>(i), k)) h.written.push_back(part);

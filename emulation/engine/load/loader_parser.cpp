@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser's states and the deparser's order.
+// States of the parser and order of the deparser.
 #include <algorithm>
 
 #include "load/loader.h"
@@ -8,14 +8,16 @@ namespace railyard {
 
 void Loader::parser() {
     const Json& parsers = list(json_, "parsers", "program");
-    if (parsers.size() != 1) throw ProgramError("parsers: exactly one is supported, not " + std::to_string(parsers.size()));
+    if (parsers.size() != 1)
+        throw ProgramError("parsers: exactly one is supported, not " + std::to_string(parsers.size()));
     for (const Json& node : list_or_none(json_, "parse_vsets", "program")) {
         const std::string name = text(node, "name", "parse_vsets");
         p_.value_sets.push_back({name, number(node, "compressed_bitwidth", "value set " + name, 2048), {}});
     }
     const Json& states = list(parsers[0], "parse_states", "parser");
     ByName by_name;
-    for (const Json& s : states) by_name.emplace(text(s, "name", "parser"), Index<ParserState>(by_name.size()));
+    for (const Json& s : states)
+        by_name.emplace(text(s, "name", "parser"), Index<ParserState>(by_name.size()));
     if (by_name.size() != states.size()) throw ProgramError("parser: two states of one name");
     const Json& first = member(parsers[0], "init_state", "parser");
     const auto at = first.is_string() ? by_name.find(first.get<std::string>()) : by_name.end();
@@ -97,8 +99,10 @@ void Loader::parser_set(const Json& arguments, ParserState& state, const std::st
     compile_.start_code();
     if (text(arguments[1], "type", where) == "lookahead") {
         const Json& value = member(arguments[1], "value", where);
-        const bool pair = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() && value[1].is_number_unsigned();
-        if (!pair || value[0] > 65536 || value[1] == 0 || value[1] > 2048) throw ProgramError(where + ": lookahead " + value.dump());
+        const bool pair = value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
+                          value[1].is_number_unsigned();
+        if (!pair || value[0] > 65536 || value[1] == 0 || value[1] > 2048)
+            throw ProgramError(where + ": lookahead " + value.dump());
         ParserOp look{};
         look.kind = ParserOp::Kind::Lookahead;
         look.offset = value[0];
@@ -107,7 +111,8 @@ void Loader::parser_set(const Json& arguments, ParserState& state, const std::st
         const Field f = compile_.target_field(member(arguments[0], "value", where), where);
         compile_.store(f, {look.value, look.bits, limbs(look.bits)}, code);
         state.ops.push_back(look);
-    } else if (arguments[0].value("type", "") == "field" && compile_.field(member(arguments[0], "value", where), where).variable) {
+    } else if (arguments[0].value("type", "") == "field" &&
+               compile_.field(member(arguments[0], "value", where), where).variable) {
         const Json call = {{"op", "assign_VL"}, {"parameters", arguments}};
         compile_.primitive(call, Action{}, code, where);
     } else {
@@ -125,8 +130,9 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
         const Field f = compile_.field(value, where);
         key.slot = f.slot;
         key.bits = f.bits;
-    } else if (type == "lookahead" && value.is_array() && value.size() == 2 && value[0].is_number_unsigned() &&
-               value[1].is_number_unsigned() && value[0] <= 65536 && value[1] > 0 && value[1] <= 2048) {
+    } else if (type == "lookahead" && value.is_array() && value.size() == 2 &&
+               value[0].is_number_unsigned() && value[1].is_number_unsigned() && value[0] <= 65536 &&
+               value[1] > 0 && value[1] <= 2048) {
         key.kind = TransitionKey::Kind::Lookahead;
         key.offset = value[0];
         key.bits = value[1];
@@ -151,7 +157,8 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
     return key;
 }
 
-void Loader::transition(const Json& node, ParserState& state, const ByName& states, const std::string& where) {
+void Loader::transition(const Json& node, ParserState& state, const ByName& states,
+                        const std::string& where) {
     Transition t;
     const Json& next = member(node, "next_state", where);
     if (!next.is_null()) {
@@ -197,10 +204,14 @@ void Loader::parser_state(const Json& node, const ByName& states) {
         state.key.push_back(transition_key(k, where));
         state.key_bytes += (state.key.back().bits + 7) / 8;
     }
-    if (state.key_bytes > 8 * kMaxKeyLimbs) throw ProgramError(where + ": a transition key of " + std::to_string(state.key_bytes) + " bytes");
+    if (state.key_bytes > 8 * kMaxKeyLimbs)
+        throw ProgramError(where + ": a transition key of " + std::to_string(state.key_bytes) + " bytes");
     for (const Json& t : list(node, "transitions", where)) transition(t, state, states, where);
-    state.simple = state.key_bytes <= 8 && std::all_of(state.key.begin(), state.key.end(), [](const TransitionKey& k) { return k.kind == TransitionKey::Kind::Slot; }) &&
-                   std::all_of(state.transitions.begin(), state.transitions.end(), [](const Transition& t) { return !t.value_set; });
+    state.simple = state.key_bytes <= 8 &&
+                   std::all_of(state.key.begin(), state.key.end(),
+                               [](const TransitionKey& k) { return k.kind == TransitionKey::Kind::Slot; }) &&
+                   std::all_of(state.transitions.begin(), state.transitions.end(),
+                               [](const Transition& t) { return !t.value_set; });
     p_.states.push_back(std::move(state));
 }
 
@@ -213,10 +224,11 @@ void Loader::deparser() {
     }
     const Json& calls = list_or_none(deparsers[0], "primitives", "deparser");
     if (calls.empty()) return;
-    Json plain = Json::array();  // wrapped as the parser's are
+    Json plain = Json::array();  // without the wrapping that the parser's primitives have
     for (const Json& c : calls) {
         const bool wrapped = c.value("op", "") == "primitive";
-        if (wrapped && list(c, "parameters", "deparser").size() != 1) throw ProgramError("deparser: 'primitive' takes 1 parameter");
+        if (wrapped && list(c, "parameters", "deparser").size() != 1)
+            throw ProgramError("deparser: 'primitive' takes 1 parameter");
         plain.push_back(wrapped ? c["parameters"][0] : c);
     }
     p_.deparser_code = compile_.append(compile_.sequence(plain, Action{}, "deparser"), Op::End);

@@ -8,7 +8,7 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kMostNodes = 4096;  // of a pipeline: they are visited by recursion
+constexpr std::size_t kMostNodes = 4096;  // of a pipeline; they are visited recursively
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void Loader::actions() {
         most = std::max(most, a.parameter_limbs);
         p_.actions.push_back(std::move(a));
     }
-    // One area for the parameters of whichever action runs.
+    // All actions share the slots of their parameters.
     compile_.reserve(most);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         Action& a = p_.actions[i];
@@ -47,10 +47,12 @@ Index<Action> Loader::action(const Json& id, const std::string& where) const {
     return at->second;
 }
 
-std::vector<std::uint64_t> Loader::action_data(Index<Action> action, const Json& data, const std::string& where) const {
+std::vector<std::uint64_t> Loader::action_data(Index<Action> action, const Json& data,
+                                               const std::string& where) const {
     const Action& a = p_.actions[action];
     if (!data.is_array() || data.size() != a.parameters.size())
-        throw ProgramError(where + ": action " + a.name + " takes " + std::to_string(a.parameters.size()) + " values");
+        throw ProgramError(where + ": action " + a.name + " takes " + std::to_string(a.parameters.size()) +
+                           " values");
     std::vector<std::uint64_t> out;
     for (std::size_t i = 0; i < data.size(); ++i)
         for (const std::uint64_t limb : hex_limbs(data[i], a.parameters[i].bits, where)) out.push_back(limb);
@@ -67,7 +69,8 @@ void Loader::profiles(const Json& pipeline) {
             const Json& s = node["selector"];
             Calculation c{spec.name, {}, {}, false};
             const auto known = hash_algorithm(text(s, "algo", where));
-            if (!known) throw ProgramError(where + ": algorithm '" + text(s, "algo", where) + "' is not supported");
+            if (!known)
+                throw ProgramError(where + ": algorithm '" + text(s, "algo", where) + "' is not supported");
             c.algorithm = *known;
             for (const Json& i : list(s, "input", where)) c.input.push_back(piece(i, where));
             spec.selector = p_.calculations.next();
@@ -77,31 +80,37 @@ void Loader::profiles(const Json& pipeline) {
     }
 }
 
-// Nodes in the order a frame meets them, each once; what follows in the order needs no jump.
+// Nodes in execution order, each once; a node that follows in the order needs no jump.
 void Loader::pipeline(const Json& node, Place& start) {
-    const Json &tables = list(node, "tables", "pipeline"), &conditionals = list(node, "conditionals", "pipeline");
-    if (!list_or_none(node, "action_calls", "pipeline").empty()) throw ProgramError("pipeline: action_calls are not supported");
+    const Json &tables = list(node, "tables", "pipeline"),
+               &conditionals = list(node, "conditionals", "pipeline");
+    if (!list_or_none(node, "action_calls", "pipeline").empty())
+        throw ProgramError("pipeline: action_calls are not supported");
     std::unordered_map<std::string, const Json*> nodes;
     if (tables.size() + conditionals.size() > kMostNodes)
-        throw ProgramError("pipeline: " + std::to_string(tables.size() + conditionals.size()) + " tables and conditionals; the engine takes " + std::to_string(kMostNodes));
+        throw ProgramError("pipeline: " + std::to_string(tables.size() + conditionals.size()) +
+                           " tables and conditionals; the engine takes " + std::to_string(kMostNodes));
     for (const Json* among : {&tables, &conditionals})
         for (const Json& n : *among) {
             const std::string name = text(n, "name", "pipeline");
-            if (!nodes.emplace(name, &n).second) throw ProgramError("pipeline: two nodes named '" + name + "'");
-            if (n.contains("expression") != (among == &conditionals)) throw ProgramError("node " + name + ": a conditional has an expression, and no table has");
+            if (!nodes.emplace(name, &n).second)
+                throw ProgramError("pipeline: two nodes named '" + name + "'");
+            if (n.contains("expression") != (among == &conditionals))
+                throw ProgramError("node " + name + ": a conditional has an expression, and no table has");
         }
 
     enum class State { New, Open, Done };
     std::unordered_map<std::string, State> state;
     std::unordered_map<std::string, Place> placed;
     const Place end = compile_.append({}, Op::End);
-    std::vector<std::pair<Place*, std::string>> targets;        // in tables
-    std::vector<std::pair<Place, std::string>> jumps;           // instructions
+    std::vector<std::pair<Place*, std::string>> targets;  // in tables
+    std::vector<std::pair<Place, std::string>> jumps;     // instructions
     const auto following = [&](const Json& n, const std::string& where) {
         std::vector<std::string> out;
         const auto add = [&](const Json& name) {
             if (name.is_null()) return;
-            if (!name.is_string() || !nodes.contains(name.get<std::string>())) throw ProgramError(where + ": unknown next node " + name.dump());
+            if (!name.is_string() || !nodes.contains(name.get<std::string>()))
+                throw ProgramError(where + ": unknown next node " + name.dump());
             out.push_back(name);
         };
         if (n.contains("expression")) {
@@ -113,8 +122,7 @@ void Loader::pipeline(const Json& node, Place& start) {
         if (n.contains("base_default_next")) add(n["base_default_next"]);
         return out;
     };
-    // Reverse postorder: a node stands after all that lead to it. p4c's pipelines have no loops; a JSON file from
-    // elsewhere must not hang the switch.
+    // Reverse postorder: a node follows all its predecessors. p4c's pipelines have no loops; other JSON may.
     std::vector<std::string> order;
     const auto visit = [&](const auto& self, const std::string& name) -> void {
         if (state[name] == State::Done) return;
@@ -128,11 +136,12 @@ void Loader::pipeline(const Json& node, Place& start) {
     };
     const Json& first = member(node, "init_table", "pipeline");
     if (!first.is_null()) {
-        if (!first.is_string() || !nodes.contains(first.get<std::string>())) throw ProgramError("pipeline: unknown init_table " + first.dump());
+        if (!first.is_string() || !nodes.contains(first.get<std::string>()))
+            throw ProgramError("pipeline: unknown init_table " + first.dump());
         visit(visit, first.get<std::string>());
     }
     std::reverse(order.begin(), order.end());
-    // Tables that no frame can reach are there for the control plane all the same.
+    // The control plane also sees tables that no frame reaches.
     p_.tables.reserve(p_.tables.size() + tables.size());
     std::unordered_map<std::string, Index<TableSpec>> table_of;
     for (const Json& t : tables) {
@@ -140,7 +149,9 @@ void Loader::pipeline(const Json& node, Place& start) {
         p_.tables.push_back(table(t, "table " + text(t, "name", "table")));
     }
 
-    const auto name_of = [](const Json& next) { return next.is_string() ? next.get<std::string>() : std::string(); };
+    const auto name_of = [](const Json& next) {
+        return next.is_string() ? next.get<std::string>() : std::string();
+    };
     for (const Json& t : tables) {
         TableSpec& spec = p_.tables[table_of[text(t, "name", "table")]];
         const Json& next = t["next_tables"];
@@ -153,7 +164,8 @@ void Loader::pipeline(const Json& node, Place& start) {
         spec.next_by_action.resize(spec.actions.size());
         for (std::size_t i = 0; i < spec.actions.size(); ++i) {
             const std::string action = text(t["actions"][i], "table " + spec.name);
-            targets.emplace_back(&spec.next_by_action[i], next.contains(action) ? name_of(next[action]) : base);
+            targets.emplace_back(&spec.next_by_action[i],
+                                 next.contains(action) ? name_of(next[action]) : base);
         }
     }
     const auto go = [&](std::size_t at, const std::string& to) {
@@ -165,33 +177,41 @@ void Loader::pipeline(const Json& node, Place& start) {
         const Json& n = *nodes.at(order[at]);
         placed[order[at]] = static_cast<Place>(p_.code.size());
         if (n.contains("expression")) {
-            // Jumps go to whichever side does not follow at once.
+            // A jump leads to the branch that does not follow immediately.
             const std::string yes = name_of(n["true_next"]), no = name_of(n["false_next"]);
             const bool wanted = at + 1 < order.size() && order[at + 1] == no && yes != no;
             Code code;
             std::vector<std::size_t> taken;
             compile_.branch(n["expression"], wanted, code, taken, "condition " + order[at]);
             const Place base = compile_.append(code, Op::Jump);
-            for (const std::size_t i : taken) jumps.emplace_back(base + static_cast<Place>(i), wanted ? yes : no);
+            for (const std::size_t i : taken)
+                jumps.emplace_back(base + static_cast<Place>(i), wanted ? yes : no);
             go(at, wanted ? no : yes);
             continue;
         }
         const Index<TableSpec> index = table_of.at(order[at]);
         const TableSpec& spec = p_.tables[index];
-        // What p4c makes of statements outside tables: no key, one action for good. It runs in place.
-        if (spec.keys.empty() && spec.const_default && !spec.profile && !flag(n, "with_counters") && n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
+        // p4c wraps statements outside tables into tables without a key and with a constant action, which run
+        // in place.
+        if (spec.keys.empty() && spec.const_default && !spec.profile && !flag(n, "with_counters") &&
+            n.value("direct_meters", Json()).is_null() && !spec.by_hit) {
             const Index<Action> action = spec.default_action;
             for (std::size_t i = 0; i < spec.default_parameters.size(); ++i)
-                p_.code.push_back({Op::Move, 1, static_cast<Slot>(compile_.parameters() + i), compile_.constant(spec.default_parameters[i])});
+                p_.code.push_back({Op::Move, 1, static_cast<Slot>(compile_.parameters() + i),
+                                   compile_.constant(spec.default_parameters[i])});
             compile_.append(action_code_[action.at()], Op::Jump);
-            const auto which = std::find(spec.actions.begin(), spec.actions.end(), spec.default_action) - spec.actions.begin();
-            const std::string name = text(n["actions"][static_cast<std::size_t>(which)], "table " + spec.name);
+            const auto which = std::find(spec.actions.begin(), spec.actions.end(), spec.default_action) -
+                               spec.actions.begin();
+            const std::string name =
+                text(n["actions"][static_cast<std::size_t>(which)], "table " + spec.name);
             go(at, name_of(n["next_tables"].value(name, n.value("base_default_next", Json()))));
             continue;
         }
         p_.code.push_back({Op::Apply, 0, 0, static_cast<Slot>(index.at())});
     }
-    const auto place = [&](const std::string& name) { return name.empty() ? end : placed.contains(name) ? placed.at(name) : end; };
+    const auto place = [&](const std::string& name) {
+        return name.empty() ? end : placed.contains(name) ? placed.at(name) : end;
+    };
     for (const auto& [at, name] : targets) *at = place(name);
     for (const auto& [at, name] : jumps) p_.code[at].mask = place(name);
     start = first.is_null() ? end : place(first.get<std::string>());
@@ -217,9 +237,11 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
         key_limbs += limbs(t.keys.back().bits);
     }
     if (key_limbs > kMaxKeyLimbs) throw ProgramError(where + ": a key wider than the engine holds");
-    if (std::count_if(t.keys.begin(), t.keys.end(), [](const Key& k) { return k.kind == MatchKind::Lpm; }) > 1)
+    if (std::count_if(t.keys.begin(), t.keys.end(), [](const Key& k) { return k.kind == MatchKind::Lpm; }) >
+        1)
         throw ProgramError(where + ": more than one lpm field");
-    const Json &ids = list(node, "action_ids", where), &names = list(node, "actions", where), &next = member(node, "next_tables", where);
+    const Json &ids = list(node, "action_ids", where), &names = list(node, "actions", where),
+               &next = member(node, "next_tables", where);
     if (ids.size() != names.size()) throw ProgramError(where + ": action_ids and actions differ in length");
     if (!next.is_object()) throw ProgramError(where + ": next_tables is no object");
     t.by_hit = next.contains("__HIT__") || next.contains("__MISS__");
@@ -237,14 +259,15 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     if (node.contains("default_entry")) {
         const Json& d = node["default_entry"];
         t.default_action = action(member(d, "action_id", where), where);
-        t.default_parameters = action_data(t.default_action, d.contains("action_data") ? d["action_data"] : Json::array(), where);
+        t.default_parameters = action_data(
+            t.default_action, d.contains("action_data") ? d["action_data"] : Json::array(), where);
         t.const_default = flag(d, "action_const");
         if (std::find(t.actions.begin(), t.actions.end(), t.default_action) == t.actions.end())
             throw ProgramError(where + ": its default action is not one of its actions");
     }
     for (const Json& e : list_or_none(node, "entries", where)) t.entries.push_back(entry(t, e, where));
     t.const_entries = !t.entries.empty();
-    // In the JSON the smallest number goes first, in P4Runtime the largest.
+    // In the JSON the smallest number has precedence, in P4Runtime the largest.
     int last = 0;
     for (const EntrySpec& e : t.entries) last = std::max(last, e.priority);
     for (EntrySpec& e : t.entries) e.priority = last + 1 - e.priority;
@@ -253,7 +276,7 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
 
 Key Loader::key(const Json& node, const std::string& where) const {
     static const std::unordered_map<std::string, MatchKind> kKinds = {
-        {"exact", MatchKind::Exact}, {"lpm", MatchKind::Lpm}, {"ternary", MatchKind::Ternary},
+        {"exact", MatchKind::Exact}, {"lpm", MatchKind::Lpm},           {"ternary", MatchKind::Ternary},
         {"range", MatchKind::Range}, {"optional", MatchKind::Optional}, {"valid", MatchKind::Exact}};
     const std::string kind = text(node, "match_type", where);
     const auto found = kKinds.find(kind);
@@ -262,7 +285,8 @@ Key Loader::key(const Json& node, const std::string& where) const {
     const bool validity = kind == "valid" && target.is_string();
     const Field f = compile_.field(validity ? Json{target, "$valid$"} : target, where);
     if (f.variable) throw ProgramError(where + ": a field of variable length as key");
-    const std::string fallback = validity ? target.get<std::string>() : target[0].get<std::string>() + "." + target[1].get<std::string>();
+    const std::string fallback = validity ? target.get<std::string>()
+                                          : target[0].get<std::string>() + "." + target[1].get<std::string>();
     Key key{node.value("name", fallback), found->second, f.bits, f.slot, {}};
     if (node.contains("mask") && !node["mask"].is_null()) {
         key.mask = hex_limbs(node["mask"], 64 * limbs(f.bits), where);
@@ -278,7 +302,8 @@ Key Loader::key(const Json& node, const std::string& where) const {
 EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string& where) const {
     EntrySpec e;
     const Json &match = list(node, "match_key", where), &action_entry = member(node, "action_entry", where);
-    if (match.size() != t.keys.size()) throw ProgramError(where + ": an entry has " + std::to_string(match.size()) + " keys");
+    if (match.size() != t.keys.size())
+        throw ProgramError(where + ": an entry has " + std::to_string(match.size()) + " keys");
     for (std::size_t i = 0; i < match.size(); ++i) {
         MatchValue m;
         const Key& k = t.keys[i];
@@ -287,11 +312,15 @@ EntrySpec Loader::entry(const TableSpec& t, const Json& node, const std::string&
             m.extra = hex_limbs(member(match[i], "end", where), k.bits, where);
         } else {
             const Json& value = member(match[i], "key", where);
-            m.value = value.is_boolean() ? std::vector<std::uint64_t>{value.get<bool>()} : hex_limbs(value, k.bits, where);
-            if (k.kind == MatchKind::Lpm) m.prefix = static_cast<int>(number(match[i], "prefix_length", where, k.bits));
-            if (match[i].contains("mask") && !match[i]["mask"].is_null()) m.extra = hex_limbs(match[i]["mask"], k.bits, where);
+            m.value = value.is_boolean() ? std::vector<std::uint64_t>{value.get<bool>()}
+                                         : hex_limbs(value, k.bits, where);
+            if (k.kind == MatchKind::Lpm)
+                m.prefix = static_cast<int>(number(match[i], "prefix_length", where, k.bits));
+            if (match[i].contains("mask") && !match[i]["mask"].is_null())
+                m.extra = hex_limbs(match[i]["mask"], k.bits, where);
             if (k.kind == MatchKind::Optional)
-                m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](std::uint64_t v) { return v != 0; });
+                m.prefix =
+                    std::any_of(m.extra.begin(), m.extra.end(), [](std::uint64_t v) { return v != 0; });
         }
         e.match.push_back(std::move(m));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A v1model program, resolved at load: every field is a slot, all code one run of instructions.
+// A loaded v1model program: every field has a slot, all code is one array of instructions.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "switch/hash.h"
 #include "load/index.h"
 #include "load/instruction.h"
+#include "switch/hash.h"
 #include "tables/entry.h"
 
 namespace railyard {
@@ -27,9 +27,9 @@ constexpr unsigned kPortBits = 9;  // v1model's
 constexpr std::uint32_t kDropPort = 511;
 constexpr unsigned kMaxKeyLimbs = 64;  // 64-bit words of a whole table key
 
-// A field lives in limbs(bits) consecutive slots, least significant first; a signed one is sign-extended to whole
-// limbs. A field of variable length has its length in bits in the slot before. A field that the program never names
-// has no slot: its bits stay in the frame.
+// A field lives in limbs(bits) consecutive slots, least significant first; a signed one is sign-extended to
+// whole limbs. A field of variable length has its length in bits in the slot before. A field that the program
+// never names has no slot: its bits stay in the frame.
 struct Field {
     std::string name;
     unsigned bits = 0;
@@ -37,9 +37,12 @@ struct Field {
     bool is_signed = false, variable = false;
 };
 
-inline bool same_type(const Field& a, const Field& b) { return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable; }
+inline bool same_type(const Field& a, const Field& b) {
+    return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable;
+}
 
-// One move between a 64-bit word of a header's bytes and a slot. shift > 0: the field lies that far left in the word.
+// Move between a 64-bit word of a header's bytes and a slot. shift > 0: the field lies that far left in the
+// word.
 struct FieldPart {
     Slot slot;
     std::uint16_t word;
@@ -52,10 +55,10 @@ struct HeaderUnion;
 struct Header {
     std::string name;
     bool metadata = false, variable = false;  // variable: one of its fields is
-    Slot valid = kNoSlot;   // and the slot after it: 1 + where in the frame it was found, 0 when it was not
-    Slot first = 0;         // of its fields' slots, which are neighbours
+    Slot valid = kNoSlot;  // the next slot: 1 + position in the frame, 0 if the header was not extracted
+    Slot first = 0;        // slots of the fields, without gaps
     unsigned slots = 0;
-    unsigned bytes = 0;     // a field of variable length counts nothing
+    unsigned bytes = 0;  // without the field of variable length
     unsigned max_bytes = 0;
     Index<HeaderUnion> header_union;
     List<Field> fields;
@@ -64,10 +67,11 @@ struct Header {
     Slot base() const { return static_cast<Slot>(valid + 1); }
 };
 
-// Can one take the other's place?
+// Whether values of one type can be assigned to the other.
 inline bool same_type(const Header& a, const Header& b) {
     return a.metadata == b.metadata && a.max_bytes == b.max_bytes &&
-           std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), b.fields.end(), [](const Field& x, const Field& y) { return same_type(x, y); });
+           std::equal(a.fields.begin(), a.fields.end(), b.fields.begin(), b.fields.end(),
+                      [](const Field& x, const Field& y) { return same_type(x, y); });
 }
 
 struct Stack {
@@ -90,7 +94,7 @@ struct HeaderUnion {
 struct Parameter {
     std::string name;
     unsigned bits;
-    Slot slot;  // where its value is when the action runs
+    Slot slot;  // of its value while the action runs
 };
 
 struct Action {
@@ -107,7 +111,7 @@ struct Key {
     MatchKind kind;
     unsigned bits;
     Slot slot;
-    std::vector<std::uint64_t> mask;  // of the field, before it is matched; empty: all of it
+    std::vector<std::uint64_t> mask;  // applied to the field before the match; empty: none
 };
 
 struct Calculation;
@@ -131,7 +135,7 @@ struct TableSpec {
     std::vector<std::uint64_t> default_parameters;
     std::vector<EntrySpec> entries;
     unsigned parameter_limbs = 0;
-    Slot parameters = 0;  // where an action finds its parameters
+    Slot parameters = 0;  // first slot of the parameters of an action
 };
 
 struct ProfileSpec {
@@ -143,28 +147,38 @@ struct ProfileSpec {
 };
 
 struct ParserOp {
-    enum class Kind : std::uint8_t { Extract, ExtractStack, ExtractUnionStack, Lookahead, Run, Verify, Advance } kind;
-    Index<Header> header;     // Extract
-    Index<Stack> stack;       // ExtractStack, ExtractUnionStack
-    std::size_t member = 0;   // ExtractUnionStack: of the union
-    Place code = kNowhere;    // Run, Verify: condition; Advance: bits; Extract*: length of the variable field, in bits
-    Slot value = 0;           // of the code's result; Lookahead: where the bits go
-    Slot error = 0;           // Verify
+    enum class Kind : std::uint8_t {
+        Extract,
+        ExtractStack,
+        ExtractUnionStack,
+        Lookahead,
+        Run,
+        Verify,
+        Advance
+    } kind;
+    Index<Header> header;    // Extract
+    Index<Stack> stack;      // ExtractStack, ExtractUnionStack
+    std::size_t member = 0;  // ExtractUnionStack: of the union
+    Place code =
+        kNowhere;    // Run, Verify: condition; Advance: bits; Extract*: length of the variable field, in bits
+    Slot value = 0;  // of the code's result; Lookahead: where the bits go
+    Slot error = 0;  // Verify
     unsigned offset = 0, bits = 0;  // Lookahead
 };
 
-// A key may look ahead into the frame, or at the last element of a stack, instead of reading a slot.
+// Key of a transition: a slot, bits ahead in the frame, or a field of the last element of a stack.
 struct TransitionKey {
     enum class Kind : std::uint8_t { Slot, Lookahead, Last, UnionLast } kind = Kind::Slot;
     Slot slot = 0;
     unsigned bits = 0;
-    unsigned offset = 0;  // Lookahead: bits from the current position
-    Index<Stack> stack;         // Last, UnionLast
-    std::size_t member = 0;     // UnionLast: of the union
+    unsigned offset = 0;     // Lookahead: bits from the current position
+    Index<Stack> stack;      // Last, UnionLast
+    std::size_t member = 0;  // UnionLast: of the union
     Index<Field> field;
 };
 
-// Values and masks are as wide as the key, every field padded to whole bytes. A key of up to 8 bytes is compared as a number.
+// Values and masks are as wide as the key, every field padded to whole bytes. A key of up to 8 bytes is
+// compared as a number.
 struct Transition {
     std::uint64_t value = 0, mask = 0;
     Index<ParserState> next;  // none: the parser ends
@@ -196,14 +210,14 @@ struct ArraySpec {
 
 struct MeterSpec : ArraySpec {
     bool bytes = false;
-    Slot target = kNoSlot;  // where a direct meter puts its colour
+    Slot target = kNoSlot;  // of the colour of a direct meter
     unsigned target_bits = 0;
 };
 
-// What a hash is computed over.
+// Input of a hash.
 struct Piece {
     enum class Kind : std::uint8_t { Field, Constant, Header } kind;
-    Slot valid = kNoSlot;  // the header's; not counted in when it is not valid
+    Slot valid = kNoSlot;  // validity of the header; an invalid header contributes nothing
     Slot slot = 0;
     unsigned bits = 0;
     Index<Header> header;
@@ -235,16 +249,22 @@ struct FieldList {
 
 struct LogMessage {
     std::string format;
-    struct Value { Slot slot; unsigned limbs; bool negative; };
+    struct Value {
+        Slot slot;
+        unsigned limbs;
+        bool negative;
+    };
     std::vector<Value> values;
 };
 
-// Slots of standard_metadata that the switch itself reads or writes. kNoSlot until the program is loaded; what it lacks has slots of its own then.
+// Slots of the standard_metadata that the switch reads or writes. A field that the program lacks has a slot
+// of its own.
 struct StandardSlots {
     Slot ingress_port = kNoSlot, egress_spec = kNoSlot, egress_port = kNoSlot, packet_length = kNoSlot,
          parser_error = kNoSlot, priority = kNoSlot, mcast_grp = kNoSlot, egress_rid = kNoSlot,
          instance_type = kNoSlot, checksum_error = kNoSlot, ingress_time = kNoSlot, egress_time = kNoSlot,
-         enq_timestamp = kNoSlot, enq_qdepth = kNoSlot, deq_timedelta = kNoSlot, deq_qdepth = kNoSlot, qid = kNoSlot;
+         enq_timestamp = kNoSlot, enq_qdepth = kNoSlot, deq_timedelta = kNoSlot, deq_qdepth = kNoSlot,
+         qid = kNoSlot;
 };
 
 // Immutable once loaded; switches that run the same program share one.
@@ -273,7 +293,7 @@ class Program {
     std::vector<Checksum> checksums;
     List<FieldList> digests, field_lists;
     std::vector<LogMessage> messages;
-    std::vector<std::string> assertions;  // what failed, for the message
+    std::vector<std::string> assertions;  // texts for error messages
     Index<ParserState> first_state;
     Place ingress = 0, egress = 0, deparser_code = kNowhere;
     std::vector<Index<Header>> deparser;
@@ -284,7 +304,7 @@ class Program {
     Code code;
     std::size_t metadata_slots = 0;    // slots of metadata come first
     std::size_t cleared_slots = 0;     // zeroed for every frame: metadata, validity, stacks, fields
-    std::vector<std::uint64_t> image;  // initial value of every slot: those, then temporaries, then constants
+    std::vector<std::uint64_t> image;  // initial value of every slot: cleared slots, temporaries, constants
 };
 
 }  // namespace railyard

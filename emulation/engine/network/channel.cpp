@@ -8,28 +8,37 @@
 
 namespace railyard {
 
-Channel::Channel(const LinkConfig& given, std::string called) : config(given), rate_bps(given.rate_bps), name(std::move(called)) {
-    if (config.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) + " bit/s; it must be positive");
+Channel::Channel(const LinkConfig& given, std::string called)
+    : config(given), rate_bps(given.rate_bps), name(std::move(called)) {
+    if (config.rate_bps <= 0)
+        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
+                                    " bit/s; it must be positive");
     if (config.delay < 0) throw std::invalid_argument("link " + name + ": a negative delay");
-    if (config.credit_bytes < 0 || config.queue_bytes < 0) throw std::invalid_argument("link " + name + ": a negative buffer");
+    if (config.credit_bytes < 0 || config.queue_bytes < 0)
+        throw std::invalid_argument("link " + name + ": a negative buffer");
     if (config.scheduler == Scheduler::Deficit)
         for (int vl = 0; vl < kVls; ++vl)
             if (const auto quantum = config.quanta[static_cast<std::size_t>(vl)]; quantum <= 0)
-                throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) + " bytes for VL " + std::to_string(vl) + "; it must be positive");
+                throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
+                                            " bytes for VL " + std::to_string(vl) + "; it must be positive");
     credits.fill(config.credit_bytes);
 }
 
 Time Channel::serialisation(std::uint32_t bytes) const {
-    constexpr std::uint64_t kBits = 8 * 1'000'000'000'000ULL;  // of a byte, times picoseconds of a second
+    constexpr std::uint64_t kBits =
+        8 * 1'000'000'000'000ULL;  // bits of a byte, times picoseconds of a second
     const auto rate = static_cast<std::uint64_t>(rate_bps);
-    if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62) return static_cast<Time>((bytes * kBits + rate - 1) / rate);
+    if (bytes <= 1'000'000 && rate < std::uint64_t{1} << 62)
+        return static_cast<Time>((bytes * kBits + rate - 1) / rate);
     return static_cast<Time>((static_cast<unsigned __int128>(bytes) * kBits + rate - 1) / rate);
 }
 
 void Channel::check_fits(const Frame& frame) const {
     if (frame.length > config.credit_bytes)
-        throw std::runtime_error("link " + name + ": a frame of " + std::to_string(frame.length) + " bytes never fits its receive buffer of " +
-                                 std::to_string(config.credit_bytes) + " bytes; raise credit_bytes or lower the payload");
+        throw std::runtime_error("link " + name + ": a frame of " + std::to_string(frame.length) +
+                                 " bytes never fits its receive buffer of " +
+                                 std::to_string(config.credit_bytes) +
+                                 " bytes; raise credit_bytes or lower the payload");
 }
 
 bool Channel::put(FrameHandle& frame) {
@@ -72,7 +81,7 @@ void Channel::put_back(FrameHandle frame) {
 int Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
-    // The highest first: standard_metadata.priority as BMv2's strict priority queues read it, then the lane.
+    // The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
     for (unsigned left = ready; left != 0;) {
         const int vl = std::bit_width(left) - 1;
         if (able(vl)) return vl;
@@ -106,7 +115,7 @@ Time Channel::send(FrameHandle frame, int vl, Time now) {
     const auto v = static_cast<std::size_t>(vl);
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
-        // A queue saves nothing up while it has nothing to send.
+        // An empty queue loses its deficit.
         deficits_[v] = has(vl) ? deficits_[v] - frame->length : 0;
     }
     busy_until = now + serialisation(frame->length);
@@ -116,7 +125,8 @@ Time Channel::send(FrameHandle frame, int vl, Time now) {
     stats.frames_by_vl[v] += 1;
     if (lossless()) credits[v] -= frame->length;
     Flying flight{busy_until + config.delay, std::move(frame)};
-    if (instrumented) [[unlikely]] instrument(flight, now);
+    if (instrumented) [[unlikely]]
+        instrument(flight, now);
     flying.push_back(std::move(flight));
     return busy_until;
 }
@@ -124,13 +134,13 @@ Time Channel::send(FrameHandle frame, int vl, Time now) {
 void Channel::instrument(Flying& flight, Time now) {
     for (const auto& file : recorders_) file->write(flight.frame->view(), now / 1000);
     flight.arrival += wrong_.extra_delay;
-    // Nor does a frame overtake another that was sent while the delay was longer.
+    // Frames keep their order when the delay decreases.
     if (!flying.empty()) flight.arrival = std::max(flight.arrival, flying[flying.size() - 1].arrival);
     flight.lost = wrong_.blocked || (wrong_.loss > 0 && draw() < wrong_.loss);
     stats.impaired += flight.lost;
 }
 
-// Uniform in [0, 1): splitmix64 (Steele, Lea and Flood), a generator of one word, so that every channel has its own.
+// Uniform in [0, 1), by SplitMix64 (Steele, Lea and Flood): one word of state for each channel.
 double Channel::draw() {
     std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -139,8 +149,12 @@ double Channel::draw() {
 }
 
 void Channel::impair(const Impairment& how) {
-    if (!(how.loss >= 0 && how.loss <= 1)) throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) + "; it must be between 0 and 1");
-    if (how.rate_bps && *how.rate_bps <= 0) throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) + " bit/s; it must be positive");
+    if (!(how.loss >= 0 && how.loss <= 1))
+        throw std::invalid_argument("link " + name + ": a loss of " + std::to_string(how.loss) +
+                                    "; it must be between 0 and 1");
+    if (how.rate_bps && *how.rate_bps <= 0)
+        throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(*how.rate_bps) +
+                                    " bit/s; it must be positive");
     if (how.extra_delay < 0) throw std::invalid_argument("link " + name + ": a negative extra delay");
     wrong_ = how;
     rate_bps = how.rate_bps.value_or(config.rate_bps);
@@ -168,11 +182,11 @@ void Channel::give_back(const Held& freed, Time when) {
 
 void Channel::bring_up(Time now) {
     up = true;
-    // What will be free only later comes back then, as it would have.
-    std::erase_if(returning, [&](const Returning& one) { return one.time <= now + config.delay; });
+    // Credits of buffers that are not free yet return later.
+    std::erase_if(returning, [&](const Returning& credit) { return credit.time <= now + config.delay; });
     std::make_heap(returning.begin(), returning.end());
     for (std::size_t v = 0; v < kVls; ++v) credits[v] = config.credit_bytes - held[v];
-    for (const Returning& one : returning) credits[static_cast<std::size_t>(one.vl)] -= one.bytes;
+    for (const Returning& credit : returning) credits[static_cast<std::size_t>(credit.vl)] -= credit.bytes;
 }
 
 }  // namespace railyard

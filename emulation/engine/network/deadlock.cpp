@@ -5,8 +5,8 @@
 
 namespace railyard {
 
-// Follows who waits for whom: a queue waits for the receive buffer of its channel, which frames hold that wait in
-// queues of the next switch. A way that comes back to itself is the deadlock.
+// Search the waits-for graph: a queue waits for the receive buffer of its channel, which is held by frames in
+// queues of the next switch. A cycle is a deadlock.
 std::vector<Network::Waiting> Network::deadlock() const {
     const auto n = channels_.size() * kVls;
     std::vector<std::vector<std::size_t>> waits(n);

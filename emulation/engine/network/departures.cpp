@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves a switch other than one frame for one frame: several copies, and programs whose egress looks at the queue.
+// Departures of several copies of a frame, and of frames whose program reads queue metadata in egress.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -8,13 +8,7 @@
 
 namespace railyard {
 
-namespace {
-
-constexpr std::uint16_t kMostGenerations = 10'000;
-
-}  // namespace
-
-// The buffer that a frame held passes to what became of it.
+// Pass the receive buffer of a frame on to its copies.
 void Network::hold(const Held& held, const Outputs& copies) {
     if (held.channel < 0) return;
     Held each = held;
@@ -33,15 +27,16 @@ void Network::hold(const Held& held, const Outputs& copies) {
     for (const Output& o : copies) o.frame->held = each;
 }
 
-// Runs the egress of the frame that is next on `vl`. False when it cannot be sent now: dropped, or grown beyond its
-// credits, for which it then waits with its egress behind it.
+// Run the egress of the first frame of `vl`. False if the frame cannot be sent now: it was dropped, or it
+// grew beyond its credits and waits for more, without a second egress.
 bool Network::dequeue(int index, int vl) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     const auto v = static_cast<std::size_t>(vl);
     FrameHandle frame = c.take(vl);
     --waiting_frames_;
-    const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, static_cast<std::uint32_t>(c.queues[v].size())};
-    if (lane_bit_ >= 0) frame->vl /= 2;  // the program knows priorities only
+    const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth,
+                             static_cast<std::uint32_t>(c.queues[v].size())};
+    if (lane_bit_ >= 0) frame->vl /= 2;  // programs see the priority, without the lane
     frame = egress(std::move(frame), c.from_switch, static_cast<std::uint32_t>(c.from_port), record);
     if (frame == nullptr) return false;
     frame->vl = static_cast<std::uint8_t>(vl);
@@ -52,16 +47,14 @@ bool Network::dequeue(int index, int vl) {
     return fits;
 }
 
-// The frame that leaves by `port`, or none. Clones and further passes go to the queues of their ports.
-FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t port, const QueueRecord& record) {
+// Run egress; return the frame that leaves by `port`, if any. Clones and further passes go to queues of their
+// ports.
+FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t port,
+                            const QueueRecord& record) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
-    if (frame->generation == kMostGenerations)
-        throw std::runtime_error("switch " + sw.name() + ": a frame came out of egress to go through egress again " + std::to_string(kMostGenerations) +
-                                 " times; let the program clone or recirculate only what is no clone and not recirculated itself");
-    const auto generation = static_cast<std::uint16_t>(frame->generation + 1);
     const Held held = std::exchange(frame->held, Held{});
     Outputs out;
-    out.swap(egress_out_);  // for its memory; an egress within this one makes do without
+    out.swap(egress_out_);  // reuses memory; a nested egress allocates
     sw.egress(std::move(frame), port, record, now_, out);
     after_pass(sw, switch_index);
     if (out.empty()) release(held, now_);
@@ -72,7 +65,6 @@ FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t p
             leaving = std::move(o.frame);
             continue;
         }
-        o.frame->generation = generation;
         forward(std::move(o.frame), switch_index, o.port, false);
     }
     out.clear();

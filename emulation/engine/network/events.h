@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pending events by (time, sequence): of one time, the one asked for first goes first.
+// Pending events, ordered by (time, sequence of insertion).
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ struct Event {
     int index;
 };
 
-// A heap of four children a node: half as deep as one of two. What follows an event is mostly one event more: the
-// place of the one taken stays open for it.
+// A 4-ary heap, half as deep as a binary heap. Most events insert one successor: the root's cell stays open
+// for it.
 class EventQueue {
    public:
     std::size_t size() const { return cells_.size() - open_; }
@@ -35,12 +35,15 @@ class EventQueue {
         if (open_) close();
         open_ = true;
         const auto low = static_cast<std::uint64_t>(cells_.front());
-        return {time_of(cells_.front()), static_cast<EventKind>(low & 7), static_cast<int>(low >> 3 & (kIndices - 1))};
+        return {time_of(cells_.front()), static_cast<EventKind>(low & 7),
+                static_cast<int>(low >> 3 & (kIndices - 1))};
     }
     void push(Time time, EventKind kind, int index) {
-        if (index >= kIndices) throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
+        if (index >= kIndices)
+            throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
         if (sequence_ == kSequences) renumber();
-        const Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift | static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
+        const Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift |
+                          static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
         if (open_) {
             open_ = false;
             return sink(cell);
@@ -52,7 +55,8 @@ class EventQueue {
     }
 
    private:
-    // From the top: 64 bits of time, 40 of sequence, 21 of index, 3 of kind. One comparison then orders two events.
+    // From the top: 64 bits of time, 40 of sequence, 21 of index, 3 of kind. One comparison then orders two
+    // events.
     using Cell = unsigned __int128;
     static constexpr int kIndices = 1 << 21, kSequenceShift = 24;
     static constexpr std::uint64_t kSequences = std::uint64_t{1} << (64 - kSequenceShift);
@@ -65,7 +69,7 @@ class EventQueue {
         cells_.pop_back();
         if (!cells_.empty()) sink(last);
     }
-    // Puts the cell in the root's place and lets it down to its own.
+    // Insert a cell at the root and sift it down.
     void sink(Cell cell) {
         Cell* const cells = cells_.data();
         const std::size_t size = cells_.size();
@@ -74,17 +78,18 @@ class EventQueue {
         for (std::size_t child = 1; child < size; child = 4 * at + 1) {
             std::size_t least = child;
             if (child + 4 <= size) least = lesser(lesser(child, child + 1), lesser(child + 2, child + 3));
-            else while (++child < size) least = lesser(least, child);
+            else
+                while (++child < size) least = lesser(least, child);
             if (!(cells[least] < cell)) break;
             cells[at] = cells[least];
             at = least;
         }
         cells[at] = cell;
     }
-    // After 10^12 events: the same order, numbered from the start.
+    // After 10^12 events, number the pending events from 0 in their order.
     void renumber() {
         if (open_) close();
-        std::sort(cells_.begin(), cells_.end());  // and so a heap still
+        std::sort(cells_.begin(), cells_.end());  // a sorted array is a heap
         sequence_ = 0;
         constexpr auto kField = static_cast<Cell>(kSequences - 1) << kSequenceShift;
         for (Cell& cell : cells_) cell = (cell & ~kField) | static_cast<Cell>(sequence_++) << kSequenceShift;

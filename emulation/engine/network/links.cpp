@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links are made, cut, impaired, recorded, and put in each other's place.
+// Creation, failure, impairment, recording and replacement of links.
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPorts = 510;
 
-// Neighbouring numbers make generators that have nothing to do with each other.
+// Mixes a seed, so that the generators of neighbouring channels are unrelated.
 std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ z >> 33) * 0xff51afd7ed558ccd;
     z = (z ^ z >> 33) * 0xc4ceb9fe1a85ec53;
@@ -41,11 +41,15 @@ int& Network::out_of(int switch_index, int port) {
 
 void Network::wire(int channel, int switch_index, int port, bool plugged) {
     const std::string& name = switch_at(switch_index).name();
-    if (port < 0 || port >= kPorts) throw std::invalid_argument("switch " + name + ": port " + std::to_string(port) + " is not between 0 and 509");
+    if (port < 0 || port >= kPorts)
+        throw std::invalid_argument("switch " + name + ": port " + std::to_string(port) +
+                                    " is not between 0 and 509");
     Channel& c = channels_[static_cast<std::size_t>(channel)];
     if (plugged) {
         int& out = out_of(switch_index, port);
-        if (out != -1) throw std::invalid_argument("switch " + name + ": port " + std::to_string(port) + " has a link already");
+        if (out != -1)
+            throw std::invalid_argument("switch " + name + ": port " + std::to_string(port) +
+                                        " has a link already");
         out = channel;
     } else {
         c.up = false;
@@ -54,13 +58,15 @@ void Network::wire(int channel, int switch_index, int port, bool plugged) {
     c.from_port = port;
 }
 
-int Network::connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config, bool plugged) {
+int Network::connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config,
+                     bool plugged) {
     const std::string name = switch_at(switch_a).name() + "-" + switch_at(switch_b).name();
     const int link = static_cast<int>(links_.size());
     const int ab = new_channel(config, name), ba = new_channel(config, name);
     wire(ab, switch_a, port_a, plugged);
     wire(ba, switch_b, port_b, plugged);
-    for (const auto& [channel, direction, to, port] : {std::tuple{ab, 0, switch_b, port_b}, std::tuple{ba, 1, switch_a, port_a}}) {
+    for (const auto& [channel, direction, to, port] :
+         {std::tuple{ab, 0, switch_b, port_b}, std::tuple{ba, 1, switch_a, port_a}}) {
         Channel& c = channels_[static_cast<std::size_t>(channel)];
         c.link = link;
         c.direction = direction;
@@ -84,33 +90,38 @@ int Network::attach_host(int switch_index, int port, const LinkConfig& config) {
     return host;
 }
 
-// The ports of the link lead to it from now on, as they led to others before, which must be down. Whatever is still in
-// the receive buffer of a port is the new channel's to be owed: the port has one buffer, not one a link.
+// Connect the ports of a link to it; earlier links of the ports must be down. A port has one receive buffer
+// whatever its link: the new channel takes over the credits of frames that are still in it.
 void Network::plug(int link) {
     const std::array<int, 2> own = links_.at(static_cast<std::size_t>(link));
     for (const int index : own) {
         const Channel& c = channels_[static_cast<std::size_t>(index)];
-        const int there = out_of(c.from_switch, c.from_port);
-        if (there == -1 || there == index) continue;
-        const Channel& other = channels_[static_cast<std::size_t>(there)];
+        const int present = out_of(c.from_switch, c.from_port);
+        if (present == -1 || present == index) continue;
+        const Channel& other = channels_[static_cast<std::size_t>(present)];
         if (other.up || other.link == -1)
-            throw std::invalid_argument("switch " + switch_at(c.from_switch).name() + ": port " + std::to_string(c.from_port) + " is in use by link " + other.name + "; take that down first");
+            throw std::invalid_argument("switch " + switch_at(c.from_switch).name() + ": port " +
+                                        std::to_string(c.from_port) + " is in use by link " + other.name +
+                                        "; take that down first");
     }
     for (const std::size_t way : {0, 1}) {
         const Channel& out = channels_[static_cast<std::size_t>(own[way])];
-        int& there = out_of(out.from_switch, out.from_port);
-        if (there == own[way]) continue;
+        int& present = out_of(out.from_switch, out.from_port);
+        if (present == own[way]) continue;
         Channel& in = channels_[static_cast<std::size_t>(own[1 - way])];
         in.successor = -1;
-        if (there != -1) {
-            const Channel& other = channels_[static_cast<std::size_t>(there)];
-            Channel& before = channels_[static_cast<std::size_t>(channel_of(other.link, 1 - other.direction))];
+        if (present != -1) {
+            const Channel& other = channels_[static_cast<std::size_t>(present)];
+            Channel& before =
+                channels_[static_cast<std::size_t>(channel_of(other.link, 1 - other.direction))];
             for (std::size_t v = 0; v < kVls; ++v) in.held[v] += std::exchange(before.held[v], 0);
             in.returning.clear();
-            for (const auto& credit : std::exchange(before.returning, {})) in.returning.push_back({credit.time - before.config.delay + in.config.delay, credit.bytes, credit.vl});
+            for (const auto& credit : std::exchange(before.returning, {}))
+                in.returning.push_back(
+                    {credit.time - before.config.delay + in.config.delay, credit.bytes, credit.vl});
             before.successor = own[1 - way];
         }
-        there = own[way];
+        present = own[way];
     }
 }
 
@@ -120,7 +131,7 @@ void Network::set_channel(int index, bool up) {
     if (up) return c.bring_up(now_);
     c.up = false;
     for (std::size_t i = 0; i < c.flying.size(); ++i) {
-        if (!c.flying[i].lost) ++c.stats.lost;  // it is counted already
+        if (!c.flying[i].lost) ++c.stats.lost;  // impaired frames have been counted
     }
     c.stats.lost += c.waiting;
     c.flying.clear();
@@ -138,7 +149,8 @@ void Network::set_link(int link, bool up) {
     for (const int index : links_.at(static_cast<std::size_t>(link))) {
         Channel& c = channels_[static_cast<std::size_t>(index)];
         if (c.up == up) continue;
-        if (up && out_of(c.from_switch, c.from_port) != index) throw std::invalid_argument("link " + c.name + " is not plugged");
+        if (up && out_of(c.from_switch, c.from_port) != index)
+            throw std::invalid_argument("link " + c.name + " is not plugged");
         set_channel(index, up);
         control_.push_back({ControlItem::Kind::Port, now_, c.from_switch, c.from_port, up, {}});
     }
@@ -158,7 +170,8 @@ void Network::impair(int link, int direction, const Impairment& how) {
 }
 
 void Network::seed(int index) {
-    channels_[static_cast<std::size_t>(index)].seed(mixed(seed_ + mixed(static_cast<std::uint64_t>(index) + 1)));
+    channels_[static_cast<std::size_t>(index)].seed(
+        mixed(seed_ + mixed(static_cast<std::uint64_t>(index) + 1)));
 }
 
 void Network::set_seed(std::uint64_t seed_of_all) {
@@ -169,8 +182,11 @@ void Network::set_seed(std::uint64_t seed_of_all) {
 void Network::record(int link, std::optional<int> direction, const std::string& path) {
     std::vector<Channel*> chosen;
     for (int way = 0; way < 2; ++way)
-        if (way == direction.value_or(way)) chosen.push_back(&channels_[static_cast<std::size_t>(channel_of(link, way))]);
-    if (chosen.empty()) throw std::invalid_argument("link " + channels_[static_cast<std::size_t>(channel_of(link, 0))].name + ": no direction " + std::to_string(*direction) + "; there are 0 and 1");
+        if (way == direction.value_or(way))
+            chosen.push_back(&channels_[static_cast<std::size_t>(channel_of(link, way))]);
+    if (chosen.empty())
+        throw std::invalid_argument("link " + channels_[static_cast<std::size_t>(channel_of(link, 0))].name +
+                                    ": no direction " + std::to_string(*direction) + "; there are 0 and 1");
     recordings_.push_back(std::make_shared<PcapFile>(path));
     for (Channel* c : chosen) c->record(recordings_.back());
 }

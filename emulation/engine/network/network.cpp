@@ -26,7 +26,7 @@ void Network::wake(Channel& c, int index, Time time) {
     push(time, EventKind::Wake, index);
 }
 
-// With `at_once` the frame may leave before this returns; else an event of its own lets it.
+// at_once: the frame may leave immediately; otherwise a later event sends it.
 void Network::enqueue(int index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[static_cast<std::size_t>(index)];
     if (frame->pending) {
@@ -63,7 +63,7 @@ void Network::transmit(int index, int vl) {
     if (c.flying.size() == 1) push(c.flying.front().arrival, EventKind::Arrive, index);
 }
 
-// The buffer that the frame held at this switch is free from `when` on, unless copies of it are still to leave.
+// Free the receive buffer of a frame at `when`, or of its last copy to leave.
 void Network::release(const Held& held, Time when) {
     if (held.channel < 0) return;
     if (held.share >= 0) {
@@ -89,7 +89,8 @@ void Network::arrive(int index) {
         frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
         c.held[frame->vl] += frame->length;
     }
-    if (lost) [[unlikely]] return discard(std::move(frame));  // and its credits come back as if it were there
+    if (lost) [[unlikely]]
+        return discard(std::move(frame));  // its credits return as those of a received frame
     if (c.to_host >= 0) deliver(std::move(frame), c.to_host);
     else receive(std::move(frame), c.to_switch, static_cast<std::uint32_t>(c.to_port));
 }
@@ -107,7 +108,7 @@ void Network::deliver(FrameHandle frame, int host) {
 void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     ++hops_;
-    // A frame that ends here gives its buffer back; the switch knows nothing of buffers.
+    // The switch does not know receive buffers: they are freed here, or pass to the frames that leave.
     const Held held = std::exchange(frame->held, Held{});
     out_.clear();
     if (sw.reads_queue()) sw.ingress(std::move(frame), port, now_, out_);
@@ -123,16 +124,18 @@ void Network::set_lanes(std::uint32_t bit, const std::vector<int>& vls) {
     std::sort(sorted.begin(), sorted.end());
     for (int vl = 0; vl < kVls; ++vl)
         if (sorted.size() != kVls || sorted[static_cast<std::size_t>(vl)] != vl)
-            throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) + ", each from 0 to " + std::to_string(kVls - 1) + " once");
+            throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) +
+                                        ", each from 0 to " + std::to_string(kVls - 1) + " once");
     lane_bit_ = static_cast<int>(bit);
     vls_ = vls;
 }
 
-// From what the switch has made of the frame's priority, which its pass has left in `vl`.
+// VL of a frame whose priority the switch has left in `vl`.
 std::uint8_t Network::lane_of(const Frame& frame) const {
     if (lane_bit_ < 0) return frame.vl;
     const auto at = static_cast<std::uint32_t>(lane_bit_) / 8;
-    const bool second = !frame.pending && at < frame.length && (frame.data()[at] >> (7 - lane_bit_ % 8) & 1) != 0;
+    const bool second =
+        !frame.pending && at < frame.length && (frame.data()[at] >> (7 - lane_bit_ % 8) & 1) != 0;
     return static_cast<std::uint8_t>(2 * frame.vl + second);
 }
 
@@ -143,18 +146,22 @@ void Network::forward(FrameHandle frame, int switch_index, std::uint32_t port, b
         frame->vl = lane_of(*frame);
         return enqueue(ports[port], std::move(frame), at_once);
     }
-    // No queue to wait in.
+    // The CPU port and ports without a link have no queue.
     if (frame->pending) frame = egress(std::move(frame), switch_index, port, {now_, now_, 0, 0});
     if (frame == nullptr) return;
-    if (to_cpu) control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+    if (to_cpu)
+        control_.push_back(
+            {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
     else ++without_link_;
     discard(std::move(frame));
 }
 
-// What a frame may have left behind for the control plane.
+// Pass digests and ageing on to the control plane.
 void Network::after_pass(Switch& sw, int index) {
     if (auto& digests = sw.digests(); !digests.empty()) {
-        for (Digest& d : digests) control_.push_back({ControlItem::Kind::Digest, now_, index, static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
+        for (Digest& d : digests)
+            control_.push_back({ControlItem::Kind::Digest, now_, index,
+                                static_cast<std::int64_t>(d.list.at()), false, std::move(d.fields)});
         digests.clear();
     }
     if (sw.take_revived()) watch_ageing(index);
@@ -163,7 +170,8 @@ void Network::after_pass(Switch& sw, int index) {
 void Network::send(int host, std::string_view bytes, int vl) {
     const auto lane = std::find(vls_.begin(), vls_.end(), vl);
     if (lane == vls_.end())
-        throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) + " is not between 0 and " + std::to_string(vls_.size() - 1));
+        throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) +
+                                    " is not between 0 and " + std::to_string(vls_.size() - 1));
     FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
     frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
     enqueue(hosts_.at(static_cast<std::size_t>(host)).out, std::move(frame), true);
@@ -195,19 +203,20 @@ void Network::alarm(Time time, std::int64_t token) {
 }
 
 RunEnd Network::run(Time until) {
-    const RunEnd end = go_on(until);
+    const RunEnd end = run_events(until);
     if (end != RunEnd::Control)
         for (const auto& file : recordings_) file->flush();
     return end;
 }
 
-RunEnd Network::go_on(Time until) {
-    look_again();
+RunEnd Network::run_events(Time until) {
+    resume_ageing();
     for (;;) {
         if (!control_.empty()) return RunEnd::Control;
-        // Nothing moves and frames wait for credits: only a frame that moves could return one.
+        // Frames wait for credits, and no frame moves that could return credits.
         if (network_events_ == 0 && waiting_frames_ > 0) return RunEnd::Deadlock;
-        if (events_.size() == ageing_events_ && (ageing_events_ == 0 || until >= kForever || events_.next_time() > until))
+        if (events_.size() == ageing_events_ &&
+            (ageing_events_ == 0 || until >= kForever || events_.next_time() > until))
             return RunEnd::Idle;
         if (events_.next_time() > until) {
             now_ = std::max(now_, until);
@@ -215,36 +224,37 @@ RunEnd Network::go_on(Time until) {
         }
         const Event event = events_.pop();
         now_ = event.time;
-        happen(event);
+        dispatch(event);
     }
 }
 
-void Network::happen(const Event& event) {
+void Network::dispatch(const Event& event) {
     switch (event.kind) {
         case EventKind::Wake: {
             --network_events_;
             Channel& c = channels_[static_cast<std::size_t>(event.index)];
-            if (c.wake_at != event.time) return;  // an earlier one took its place
+            if (c.wake_at != event.time) return;  // replaced by an earlier event
             c.wake_at = -1;
             return try_send(event.index);
         }
-        case EventKind::Arrive:
-            --network_events_;
-            return arrive(event.index);
+        case EventKind::Arrive: --network_events_; return arrive(event.index);
         case EventKind::Timer: {
             Host& h = hosts_[static_cast<std::size_t>(event.index)];
-            if (h.deadline != event.time) return;  // set anew or cleared
+            if (h.deadline != event.time) return;  // changed or cleared
             h.deadline = -1;
             if (on_timer) on_timer(event.index);
             return;
         }
         case EventKind::Alarm:
             free_alarms_.push_back(event.index);
-            control_.push_back({ControlItem::Kind::Alarm, now_, -1, alarms_[static_cast<std::size_t>(event.index)], false, {}});
+            control_.push_back({ControlItem::Kind::Alarm,
+                                now_,
+                                -1,
+                                alarms_[static_cast<std::size_t>(event.index)],
+                                false,
+                                {}});
             return;
-        case EventKind::Age:
-            --ageing_events_;
-            return age(event.index);
+        case EventKind::Age: --ageing_events_; return age(event.index);
     }
 }
 
@@ -261,19 +271,20 @@ void Network::watch_ageing(int switch_index) {
 
 void Network::age(int switch_index) {
     const auto at = static_cast<std::size_t>(switch_index);
-    if (age_at_[at] != now_) return;  // an earlier one took its place
+    if (age_at_[at] != now_) return;  // replaced by an earlier event
     age_at_[at] = -1;
     Switch& sw = *switches_[at];
     for (std::size_t table = 0; table < sw.table_count(); ++table)
         if (sw.table_due(table, now_))
-            control_.push_back({ControlItem::Kind::Idle, now_, switch_index, static_cast<std::int64_t>(table), false, {}});
-    // What is due stays due until the control plane has asked for it: looking again at once would never end.
+            control_.push_back(
+                {ControlItem::Kind::Idle, now_, switch_index, static_cast<std::int64_t>(table), false, {}});
+    // Aged entries stay due until the control plane has read them; until then no event follows.
     if (sw.next_ageing() > now_) watch_ageing(switch_index);
     else unread_.push_back(switch_index);
 }
 
-// Whether the control plane has read what was due.
-void Network::look_again() {
+// Watch switches again whose aged entries the control plane has read.
+void Network::resume_ageing() {
     std::erase_if(unread_, [this](int index) {
         const Time due = switch_at(index).next_ageing();
         if (due >= 0 && due <= now_) return false;
@@ -282,7 +293,8 @@ void Network::look_again() {
     });
 }
 
-std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port, std::string_view bytes) {
+std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port,
+                                                                    std::string_view bytes) {
     Switch& sw = switch_at(switch_index);
     Outputs out;
     sw.process(pool_.acquire(bytes.data(), bytes.size()), port, now_, out);
@@ -291,8 +303,9 @@ std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_i
     return result;
 }
 
-// Processor seconds of `count` passes of the same frame; copy_only leaves out the pipeline, the floor to compare with.
-double Network::bench(int switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count, bool copy_only) {
+// Processor seconds of `count` passes of a frame; copy_only: without the pipeline, as a baseline.
+double Network::bench(int switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count,
+                      bool copy_only) {
     Switch& sw = switch_at(switch_index);
     const auto seconds = [] {
         timespec t{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches, hosts and the links between them, in virtual time: integer picoseconds, ordered by (time, sequence).
+// Switches, hosts and the links between them, in virtual time: integer picoseconds, ordered by (time,
+// sequence).
 #pragma once
 
 #include <array>
@@ -26,39 +27,43 @@ class Network : public SwitchSet {
    public:
     int add_switch(const std::string& name, std::uint32_t cpu_port) override;
 
-    // A priority has two lanes from now on, of credits and a queue each: the one that bit `bit` of a frame says, counted
-    // from its first byte's highest. vls[2 * priority + lane] is its number outside the engine. Before this, and without
-    // it, a priority has one and is its number. A frame that still has its egress before it takes the first lane.
+    // Give every priority two lanes, each with a queue and credits. Bit `bit` of a frame, counted from the
+    // most significant bit of its first byte, selects the lane; pending frames take the first. vls[2 *
+    // priority + lane] is the VL's number for users. By default a priority has one lane, and is the VL's
+    // number.
     void set_lanes(std::uint32_t bit, const std::vector<int>& vls);
 
-    // links.cpp. A link that is not plugged is down, and its ports do not lead to it: `plug` changes that.
-    int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config, bool plugged = true);
+    // links.cpp. An unplugged link is down and no port leads to it, until `plug`.
+    int connect(int switch_a, int port_a, int switch_b, int port_b, const LinkConfig& config,
+                bool plugged = true);
     int attach_host(int switch_index, int port, const LinkConfig& config);
     void plug(int link);
     void set_link(int link, bool up);
     void set_host_link(int host, bool up);
     void impair(int link, int direction, const Impairment& how);
     void set_seed(std::uint64_t seed);
-    // What the link carries, from now on: both ways, or one.
+    // Record the frames of one direction or both.
     void record(int link, std::optional<int> direction, const std::string& path);
     void end_recordings();
 
     void send(int host, std::string_view frame, int vl);
     void packet_out(int switch_index, std::string_view frame) override;
-    void set_timer(int host, Time deadline);  // replaces the host's earlier one
+    void set_timer(int host, Time deadline);  // replaces the earlier deadline of the host
     void clear_timer(int host);
     void alarm(Time time, std::int64_t token);
 
-    // Idle: nothing is left to happen. Ageing alone does not make time pass without a bound: then it is Idle, too.
+    // Idle: no event is left, or only ageing and no bound on time.
     RunEnd run(Time until);
     Time now() const override { return now_; }
     void watch_ageing(int switch_index) override;
 
-    // Out of time: one frame through one pipeline. Drop: no result.
-    std::vector<std::pair<std::uint32_t, std::string>> process(int switch_index, std::uint32_t port, std::string_view frame);
-    double bench(int switch_index, std::uint32_t port, std::string_view frame, std::uint64_t count, bool copy_only);
+    // Run a frame through a switch, outside of virtual time; the frames that leave, by port.
+    std::vector<std::pair<std::uint32_t, std::string>> process(int switch_index, std::uint32_t port,
+                                                               std::string_view frame);
+    double bench(int switch_index, std::uint32_t port, std::string_view frame, std::uint64_t count,
+                 bool copy_only);
 
-    // Numbers of VLs outside, in the order in which they are served, the last first.
+    // Numbers of the VLs for users, in ascending order of service priority.
     const std::vector<int>& vls() const { return vls_; }
     const ChannelStats& stats(int link, int direction) const;
     const ChannelStats& host_stats(int host, int direction) const;  // 0: from the host
@@ -68,9 +73,10 @@ class Network : public SwitchSet {
     struct Waiting {
         int link, direction, vl;  // link -1: the link of host `direction`
     };
-    std::vector<Waiting> deadlock() const;  // the cycle, after run() said so; empty when none is found
+    std::vector<Waiting> deadlock()
+        const;  // the cycle, after run() returned Deadlock; empty if there is none
 
-    // Counts bytes delivered to hosts, in bins of `width`, of frames on the `vls` lanes that are served last.
+    // Count bytes delivered to hosts in bins of `width`, on the `vls` VLs of lowest priority.
     void set_bin(Time width, int vls) {
         bin_ = width;
         bin_vls_ = vls;
@@ -87,8 +93,8 @@ class Network : public SwitchSet {
     };
 
     void push(Time time, EventKind kind, int index);
-    RunEnd go_on(Time until);
-    void happen(const Event& event);
+    RunEnd run_events(Time until);
+    void dispatch(const Event& event);
     void enqueue(int channel, FrameHandle frame, bool at_once);
     void wake(Channel& c, int index, Time time);
     void try_send(int index);
@@ -101,10 +107,11 @@ class Network : public SwitchSet {
     void after_pass(Switch& sw, int index);
     void release(const Held& held, Time when);
     void discard(FrameHandle frame);
-    // The channel that leads to the buffer which `held` is a part of.
+    // The channel that leads to the receive buffer of `held`.
     int buffer_of(const Held& held) const {
         int index = held.channel;
-        while (channels_[static_cast<std::size_t>(index)].successor >= 0) [[unlikely]] index = channels_[static_cast<std::size_t>(index)].successor;
+        while (channels_[static_cast<std::size_t>(index)].successor >= 0) [[unlikely]]
+            index = channels_[static_cast<std::size_t>(index)].successor;
         return index;
     }
 
@@ -116,14 +123,14 @@ class Network : public SwitchSet {
     void set_channel(int index, bool up);
     void seed(int index);
 
-    // departures.cpp: egress of programs that look at the queue, and what leaves in several copies.
+    // departures.cpp: egress of programs that read queue metadata, and frames with several copies.
     void hold(const Held& held, const Outputs& copies);
     bool dequeue(int channel, int vl);
     FrameHandle egress(FrameHandle frame, int switch_index, std::uint32_t port, const QueueRecord& record);
 
-    // ageing.cpp
+    // ageing
     void age(int switch_index);
-    void look_again();
+    void resume_ageing();
 
     Time now_ = 0;
     EventQueue events_;
@@ -139,12 +146,12 @@ class Network : public SwitchSet {
     std::vector<std::vector<int>> out_channel_;  // by switch, port
     std::vector<std::int64_t> alarms_;           // tokens, by the event's index
     std::vector<int> free_alarms_;
-    std::vector<Time> age_at_;    // by switch: when it is looked at next; -1: never
-    std::vector<int> unread_;     // switches of aged entries that the control plane has been told of and not read
+    std::vector<Time> age_at_;  // by switch: time of the next ageing event; -1: none
+    std::vector<int> unread_;   // switches with aged entries that were reported and not read
     std::uint64_t seed_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recordings_;
     Outputs out_, egress_out_;
-    // Copies of one frame hold its receive buffer together, until the last one has left.
+    // The copies of a frame share its receive buffer, until the last copy has left.
     struct Share {
         std::uint32_t copies;
         Time until;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python bindings: glue only. Values travel as big-endian bytes of any length up to their field's.
+// Python bindings. Values are big-endian bytes of any length up to the width of their field.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,7 @@ namespace railyard {
 
 namespace nb = nanobind;
 
-// A set's mutex, waited for without the interpreter: whoever holds the mutex may need the interpreter to let go of it.
+// Locks the mutex of a set. Waits without the interpreter lock, which the holder of the mutex may need.
 class SetLock {
    public:
     explicit SetLock(SwitchSet& set) : mutex_(set.mutex()) {
@@ -30,7 +30,7 @@ class SetLock {
     SetLock(const SetLock&) = delete;
 
    private:
-    std::recursive_mutex& mutex_;
+    SharedMutex& mutex_;
 };
 
 // A switch, with its set's lock held.
@@ -40,7 +40,8 @@ class LockedSwitch {
     Switch* operator->() const { return &switch_; }
     Switch& operator*() const { return switch_; }
     const Program& program() const {
-        if (switch_.program() == nullptr) throw std::invalid_argument("switch " + switch_.name() + " has no program");
+        if (switch_.program() == nullptr)
+            throw std::invalid_argument("switch " + switch_.name() + " has no program");
         return *switch_.program();
     }
 
@@ -49,11 +50,13 @@ class LockedSwitch {
     Switch& switch_;
 };
 
-bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out);  // false: wider than `bits`
+bool to_limbs(std::string_view value, unsigned bits,
+              std::vector<std::uint64_t>& out);  // false: wider than `bits`
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
 // Python names actions by their numbers.
-bool to_parameters(const Program& program, int action, const nb::list& values, std::vector<std::uint64_t>& out);
+bool to_parameters(const Program& program, int action, const nb::list& values,
+                   std::vector<std::uint64_t>& out);
 nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
 
 inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }

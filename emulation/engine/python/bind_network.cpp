@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in virtual time, and the Python objects that stand behind its hosts.
+// The network in virtual time, and the Python handlers of its hosts.
 #include <algorithm>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
 
-#include "python/bind.h"
 #include "network/network.h"
+#include "python/bind.h"
 
 namespace railyard {
 
 namespace {
 
-// A network and the Python objects that stand behind its hosts.
+// A network with Python handlers of its hosts.
 class PyNetwork : public Network {
    public:
     PyNetwork() {
@@ -32,14 +32,16 @@ class PyNetwork : public Network {
         handlers_.push_back(nb::none());
         return host;
     }
-    void set_handler(int host, nb::object handler) { handlers_.at(static_cast<std::size_t>(host)) = std::move(handler); }
+    void set_handler(int host, nb::object handler) {
+        handlers_.at(static_cast<std::size_t>(host)) = std::move(handler);
+    }
 
-    // What a handler answers: ([(frame, vl), ...], deadline or None).
+    // Carry out the answer of a handler: ([(frame, vl), ...], deadline or None).
     void act(int host, const nb::object& answer) {
         const nb::tuple pair = nb::cast<nb::tuple>(answer);
         for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
-            const nb::tuple one = nb::cast<nb::tuple>(item);
-            send(host, view(nb::cast<nb::bytes>(one[0])), nb::cast<int>(one[1]));
+            const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
+            send(host, view(nb::cast<nb::bytes>(frame_and_vl[0])), nb::cast<int>(frame_and_vl[1]));
         }
         if (pair[1].is_none()) clear_timer(host);
         else set_timer(host, nb::cast<Time>(pair[1]));
@@ -49,16 +51,19 @@ class PyNetwork : public Network {
     std::vector<nb::object> handlers_;
 };
 
-LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue, const std::string& scheduler,
-                       const std::optional<std::vector<std::int64_t>>& quanta) {
+LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
+                       const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
     static const char* const kNames[] = {"strict", "round-robin", "deficit"};
     LinkConfig config{rate, delay, credit, queue};
     const auto* name = std::find(std::begin(kNames), std::end(kNames), scheduler);
-    if (name == std::end(kNames)) throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
+    if (name == std::end(kNames))
+        throw std::invalid_argument("scheduler " + scheduler + " is none of strict, round-robin, deficit");
     config.scheduler = static_cast<Scheduler>(name - std::begin(kNames));
     config.quanta.fill(4096);
     if (quanta && quanta->size() != kPriorities)
-        throw std::invalid_argument(std::to_string(quanta->size()) + " quanta; there must be one for each of the " + std::to_string(kPriorities) + " VLs");
+        throw std::invalid_argument(std::to_string(quanta->size()) +
+                                    " quanta; there must be one for each of the " +
+                                    std::to_string(kPriorities) + " VLs");
     if (quanta) std::copy(quanta->begin(), quanta->end(), config.quanta.begin());
     return config;
 }
@@ -74,7 +79,8 @@ nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
     d["refused_full"] = s.refused_full;
     d["max_queued_bytes"] = s.max_queued_bytes;
     std::vector<std::uint64_t> by_vl(vls.size());
-    for (std::size_t lane = 0; lane < vls.size(); ++lane) by_vl[static_cast<std::size_t>(vls[lane])] = s.frames_by_vl[lane];
+    for (std::size_t lane = 0; lane < vls.size(); ++lane)
+        by_vl[static_cast<std::size_t>(vls[lane])] = s.frames_by_vl[lane];
     d["frames_by_vl"] = by_vl;
     return d;
 }
@@ -82,58 +88,96 @@ nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
 void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
     c.def_prop_ro("hops", [](PyNetwork& n) { return n.hops(); })
         .def_prop_ro("frames_without_link", [](PyNetwork& n) { return n.frames_without_link(); })
-        .def("connect", [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
-                           const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
-            return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta), plugged);
-        }, nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"), nb::arg("delay_ps"),
-           nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(),
-           nb::arg("plugged") = true)
-        .def("attach_host", [](PyNetwork& n, int sw, int port, std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
-                               const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
-            return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
-        }, nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"), nb::arg("credit_bytes"),
-           nb::arg("queue_bytes") = 1 << 20, nb::kw_only(), nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
-        .def("set_lanes", [](PyNetwork& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); }, nb::arg("bit"), nb::arg("vls"))
+        .def(
+            "connect",
+            [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit,
+               std::int64_t queue, const std::string& scheduler,
+               const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
+                return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta),
+                                 plugged);
+            },
+            nb::arg("sw_a"), nb::arg("port_a"), nb::arg("sw_b"), nb::arg("port_b"), nb::arg("rate_bps"),
+            nb::arg("delay_ps"), nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
+            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true)
+        .def(
+            "attach_host",
+            [](PyNetwork& n, int sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
+               std::int64_t queue, const std::string& scheduler,
+               const std::optional<std::vector<std::int64_t>>& quanta) {
+                return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
+            },
+            nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
+            nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
+            nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
+        .def(
+            "set_lanes",
+            [](PyNetwork& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); },
+            nb::arg("bit"), nb::arg("vls"))
         .def("set_handler", &PyNetwork::set_handler, nb::arg("host"), nb::arg("handler").none())
         .def("act", &PyNetwork::act)
-        .def("send", [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
+        .def("send",
+             [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
         .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.alarm(time, token); })
         .def("set_link", [](PyNetwork& n, int link, bool up) { n.set_link(link, up); })
         .def("set_host_link", [](PyNetwork& n, int host, bool up) { n.set_host_link(host, up); })
         .def("plug", [](PyNetwork& n, int link) { n.plug(link); })
-        .def("impair", [](PyNetwork& n, int link, int direction, bool blocked, double loss, std::optional<std::int64_t> rate, Time delay) {
-            n.impair(link, direction, {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
-        }, nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false, nb::arg("loss") = 0.0,
-           nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
+        .def(
+            "impair",
+            [](PyNetwork& n, int link, int direction, bool blocked, double loss,
+               std::optional<std::int64_t> rate, Time delay) {
+                n.impair(link, direction,
+                         {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
+            },
+            nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
+            nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
         .def("set_seed", [](PyNetwork& n, std::uint64_t seed) { n.set_seed(seed); })
-        .def("record", [](PyNetwork& n, int link, const std::string& path, std::optional<int> direction) { n.record(link, direction, path); },
-             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
+        .def(
+            "record",
+            [](PyNetwork& n, int link, const std::string& path, std::optional<int> direction) {
+                n.record(link, direction, path);
+            },
+            nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
         .def("end_recordings", [](PyNetwork& n) { n.end_recordings(); })
-        .def("run", [](PyNetwork& n, std::optional<Time> until) { return static_cast<int>(n.run(until.value_or(kForever))); },
-             nb::arg("until_ps") = nb::none())
-        .def("link_stats", [](PyNetwork& n, int link, int direction) { return stats_of(n.stats(link, direction), n.vls()); })
-        .def("host_stats", [](PyNetwork& n, int host, int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
-        .def("deadlock", [](PyNetwork& n) {
-            nb::list out;
-            for (const auto& w : n.deadlock()) out.append(nb::make_tuple(w.link, w.direction, w.vl));
-            return out;
-        })
-        .def("set_bin", [](PyNetwork& n, Time width, int vls) { n.set_bin(width, vls); }, nb::arg("width_ps"), nb::arg("vls") = kVls)
+        .def(
+            "run",
+            [](PyNetwork& n, std::optional<Time> until) {
+                return static_cast<int>(n.run(until.value_or(kForever)));
+            },
+            nb::arg("until_ps") = nb::none())
+        .def("link_stats", [](PyNetwork& n, int link,
+                              int direction) { return stats_of(n.stats(link, direction), n.vls()); })
+        .def("host_stats", [](PyNetwork& n, int host,
+                              int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
+        .def("deadlock",
+             [](PyNetwork& n) {
+                 nb::list out;
+                 for (const auto& w : n.deadlock()) out.append(nb::make_tuple(w.link, w.direction, w.vl));
+                 return out;
+             })
+        .def(
+            "set_bin", [](PyNetwork& n, Time width, int vls) { n.set_bin(width, vls); }, nb::arg("width_ps"),
+            nb::arg("vls") = kVls)
         .def("delivered_bins", [](PyNetwork& n) { return n.delivered_bins(); })
-        .def("process", [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame) {
-            nb::list out;
-            for (const auto& [egress, bytes] : n.process(sw, port, view(frame))) out.append(nb::make_tuple(egress, to_bytes(bytes)));
-            return out;
-        })
-        .def("bench", [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count, bool copy_only) {
-            return n.bench(sw, port, view(frame), count, copy_only);
-        }, nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"), nb::arg("copy_only") = false);
+        .def("process",
+             [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame) {
+                 nb::list out;
+                 for (const auto& [egress, bytes] : n.process(sw, port, view(frame)))
+                     out.append(nb::make_tuple(egress, to_bytes(bytes)));
+                 return out;
+             })
+        .def(
+            "bench",
+            [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
+               bool copy_only) { return n.bench(sw, port, view(frame), count, copy_only); },
+            nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
+            nb::arg("copy_only") = false);
 }
 
 }  // namespace
 
 void bind_network(nb::module_& m) {
-    nb::class_<PyNetwork, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
+    nb::class_<PyNetwork, SwitchSet> network(m, "Network",
+                                             "Switches, hosts and links. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program says of itself.
-#include "python/bind.h"
+// Descriptions of programs.
 #include "load/program.h"
+#include "python/bind.h"
 
 namespace railyard {
 
@@ -18,7 +18,9 @@ const char* kind_name(MatchKind kind) {
 }
 
 template <typename T>
-nb::object handle_or_none(Index<T> index) { return index ? nb::object(nb::int_(index.at())) : nb::object(nb::none()); }
+nb::object handle_or_none(Index<T> index) {
+    return index ? nb::object(nb::int_(index.at())) : nb::object(nb::none());
+}
 
 nb::list handles_of(const std::vector<Index<Action>>& actions) {
     nb::list out;
@@ -26,7 +28,7 @@ nb::list handles_of(const std::vector<Index<Action>>& actions) {
     return out;
 }
 
-// A dictionary for each of a program's things: its name, the handle that the switch knows it by, and what `fill` says.
+// A dictionary for each item: its name, its handle, and the keys that `fill` adds.
 template <typename Things, typename Fill>
 nb::list described(const Things& things, const Fill& fill) {
     nb::list out;

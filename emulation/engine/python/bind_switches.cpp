@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module, and what a control plane may ask of a set of switches.
+// The module, and access to a set of switches.
 #include <time.h>
 
 #include "python/bind.h"
@@ -8,8 +8,9 @@ namespace railyard {
 
 namespace {
 
-// Processor seconds of `count` passes of a frame as far as each part of its way, the parts before included.
-std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::string_view bytes, std::uint64_t count) {
+// Processor seconds of `count` passes of a frame up to each part of the pipeline, cumulative.
+std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::string_view bytes,
+                            std::uint64_t count) {
     const LockedSwitch s(set, sw);
     (void)s.program();
     const auto seconds = [] {
@@ -18,9 +19,11 @@ std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::str
         return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
     };
     std::vector<double> out;
-    for (const auto part : {Traversal::Part::Copy, Traversal::Part::Parse, Traversal::Part::Ingress, Traversal::Part::Egress, Traversal::Part::Deparse}) {
+    for (const auto part : {Traversal::Part::Copy, Traversal::Part::Parse, Traversal::Part::Ingress,
+                            Traversal::Part::Egress, Traversal::Part::Deparse}) {
         const double start = seconds();
-        for (std::uint64_t i = 0; i < count; ++i) s->run_to(part, set.pool().acquire(bytes.data(), bytes.size()), port);
+        for (std::uint64_t i = 0; i < count; ++i)
+            s->run_to(part, set.pool().acquire(bytes.data(), bytes.size()), port);
         out.push_back(seconds() - start);
     }
     return out;
@@ -31,29 +34,38 @@ std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::str
 void bind_switches(nb::module_& m) {
     nb::class_<SwitchSet> switches(m, "SwitchSet", "Switches of one control plane.");
     switches
-        .def("add_switch", [](SwitchSet& n, const std::string& name, std::uint32_t cpu_port) {
-            const SetLock lock(n);
-            return n.add_switch(name, cpu_port);
-        }, nb::arg("name"), nb::arg("cpu_port") = 510)
-        .def("set_program", [](SwitchSet& n, int sw, std::shared_ptr<Program> p) { LockedSwitch(n, sw)->set_program(std::move(p)); },
-             nb::arg("switch"), nb::arg("program").none())
-        .def("reset", [](SwitchSet& n, int sw) {
-            const LockedSwitch s(n, sw);
-            s->set_program(s->shared_program());
-        })
+        .def(
+            "add_switch",
+            [](SwitchSet& n, const std::string& name, std::uint32_t cpu_port) {
+                const SetLock lock(n);
+                return n.add_switch(name, cpu_port);
+            },
+            nb::arg("name"), nb::arg("cpu_port") = 510)
+        .def(
+            "set_program",
+            [](SwitchSet& n, int sw, std::shared_ptr<Program> p) {
+                LockedSwitch(n, sw)->set_program(std::move(p));
+            },
+            nb::arg("switch"), nb::arg("program").none())
+        .def("reset",
+             [](SwitchSet& n, int sw) {
+                 const LockedSwitch s(n, sw);
+                 s->set_program(s->shared_program());
+             })
         .def_prop_ro("now", [](SwitchSet& n) { return n.now(); })
-        .def("lock", [](SwitchSet& n) {
-            const nb::gil_scoped_release free;
-            n.mutex().lock();
-        })
+        .def("lock",
+             [](SwitchSet& n) {
+                 const nb::gil_scoped_release free;
+                 n.mutex().lock();
+             })
         .def("unlock", [](SwitchSet& n) { n.mutex().unlock(); })
-        .def("packet_out", [](SwitchSet& n, int sw, const nb::bytes& frame) {
-            const SetLock lock(n);
-            n.packet_out(sw, view(frame));
-        })
-        .def("profile", [](SwitchSet& n, int sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count) {
-            return profile(n, sw, port, view(frame), count);
-        })
+        .def("packet_out",
+             [](SwitchSet& n, int sw, const nb::bytes& frame) {
+                 const SetLock lock(n);
+                 n.packet_out(sw, view(frame));
+             })
+        .def("profile", [](SwitchSet& n, int sw, std::uint32_t port, const nb::bytes& frame,
+                           std::uint64_t count) { return profile(n, sw, port, view(frame), count); })
         .def("take_control", [](SwitchSet& n) -> nb::object {
             const SetLock lock(n);
             auto& queue = n.control();
@@ -61,7 +73,8 @@ void bind_switches(nb::module_& m) {
             const ControlItem item = std::move(queue.front());
             queue.pop_front();
             static const char* const kNames[] = {"packet_in", "port", "alarm", "digest", "idle", "log"};
-            return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index, item.value, item.up, to_bytes(item.frame));
+            return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index,
+                                  item.value, item.up, to_bytes(item.frame));
         });
     bind_tables(switches);
     bind_state(switches);
@@ -70,8 +83,9 @@ void bind_switches(nb::module_& m) {
 }  // namespace railyard
 
 NB_MODULE(_engine, m) {
-    m.doc() = "A v1model switch engine and the links between switches, in virtual time (integer picoseconds).";
-    // At exit a traceback or a thread may still hold a network; a user should not read of leaks then.
+    m.doc() =
+        "A v1model switch engine and the links between switches, in virtual time (integer picoseconds).";
+    // At exit a traceback or a thread may still hold a network; that is no leak to report.
     nanobind::set_leak_warnings(false);
     railyard::bind_program(m);
     railyard::bind_switches(m);

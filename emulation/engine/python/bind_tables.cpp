@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and action profiles, as a control plane reads and writes them.
+// Access to tables and action profiles.
 #include "python/bind.h"
 
 namespace railyard {
@@ -16,7 +16,8 @@ bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>&
 
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
     std::string out((bits + 7) / 8, '\0');
-    for (std::size_t i = 0; i < out.size(); ++i) out[out.size() - 1 - i] = static_cast<char>(value[i / 8] >> (8 * (i % 8)));
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[out.size() - 1 - i] = static_cast<char>(value[i / 8] >> (8 * (i % 8)));
     return to_bytes(out);
 }
 
@@ -25,7 +26,8 @@ bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValu
     out.resize(spec.keys.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
         const nb::tuple key = nb::cast<nb::tuple>(keys[i]);
-        if (key.size() != 3 || !to_limbs(view(nb::cast<nb::bytes>(key[0])), spec.keys[i].bits, out[i].value) ||
+        if (key.size() != 3 ||
+            !to_limbs(view(nb::cast<nb::bytes>(key[0])), spec.keys[i].bits, out[i].value) ||
             !to_limbs(view(nb::cast<nb::bytes>(key[1])), spec.keys[i].bits, out[i].extra))
             return false;
         out[i].prefix = nb::cast<int>(key[2]);
@@ -33,7 +35,8 @@ bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValu
     return true;
 }
 
-bool to_parameters(const Program& program, int action, const nb::list& values, std::vector<std::uint64_t>& out) {
+bool to_parameters(const Program& program, int action, const nb::list& values,
+                   std::vector<std::uint64_t>& out) {
     if (action < 0 || static_cast<std::size_t>(action) >= program.actions.size()) return false;
     const Action& a = program.actions[static_cast<std::size_t>(action)];
     if (values.size() != a.parameters.size()) return false;
@@ -51,7 +54,9 @@ nb::list match_of(const TableSpec& spec, const EntrySpec& entry) {
         const MatchValue& m = entry.match[i];
         const Key& k = spec.keys[i];
         const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
-        keys.append(nb::make_tuple(from_limbs(m.value.data(), k.bits), own_extra ? from_limbs(m.extra.data(), k.bits) : nb::bytes("", 0), m.prefix));
+        keys.append(nb::make_tuple(from_limbs(m.value.data(), k.bits),
+                                   own_extra ? from_limbs(m.extra.data(), k.bits) : nb::bytes("", 0),
+                                   m.prefix));
     }
     return keys;
 }
@@ -60,7 +65,7 @@ namespace {
 
 Index<Action> to_action(int number) { return Index<Action>(static_cast<std::size_t>(number)); }
 
-// Keys as Python gives them; apply(table, match) answers for a key that fits.
+// Convert keys and call apply(table, match); Invalid if a key does not fit.
 template <typename Do>
 int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, const Do& apply) {
     Table& t = s->table(table);
@@ -69,11 +74,13 @@ int with_match(const LockedSwitch& s, std::size_t table, const nb::list& keys, c
     return static_cast<int>(apply(t, match));
 }
 
-int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int priority, int action, const nb::list& params, bool insert) {
+int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int priority, int action,
+          const nb::list& params, bool insert) {
     if (s->table(table).constant()) return static_cast<int>(Status::Constant);
     EntrySpec entry;
     entry.priority = priority;
-    if (!to_parameters(s.program(), action, params, entry.parameters)) return static_cast<int>(Status::Invalid);
+    if (!to_parameters(s.program(), action, params, entry.parameters))
+        return static_cast<int>(Status::Invalid);
     entry.action = to_action(action);
     return with_match(s, table, keys, [&](Table& t, std::vector<MatchValue>& match) {
         entry.match = std::move(match);
@@ -81,7 +88,7 @@ int write(const LockedSwitch& s, std::size_t table, const nb::list& keys, int pr
     });
 }
 
-// An action's parameters, or the one member or group that the entry points to.
+// Parameters of an action, or the id of a member or group.
 nb::list parameters_of(const Program& program, const EntrySpec& entry) {
     nb::list out;
     if (entry.target != Target::Action) out.append(from_limbs(entry.parameters.data(), 64));
@@ -96,8 +103,11 @@ nb::list parameters_of(const Program& program, const EntrySpec& entry) {
 
 nb::tuple entry_of(const Program& program, const Table& table, const EntrySpec& entry) {
     const auto [packets, bytes] = table.counters(entry.match, entry.priority);
-    const int action = entry.target == Target::Member ? -1 : entry.target == Target::Group ? -2 : static_cast<int>(entry.action.at());
-    return nb::make_tuple(match_of(table.spec(), entry), entry.priority, action, parameters_of(program, entry), packets, bytes);
+    const int action = entry.target == Target::Member  ? -1
+                       : entry.target == Target::Group ? -2
+                                                       : static_cast<int>(entry.action.at());
+    return nb::make_tuple(match_of(table.spec(), entry), entry.priority, action,
+                          parameters_of(program, entry), packets, bytes);
 }
 
 int set_default(const LockedSwitch& s, std::size_t table, int action, const nb::list& params) {
@@ -113,53 +123,74 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 }
 
 void bind_profiles(nb::class_<SwitchSet>& c) {
-    c.def("table_point", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, bool group, std::int64_t id, bool insert) {
-         const LockedSwitch s(n, sw);
-         if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-         return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-             EntrySpec entry{std::move(match), priority, group ? Target::Group : Target::Member, {}, {static_cast<std::uint64_t>(id)}};
-             return insert ? table.insert(entry) : table.modify(entry);
-         });
-     })
-        .def("member_insert", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
-            const LockedSwitch s(n, sw);
-            bool fits = false;
-            auto values = parameters(s, action, params, fits);
-            return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values)) : Status::Invalid);
-        })
-        .def("member_modify", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
-            const LockedSwitch s(n, sw);
-            bool fits = false;
-            auto values = parameters(s, action, params, fits);
-            return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values)) : Status::Invalid);
-        })
-        .def("member_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) { return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id)); })
-        .def("group_set", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, const Profile::GroupMembers& members) {
-            return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
-        })
-        .def("group_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) { return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id)); });
+    c.def("table_point",
+          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, bool group,
+             std::int64_t id, bool insert) {
+              const LockedSwitch s(n, sw);
+              if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+              return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                  EntrySpec entry{std::move(match),
+                                  priority,
+                                  group ? Target::Group : Target::Member,
+                                  {},
+                                  {static_cast<std::uint64_t>(id)}};
+                  return insert ? table.insert(entry) : table.modify(entry);
+              });
+          })
+        .def("member_insert",
+             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+                 const LockedSwitch s(n, sw);
+                 bool fits = false;
+                 auto values = parameters(s, action, params, fits);
+                 return static_cast<int>(fits ? s->profile(p).insert(id, to_action(action), std::move(values))
+                                              : Status::Invalid);
+             })
+        .def("member_modify",
+             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+                 const LockedSwitch s(n, sw);
+                 bool fits = false;
+                 auto values = parameters(s, action, params, fits);
+                 return static_cast<int>(fits ? s->profile(p).modify(id, to_action(action), std::move(values))
+                                              : Status::Invalid);
+             })
+        .def("member_delete",
+             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) {
+                 return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id));
+             })
+        .def("group_set",
+             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, const Profile::GroupMembers& members) {
+                 return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
+             })
+        .def("group_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) {
+            return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id));
+        });
 }
 
 void bind_ageing(nb::class_<SwitchSet>& c) {
-    c.def("table_set_ttl", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
-         const LockedSwitch s(n, sw);
-         const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) { return table.set_ttl(match, priority, ttl, n.now()); });
-         if (status == 0) n.watch_ageing(sw);
-         return status;
-     })
-        .def("table_idle", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
-            const LockedSwitch s(n, sw);
-            Time idle = 0;
-            with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
-                idle = table.idle(match, priority, n.now());
-                return Status::Ok;
-            });
-            return idle;
-        })
+    c.def("table_set_ttl",
+          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
+              const LockedSwitch s(n, sw);
+              const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                  return table.set_ttl(match, priority, ttl, n.now());
+              });
+              if (status == 0) n.watch_ageing(sw);
+              return status;
+          })
+        .def("table_idle",
+             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+                 const LockedSwitch s(n, sw);
+                 Time idle = 0;
+                 with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                     idle = table.idle(match, priority, n.now());
+                     return Status::Ok;
+                 });
+                 return idle;
+             })
         .def("table_aged", [](SwitchSet& n, int sw, std::size_t t) {
             const LockedSwitch s(n, sw);
             nb::list out;
-            for (const EntrySpec& e : s->table(t).aged(n.now())) out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
+            for (const EntrySpec& e : s->table(t).aged(n.now()))
+                out.append(nb::make_tuple(match_of(s->table(t).spec(), e), e.priority));
             return out;
         });
 }
@@ -167,42 +198,64 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
 }  // namespace
 
 void bind_tables(nb::class_<SwitchSet>& c) {
-    c.def("table_insert", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action, const nb::list& params) {
-         return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
-     })
-        .def("table_modify", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action, const nb::list& params) {
-            return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
-        })
-        .def("table_delete", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
-            const LockedSwitch s(n, sw);
-            if (s->table(t).constant()) return static_cast<int>(Status::Constant);
-            return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) { return table.erase(match, priority); });
-        })
-        .def("table_set_default", [](SwitchSet& n, int sw, std::size_t t, int action, const nb::list& params) { return set_default(LockedSwitch(n, sw), t, action, params); })
-        .def("table_reset_default", [](SwitchSet& n, int sw, std::size_t t) {
-            LockedSwitch(n, sw)->table(t).reset_default();
-            return static_cast<int>(Status::Ok);
-        })
-        .def("table_default", [](SwitchSet& n, int sw, std::size_t t) {
-            const LockedSwitch s(n, sw);
-            const EntrySpec e = s->table(t).default_entry();
-            return nb::make_tuple(e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()), parameters_of(s.program(), e));
-        })
-        .def("table_read", [](SwitchSet& n, int sw, std::size_t t) {
-            const LockedSwitch s(n, sw);
-            nb::list out;
-            for (const EntrySpec& e : s->table(t).entries()) out.append(entry_of(s.program(), s->table(t), e));
-            return out;
-        })
-        .def("table_get", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) -> nb::object {
-            const LockedSwitch s(n, sw);
-            std::vector<MatchValue> match;
-            if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
-            const auto entry = s->table(t).get(match, priority);
-            return entry ? nb::object(entry_of(s.program(), s->table(t), *entry)) : nb::object(nb::none());
-        })
-        .def("table_set_constant", [](SwitchSet& n, int sw, std::size_t t, bool constant) { LockedSwitch(n, sw)->table(t).set_constant(constant); })
-        .def("table_len", [](SwitchSet& n, int sw, std::size_t t) { return LockedSwitch(n, sw)->table(t).size(); });
+    c.def("table_insert",
+          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action,
+             const nb::list& params) {
+              return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
+          })
+        .def("table_modify",
+             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action,
+                const nb::list& params) {
+                 return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
+             })
+        .def("table_delete",
+             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+                 const LockedSwitch s(n, sw);
+                 if (s->table(t).constant()) return static_cast<int>(Status::Constant);
+                 return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
+                     return table.erase(match, priority);
+                 });
+             })
+        .def("table_set_default",
+             [](SwitchSet& n, int sw, std::size_t t, int action, const nb::list& params) {
+                 return set_default(LockedSwitch(n, sw), t, action, params);
+             })
+        .def("table_reset_default",
+             [](SwitchSet& n, int sw, std::size_t t) {
+                 LockedSwitch(n, sw)->table(t).reset_default();
+                 return static_cast<int>(Status::Ok);
+             })
+        .def("table_default",
+             [](SwitchSet& n, int sw, std::size_t t) {
+                 const LockedSwitch s(n, sw);
+                 const EntrySpec e = s->table(t).default_entry();
+                 return nb::make_tuple(
+                     e.action ? nb::object(nb::int_(e.action.at())) : nb::object(nb::none()),
+                     parameters_of(s.program(), e));
+             })
+        .def("table_read",
+             [](SwitchSet& n, int sw, std::size_t t) {
+                 const LockedSwitch s(n, sw);
+                 nb::list out;
+                 for (const EntrySpec& e : s->table(t).entries())
+                     out.append(entry_of(s.program(), s->table(t), e));
+                 return out;
+             })
+        .def("table_get",
+             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) -> nb::object {
+                 const LockedSwitch s(n, sw);
+                 std::vector<MatchValue> match;
+                 if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
+                 const auto entry = s->table(t).get(match, priority);
+                 return entry ? nb::object(entry_of(s.program(), s->table(t), *entry))
+                              : nb::object(nb::none());
+             })
+        .def("table_set_constant",
+             [](SwitchSet& n, int sw, std::size_t t, bool constant) {
+                 LockedSwitch(n, sw)->table(t).set_constant(constant);
+             })
+        .def("table_len",
+             [](SwitchSet& n, int sw, std::size_t t) { return LockedSwitch(n, sw)->table(t).size(); });
     bind_profiles(c);
     bind_ageing(c);
 }

@@ -20,6 +20,7 @@ nb::dict stats_of(const WireStats& s) {
     d["too_long"] = s.too_long;
     d["refused_down"] = s.refused_down;
     d["refused_full"] = s.refused_full;
+    d["failed"] = s.failed;
     d["refused_odd"] = s.refused_odd;
     return d;
 }
@@ -27,7 +28,7 @@ nb::dict stats_of(const WireStats& s) {
 }  // namespace
 
 void bind_wire(nb::module_& m) {
-    // An errno is what the remedy hangs on: OSError keeps it.
+    // Callers choose the remedy by errno, which OSError keeps.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);
@@ -46,13 +47,16 @@ void bind_wire(nb::module_& m) {
         .def("stop", &Wire::stop, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("event_fd", &Wire::event_fd)
         .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
-        .def("stats", [](Wire& w, int sw, std::uint32_t port) {
-            const WireStats stats = [&] {
-                const nb::gil_scoped_release others_may_run;
-                return w.stats(sw, port);
-            }();
-            return stats_of(stats);
-        }, nb::arg("switch"), nb::arg("port"))
+        .def(
+            "stats",
+            [](Wire& w, int sw, std::uint32_t port) {
+                const WireStats stats = [&] {
+                    const nb::gil_scoped_release others_may_run;
+                    return w.stats(sw, port);
+                }();
+                return stats_of(stats);
+            },
+            nb::arg("switch"), nb::arg("port"))
         .def("take_messages", &Wire::take_messages, nb::call_guard<nb::gil_scoped_release>());
 }
 

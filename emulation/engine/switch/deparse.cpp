@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deparser: slots to frames; and what is computed over fields as bytes.
+// The deparser: from slots to frames; hashes and checksums over fields.
 #include <algorithm>
 #include <bit>
 
@@ -9,27 +9,32 @@ namespace railyard {
 
 namespace {
 
-// Bits one after another, most significant first, to whole bytes.
+// Concatenates values bit by bit, most significant bit first.
 class BitWriter {
    public:
     explicit BitWriter(std::vector<std::uint8_t>& out) : out_(out) { out_.clear(); }
 
     void put(const std::uint64_t* value, unsigned bits) {
         if (used_ == 0 && bits % 8 == 0) {
-            for (unsigned byte = bits / 8; byte-- > 0;) out_.push_back(static_cast<std::uint8_t>(value[byte / 8] >> (8 * (byte % 8))));
+            for (unsigned byte = bits / 8; byte-- > 0;)
+                out_.push_back(static_cast<std::uint8_t>(value[byte / 8] >> (8 * (byte % 8))));
             return;
         }
         for (unsigned left = bits; left > 0;) {
             if (used_ == 0) out_.push_back(0);
             const unsigned n = std::min({8 - used_, left, (left - 1) % 64 + 1});
-            const unsigned low = left - n;  // of the value's bits, the lowest of these n
-            const std::uint64_t part = (value[low / 64] >> (low % 64)) | (low % 64 == 0 || low / 64 + 1 >= limbs(bits) ? 0 : value[low / 64 + 1] << (64 - low % 64));
+            const unsigned low = left - n;  // lowest of the n bits of the value
+            const std::uint64_t part =
+                (value[low / 64] >> (low % 64)) |
+                (low % 64 == 0 || low / 64 + 1 >= limbs(bits) ? 0 : value[low / 64 + 1] << (64 - low % 64));
             out_.back() = static_cast<std::uint8_t>(out_.back() | (part & low_mask(n)) << (8 - used_ - n));
             used_ = (used_ + n) % 8;
             left -= n;
         }
     }
-    void put_field(const std::uint64_t* v, Slot slot, unsigned bits, bool variable) { put(v + slot, variable ? static_cast<unsigned>(v[slot - 1]) : bits); }
+    void put_field(const std::uint64_t* v, Slot slot, unsigned bits, bool variable) {
+        put(v + slot, variable ? static_cast<unsigned>(v[slot - 1]) : bits);
+    }
 
    private:
     std::vector<std::uint8_t>& out_;
@@ -46,7 +51,7 @@ unsigned Traversal::emitted_bytes(const Header& header) const {
     return bytes;
 }
 
-// Fields that the program writes, over what is there.
+// Overwrite the fields that the program writes.
 void Traversal::overlay(const Header& header, std::uint8_t* bytes) const {
     const std::uint64_t* v = slots_.data();
     const FieldPart* part = header.written.data();
@@ -57,13 +62,15 @@ void Traversal::overlay(const Header& header, std::uint8_t* bytes) const {
         std::memcpy(&word, bytes + 8 * at, n);
         word = __builtin_bswap64(word);
         for (; part != end && part->word == at; ++part)
-            word = (word & ~part->mask) | ((part->shift >= 0 ? v[part->slot] << part->shift : v[part->slot] >> -part->shift) & part->mask);
+            word = (word & ~part->mask) |
+                   ((part->shift >= 0 ? v[part->slot] << part->shift : v[part->slot] >> -part->shift) &
+                    part->mask);
         word = __builtin_bswap64(word);
         std::memcpy(bytes + 8 * at, &word, n);
     }
 }
 
-// from: the bytes that the parser saw.
+// from: the bytes that were parsed.
 void Traversal::emit(const Header& header, const std::uint8_t* from, std::uint8_t* to) {
     if (header.variable) {
         BitWriter out(emitted_);
@@ -81,7 +88,7 @@ void Traversal::deparse(Frame& frame) {
     const Program& p = program_;
     if (!p.checksums.empty()) update_checksums();
     if (p.deparser_code != kNowhere) execute(p.deparser_code);
-    // Mostly every header leaves where it came from; then only what was written changes.
+    // If every header keeps its position, only written fields change.
     std::uint64_t at = 1;
     bool in_place = true;
     unsigned bytes = 0;
@@ -106,7 +113,7 @@ void Traversal::deparse(Frame& frame) {
     scratch_.assign(frame.data(), frame.data() + parsed_);
     const std::uint32_t payload = frame.start + parsed_, rest = frame.length - parsed_;
     if (bytes > payload) {
-        // More headers than there is room in front: move to a buffer of its own size.
+        // The headroom is too small: move to a larger buffer.
         const FrameHandle larger = switch_.pool_.acquire(bytes + rest);
         std::memcpy(larger->data() + bytes, frame.data() + parsed_, rest);
         std::swap(frame.buffer, larger->buffer);
@@ -134,7 +141,8 @@ std::uint64_t Traversal::calculate(const Calculation& c) {
             out.put_field(v, piece.slot, piece.bits, piece.variable);
             continue;
         }
-        for (const Field& f : program_.headers[piece.header].fields) out.put_field(v, f.slot, f.bits, f.variable);
+        for (const Field& f : program_.headers[piece.header].fields)
+            out.put_field(v, f.slot, f.bits, f.variable);
     }
     if (c.payload) scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
     return hash(c.algorithm, scratch_.data(), scratch_.size());
@@ -157,7 +165,8 @@ void Traversal::verify_checksums() {
 
 void Traversal::update_checksums() {
     for (const Checksum& c : program_.checksums)
-        if (c.update && applies(c)) slots_[c.target] = calculate(program_.calculations[c.calculation]) & low_mask(c.bits);
+        if (c.update && applies(c))
+            slots_[c.target] = calculate(program_.calculations[c.calculation]) & low_mask(c.bits);
 }
 
 }  // namespace railyard

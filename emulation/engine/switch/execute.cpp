@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions.
+// The interpreter.
 #include <algorithm>
 #include <stdexcept>
 
@@ -11,11 +11,10 @@ namespace railyard {
 namespace {
 
 constexpr std::uint64_t kNoHeader = ~0ULL;
-constexpr unsigned kMostRounds = 1u << 20;
 
 std::int64_t as_signed(std::uint64_t v) { return static_cast<std::int64_t>(v); }
 
-// Decimal, as BMv2 prints a value.
+// Decimal digits, as BMv2 prints a value.
 std::string decimal(const std::uint64_t* value, unsigned n, bool negative) {
     std::vector<std::uint64_t> v(value, value + n), ten(n, 0), rest(n, 0), zero(n, 0);
     ten[0] = 10;
@@ -39,7 +38,8 @@ void Traversal::log(const LogMessage& message) const {
     for (std::size_t i = 0; i < message.format.size(); ++i) {
         const char c = message.format[i];
         const std::size_t close = c == '{' ? message.format.find('}', i) : std::string::npos;
-        if (c == '\\' && i + 1 < message.format.size() && (message.format[i + 1] == '{' || message.format[i + 1] == '}')) {
+        if (c == '\\' && i + 1 < message.format.size() &&
+            (message.format[i + 1] == '{' || message.format[i + 1] == '}')) {
             out.push_back(message.format[++i]);
         } else if (close != std::string::npos && value < message.values.size()) {
             const auto& v = message.values[value++];
@@ -52,7 +52,7 @@ void Traversal::log(const LogMessage& message) const {
     switch_.on_log(out);
 }
 
-// What is kept beside an entry that was hit, and the member that its profile means.
+// Resolve the action profile of an entry, and update its counter, age and meter.
 void Traversal::after_hit(Table& table, LookupResult& result) {
     const Program& p = program_;
     const TableSpec& spec = table.spec();
@@ -65,7 +65,8 @@ void Traversal::after_hit(Table& table, LookupResult& result) {
     Meter* const m = table.meter(result.entry);
     if (m == nullptr) return;
     const MeterSpec& meter = p.meters[spec.meter];
-    const std::uint64_t colour = m->execute(meter.bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
+    const std::uint64_t colour =
+        m->execute(meter.bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
     if (meter.target != kNoSlot) slots_[meter.target] = colour & low_mask(meter.target_bits);
 }
 
@@ -75,9 +76,8 @@ void Traversal::execute(Place at) {
     Switch& sw = switch_;
     const Instruction* const code = p.code.data();
     const Instruction* i = code + at;
-    Place back = 0;  // where an action returns to
-    unsigned rounds = 0;
-    // Each instruction goes straight to the next one's place: a jump of its own each, which the processor can predict.
+    Place back = 0;  // return address of an action
+    // Threaded code: every instruction ends in its own indirect jump, which the branch predictor learns.
     static const void* const kPlaces[] = {
 #define RAILYARD_PLACE(name) &&At##name,
         RAILYARD_OPS(RAILYARD_PLACE)
@@ -85,13 +85,14 @@ void Traversal::execute(Place at) {
     };
 #define OP(name) At##name:
 #define NEXT goto* kPlaces[static_cast<std::uint8_t>((++i)->op)]
-#define GO(place)                                          \
-    do {                                                   \
-        i = code + (place);                                \
-        goto* kPlaces[static_cast<std::uint8_t>(i->op)];   \
+#define GO(place)                                        \
+    do {                                                 \
+        i = code + (place);                              \
+        goto* kPlaces[static_cast<std::uint8_t>(i->op)]; \
     } while (false)
     goto* kPlaces[static_cast<std::uint8_t>(i->op)];
 
+    // clang-format off: one line per operation
     OP(Add) v[i->dst] = (v[i->a] + v[i->b]) & i->mask; NEXT;
     OP(Sub) v[i->dst] = (v[i->a] - v[i->b]) & i->mask; NEXT;
     OP(Mul) v[i->dst] = (v[i->a] * v[i->b]) & i->mask; NEXT;
@@ -177,8 +178,8 @@ void Traversal::execute(Place at) {
     OP(CopyVariable) std::memmove(v + i->dst - 1, v + i->a - 1, (i->n + 1u) * sizeof(std::uint64_t)); NEXT;
 
     OP(MarkToDrop)
-        v[p.standard.egress_spec] = kDropPort;
-        v[p.standard.mcast_grp] = 0;
+        v[i->dst] = kDropPort;
+        v[i->a] = 0;
     NEXT;
     OP(Count) {
         Switch::Counter& c = sw.counters_[i->a];
@@ -253,12 +254,12 @@ void Traversal::execute(Place at) {
     OP(JumpUnequal) if (v[i->a] != v[i->b]) GO(i->mask);
     NEXT;
     OP(JumpBack)
-        if (++rounds > kMostRounds)
-            throw std::runtime_error("switch " + sw.name() + ": a loop of program " + p.name + " went round " + std::to_string(kMostRounds) + " times for one frame; it must end");
+        use_rounds(1);
         GO(i->mask);
     OP(Return) GO(back);
     OP(Exit)
     OP(End) return;
+    // clang-format on
 #undef OP
 #undef NEXT
 #undef GO

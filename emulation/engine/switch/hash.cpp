@@ -17,19 +17,22 @@ constexpr T reflect(T value) {
     return out;
 }
 
-// A cyclic redundancy check whose input and output are both reflected, or both not.
+// Cyclic redundancy check with input and output both reflected or both not.
 template <typename T, T kPolynomial, T kInitial, T kFinal, bool kReflected>
 T crc(const std::uint8_t* data, std::size_t length) {
     constexpr unsigned kWidth = 8 * sizeof(T);
     static constexpr auto kTable = [] {
         std::array<T, 256> table{};
         for (unsigned byte = 0; byte < 256; ++byte) {
-            T value = kReflected ? static_cast<T>(byte) : static_cast<T>(static_cast<T>(byte) << (kWidth - 8));
+            T value =
+                kReflected ? static_cast<T>(byte) : static_cast<T>(static_cast<T>(byte) << (kWidth - 8));
             for (int bit = 0; bit < 8; ++bit) {
                 if constexpr (kReflected)
-                    value = static_cast<T>((value >> 1) ^ ((value & 1u) != 0 ? reflect<T>(kPolynomial) : T{0}));
+                    value =
+                        static_cast<T>((value >> 1) ^ ((value & 1u) != 0 ? reflect<T>(kPolynomial) : T{0}));
                 else
-                    value = static_cast<T>(static_cast<T>(value << 1) ^ ((value >> (kWidth - 1)) != 0 ? kPolynomial : T{0}));
+                    value = static_cast<T>(static_cast<T>(value << 1) ^
+                                           ((value >> (kWidth - 1)) != 0 ? kPolynomial : T{0}));
             }
             table[byte] = value;
         }
@@ -38,10 +41,12 @@ T crc(const std::uint8_t* data, std::size_t length) {
     T value = kReflected ? reflect<T>(kInitial) : kInitial;
     for (std::size_t i = 0; i < length; ++i) {
         if constexpr (kReflected)
-            value = static_cast<T>(kTable[static_cast<std::uint8_t>(value ^ data[i])] ^ (kWidth > 8 ? static_cast<std::uint64_t>(value) >> 8 : 0));
+            value = static_cast<T>(kTable[static_cast<std::uint8_t>(value ^ data[i])] ^
+                                   (kWidth > 8 ? static_cast<std::uint64_t>(value) >> 8 : 0));
         else
-            value = static_cast<T>(kTable[static_cast<std::uint8_t>((value >> (kWidth - 8)) ^ data[i])] ^
-                                   (kWidth > 8 ? static_cast<T>(static_cast<std::uint64_t>(value) << 8) : T{0}));
+            value =
+                static_cast<T>(kTable[static_cast<std::uint8_t>((value >> (kWidth - 8)) ^ data[i])] ^
+                               (kWidth > 8 ? static_cast<T>(static_cast<std::uint64_t>(value) << 8) : T{0}));
     }
     return static_cast<T>(value ^ kFinal);
 }
@@ -49,16 +54,18 @@ T crc(const std::uint8_t* data, std::size_t length) {
 // RFC 1071.
 std::uint64_t internet_checksum(const std::uint8_t* data, std::size_t length) {
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i + 1 < length; i += 2) sum += static_cast<std::uint64_t>(data[i] << 8 | data[i + 1]);
+    for (std::size_t i = 0; i + 1 < length; i += 2)
+        sum += static_cast<std::uint64_t>(data[i] << 8 | data[i + 1]);
     if (length % 2 != 0) sum += static_cast<std::uint64_t>(data[length - 1] << 8);
     while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
     return ~sum & 0xFFFF;
 }
 
-// Words of `width` bytes, the last one filled up with zeros.
+// XOR of words of `width` bytes, the last padded with zeros.
 std::uint64_t xor_words(const std::uint8_t* data, std::size_t length, std::size_t width) {
     std::uint64_t out = 0;
-    for (std::size_t i = 0; i < length; ++i) out ^= static_cast<std::uint64_t>(data[i]) << (8 * (width - 1 - i % width));
+    for (std::size_t i = 0; i < length; ++i)
+        out ^= static_cast<std::uint64_t>(data[i]) << (8 * (width - 1 - i % width));
     return out;
 }
 
@@ -72,10 +79,18 @@ std::uint64_t identity(const std::uint8_t* data, std::size_t length) {
 
 std::optional<HashAlgorithm> hash_algorithm(const std::string& name) {
     static const std::unordered_map<std::string, HashAlgorithm> kByName = {
-        {"crc8_custom", HashAlgorithm::Crc8Custom}, {"crc16", HashAlgorithm::Crc16}, {"crc16_custom", HashAlgorithm::Crc16},
-        {"crcCCITT", HashAlgorithm::CrcCcitt}, {"crc32", HashAlgorithm::Crc32}, {"crc32_custom", HashAlgorithm::Crc32},
-        {"crc64_custom", HashAlgorithm::Crc64Custom}, {"csum16", HashAlgorithm::Checksum16}, {"cksum16", HashAlgorithm::Checksum16},
-        {"identity", HashAlgorithm::Identity}, {"xor16", HashAlgorithm::Xor16}, {"xor32", HashAlgorithm::Xor32}};
+        {"crc8_custom", HashAlgorithm::Crc8Custom},
+        {"crc16", HashAlgorithm::Crc16},
+        {"crc16_custom", HashAlgorithm::Crc16},
+        {"crcCCITT", HashAlgorithm::CrcCcitt},
+        {"crc32", HashAlgorithm::Crc32},
+        {"crc32_custom", HashAlgorithm::Crc32},
+        {"crc64_custom", HashAlgorithm::Crc64Custom},
+        {"csum16", HashAlgorithm::Checksum16},
+        {"cksum16", HashAlgorithm::Checksum16},
+        {"identity", HashAlgorithm::Identity},
+        {"xor16", HashAlgorithm::Xor16},
+        {"xor32", HashAlgorithm::Xor32}};
     const auto found = kByName.find(name);
     return found == kByName.end() ? std::nullopt : std::optional(found->second);
 }
@@ -85,7 +100,8 @@ std::uint64_t hash(HashAlgorithm algorithm, const std::uint8_t* data, std::size_
         case HashAlgorithm::Crc8Custom: return crc<std::uint8_t, 0x07, 0, 0, false>(data, length);
         case HashAlgorithm::Crc16: return crc<std::uint16_t, 0x8005, 0, 0, true>(data, length);
         case HashAlgorithm::CrcCcitt: return crc<std::uint16_t, 0x1021, 0xFFFF, 0, false>(data, length);
-        case HashAlgorithm::Crc32: return crc<std::uint32_t, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, true>(data, length);
+        case HashAlgorithm::Crc32:
+            return crc<std::uint32_t, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, true>(data, length);
         case HashAlgorithm::Crc64Custom: return crc<std::uint64_t, 0x1B, 0, 0, true>(data, length);
         case HashAlgorithm::Checksum16: return internet_checksum(data, length);
         case HashAlgorithm::Xor16: return xor_words(data, length, 2);

@@ -10,7 +10,15 @@
 namespace railyard {
 
 enum class HashAlgorithm : std::uint8_t {
-    Crc8Custom, Crc16, CrcCcitt, Crc32, Crc64Custom, Checksum16, Identity, Xor16, Xor32
+    Crc8Custom,
+    Crc16,
+    CrcCcitt,
+    Crc32,
+    Crc64Custom,
+    Checksum16,
+    Identity,
+    Xor16,
+    Xor32
 };
 
 std::optional<HashAlgorithm> hash_algorithm(const std::string& name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions do to whole headers, unions and stacks.
+// Operations on whole headers, unions and stacks.
 #include <algorithm>
 
 #include "switch/switch.h"
@@ -31,9 +31,11 @@ void Traversal::copy_header(std::uint64_t to, std::uint64_t from) {
     if (to >= program_.headers.size() || from >= program_.headers.size() || to == from) return;
     const Header &a = program_.headers[to], &b = program_.headers[from];
     std::uint64_t* v = slots_.data();
-    v[a.valid] = v[b.valid];
-    v[a.base()] = 0;
-    if (v[b.valid] == 0) return;
+    if (!b.metadata) {  // metadata is always valid
+        v[a.valid] = v[b.valid];
+        v[a.base()] = 0;
+        if (v[b.valid] == 0) return;
+    }
     if (a.header_union)
         for (const Index<Header> other : program_.unions[a.header_union].headers)
             if (other.at() != to) v[program_.headers[other].valid] = 0;
@@ -44,7 +46,8 @@ bool Traversal::equal_headers(std::uint64_t a, std::uint64_t b) const {
     if (a >= program_.headers.size() || b >= program_.headers.size()) return false;
     const Header &x = program_.headers[a], &y = program_.headers[b];
     const std::uint64_t* v = slots_.data();
-    return v[x.valid] != 0 && v[y.valid] != 0 && x.slots == y.slots && std::equal(v + x.first, v + x.first + x.slots, v + y.first);
+    const bool valid = x.metadata ? y.metadata : v[x.valid] != 0 && v[y.valid] != 0;
+    return valid && x.slots == y.slots && std::equal(v + x.first, v + x.first + x.slots, v + y.first);
 }
 
 void Traversal::swap_headers(Index<Header> a, Index<Header> b) {
@@ -60,7 +63,8 @@ void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
     if (n == 0) return;
     const auto swap = [&](std::size_t a, std::size_t b) {
         if (!stack.of_unions()) return swap_headers(stack.headers[a], stack.headers[b]);
-        const auto &x = program_.unions[stack.unions[a]].headers, &y = program_.unions[stack.unions[b]].headers;
+        const auto &x = program_.unions[stack.unions[a]].headers,
+                   &y = program_.unions[stack.unions[b]].headers;
         for (std::size_t i = 0; i < x.size(); ++i) swap_headers(x[i], y[i]);
     };
     const auto clear = [&](std::size_t at) {
@@ -68,7 +72,8 @@ void Traversal::shift_stack(const Stack& stack, std::uint64_t by, bool push) {
             slots_[program_.headers[stack.headers[at]].valid] = 0;
             return;
         }
-        for (const Index<Header> h : program_.unions[stack.unions[at]].headers) slots_[program_.headers[h].valid] = 0;
+        for (const Index<Header> h : program_.unions[stack.unions[at]].headers)
+            slots_[program_.headers[h].valid] = 0;
     };
     std::uint64_t& next = slots_[stack.next];
     if (push) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser: frames to slots.
+// The parser: from frames to slots.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ std::uint64_t load_word(const std::uint8_t* bytes, unsigned left) {
     return __builtin_bswap64(word);
 }
 
-// Bits from anywhere into limbs.
+// Copy bits at any position into limbs.
 void peek(const std::uint8_t* bytes, std::uint64_t bit, unsigned bits, std::uint64_t* to) {
     for (unsigned limb = 0; limb < limbs(bits); ++limb) to[limb] = 0;
     for (unsigned i = 0; i < bits; ++i) {
@@ -27,14 +27,16 @@ void peek(const std::uint8_t* bytes, std::uint64_t bit, unsigned bits, std::uint
 
 void sign_extend(std::uint64_t* limb, unsigned bits) {
     const unsigned top = (bits - 1) / 64, in_top = bits - 64 * top;
-    if (in_top < 64) limb[top] = static_cast<std::uint64_t>(static_cast<std::int64_t>(limb[top] << (64 - in_top)) >> (64 - in_top));
+    if (in_top < 64)
+        limb[top] = static_cast<std::uint64_t>(static_cast<std::int64_t>(limb[top] << (64 - in_top)) >>
+                                               (64 - in_top));
 }
 
 }  // namespace
 
 void Traversal::extract_fixed(const Header& header, const std::uint8_t* bytes) {
     std::uint64_t* v = slots_.data();
-    // Fields are or-ed in, part by part: they start from zero, also when something was there before.
+    // Parts of fields are combined by OR, and so start from zero.
     std::fill_n(v + header.first, header.slots, 0);
     unsigned at = ~0u;
     std::uint64_t word = 0;
@@ -46,7 +48,8 @@ void Traversal::extract_fixed(const Header& header, const std::uint8_t* bytes) {
         const std::uint64_t bits = word & part.mask;
         v[part.slot] |= part.shift >= 0 ? bits >> part.shift : bits << -part.shift;
     }
-    for (const Index<Field> f : header.signed_fields) sign_extend(v + header.fields[f].slot, header.fields[f].bits);
+    for (const Index<Field> f : header.signed_fields)
+        sign_extend(v + header.fields[f].slot, header.fields[f].bits);
 }
 
 void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
@@ -61,7 +64,8 @@ void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes
         peek(bytes, at, width, v + f.slot);
         at += width;
     }
-    for (const Index<Field> f : header.signed_fields) sign_extend(v + header.fields[f].slot, header.fields[f].bits);
+    for (const Index<Field> f : header.signed_fields)
+        sign_extend(v + header.fields[f].slot, header.fields[f].bits);
 }
 
 std::uint64_t Traversal::extract(Index<Header> number, const ParserOp& op, const Frame& frame) {
@@ -71,7 +75,7 @@ std::uint64_t Traversal::extract(Index<Header> number, const ParserOp& op, const
     if (header.variable) {
         execute(op.code);
         bits = slots_[op.value];
-        // What no signed number of 32 bits holds, such as a length below zero, BMv2 takes for an odd one.
+        // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
         if (bits % 8 != 0 || bits > 0x7FFFFFFF) return p.error_argument;
         if (bits / 8 > frame.length) return p.error_too_short;
         bytes += bits / 8;
@@ -81,7 +85,8 @@ std::uint64_t Traversal::extract(Index<Header> number, const ParserOp& op, const
     if (header.variable) extract_variable(header, frame.data() + parsed_, bits);
     else extract_fixed(header, frame.data() + parsed_);
     if (header.header_union)
-        for (const Index<Header> other : p.unions[header.header_union].headers) slots_[p.headers[other].valid] = 0;
+        for (const Index<Header> other : p.unions[header.header_union].headers)
+            slots_[p.headers[other].valid] = 0;
     slots_[header.valid] = 1;
     slots_[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
     parsed_ += static_cast<std::uint32_t>(bytes);
@@ -97,7 +102,8 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
             const Stack& stack = p.stacks[op.stack];
             std::uint64_t& next = slots_[stack.next];
             if (next >= stack.size()) return p.error_stack;
-            const Index<Header> header = stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next];
+            const Index<Header> header =
+                stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next];
             const std::uint64_t error = extract(header, op, frame);
             if (error == 0) ++next;
             return error;
@@ -120,27 +126,30 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
     return 0;
 }
 
-// The value that a key reads; null where a stack is empty.
+// Value of a key; null if its stack is empty.
 const std::uint64_t* Traversal::key_value(const TransitionKey& key) const {
     if (key.kind == TransitionKey::Kind::Slot) return &slots_[key.slot];
     const Stack& stack = program_.stacks[key.stack];
     if (slots_[stack.next] == 0) return nullptr;
     const std::size_t last = slots_[stack.next] - 1;
     const bool of_unions = key.kind == TransitionKey::Kind::UnionLast;
-    const Index<Header> header = of_unions ? program_.unions[stack.unions[last]].headers[key.member] : stack.headers[last];
+    const Index<Header> header =
+        of_unions ? program_.unions[stack.unions[last]].headers[key.member] : stack.headers[last];
     return &slots_[program_.headers[header].fields[key.field].slot];
 }
 
 bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
     for (const auto& [value, mask] : switch_.value_sets_[t.value_set.at()]) {
         bool equal = value.size() == bytes && mask.size() == bytes;
-        for (unsigned i = 0; i < bytes && equal; ++i) equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
+        for (unsigned i = 0; i < bytes && equal; ++i)
+            equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
         if (equal) return true;
     }
     return false;
 }
 
-Index<ParserState> Traversal::wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
+Index<ParserState> Traversal::wide_transition(const ParserState& state, const Frame& frame,
+                                              std::uint64_t& error) {
     std::array<std::uint8_t, 8 * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
@@ -174,7 +183,8 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, const Fr
 Index<ParserState> Traversal::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
     if (state.simple) {
         std::uint64_t key = 0;
-        for (const TransitionKey& k : state.key) key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
+        for (const TransitionKey& k : state.key)
+            key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
         for (const Transition& t : state.transitions)
             if ((key & t.mask) == t.value) return t.next;
         return {};
@@ -185,14 +195,16 @@ Index<ParserState> Traversal::transition(const ParserState& state, const Frame& 
 void Traversal::parse(const Frame& frame) {
     parsed_ = 0;
     std::uint64_t error = 0;
-    // A state that consumes nothing and returns to itself must not hang the switch.
-    std::size_t steps = 4 * program_.states.size() + frame.length + 16;
-    for (Index<ParserState> at = program_.first_state; at && steps > 0 && error == 0; --steps) {
+    // A state that consumes nothing and returns to itself is stopped.
+    const auto most = static_cast<unsigned>(4 * program_.states.size() + frame.length + 16);
+    unsigned steps = 0;
+    for (Index<ParserState> at = program_.first_state; at && steps < most && error == 0; ++steps) {
         const ParserState& state = program_.states[at];
         for (const ParserOp& op : state.ops)
             if ((error = parse_op(op, frame)) != 0) break;
         if (error == 0) at = transition(state, frame, error);
     }
+    use_rounds(steps);
     slots_[program_.standard.parser_error] = error & low_mask(32);
 }
 

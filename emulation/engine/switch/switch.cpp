@@ -5,8 +5,9 @@
 
 namespace railyard {
 
-Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool) : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool) {
-    // Every switch has its own sequence of random numbers, the same in every run.
+Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool)
+    : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool) {
+    // Seed with the name: a sequence for each switch, equal in every run.
     random_ = 0xCBF29CE484222325ULL;
     for (const char c : name_) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
 }
@@ -26,7 +27,8 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     ++epoch_;
     idle_.clear();
     if (program_ == nullptr) return;
-    for (const ProfileSpec& p : program_->profiles) profiles_.push_back(std::make_unique<Profile>(*program_, p));
+    for (const ProfileSpec& p : program_->profiles)
+        profiles_.push_back(std::make_unique<Profile>(*program_, p));
     tables_.reserve(program_->tables.size());
     for (const TableSpec& t : program_->tables)
         tables_.emplace_back(*program_, t, t.profile ? profiles_[t.profile.at()].get() : nullptr);
@@ -37,7 +39,7 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     value_sets_.resize(program_->value_sets.size());
 }
 
-// SplitMix64: small, fast, the same everywhere.
+// SplitMix64 (Steele, Lea and Flood).
 std::uint64_t Switch::random(std::uint64_t low, std::uint64_t high) {
     random_ += 0x9E3779B97F4A7C15ULL;
     std::uint64_t z = random_;
@@ -67,7 +69,9 @@ void Switch::set_clone(std::uint32_t session, std::vector<Replica> replicas, std
     else clones_[session] = {std::move(replicas), truncate};
 }
 
-void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> values) { value_sets_.at(at) = std::move(values); }
+void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> values) {
+    value_sets_.at(at) = std::move(values);
+}
 
 Switch::Lease::Lease(Switch& owner) : owner_(owner) {
     if (owner.idle_.empty()) {
@@ -93,10 +97,13 @@ void Switch::ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Ou
 }
 
 void Switch::egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out) {
-    // A frame of a program that is gone is dropped.
-    if (program_ != nullptr && frame->pending && frame->phv->epoch == epoch_) Lease(*this)->run_egress(std::move(frame), port, queue, now, out);
+    // Frames of an earlier program are dropped.
+    if (program_ != nullptr && frame->pending && frame->phv->epoch == epoch_)
+        Lease(*this)->run_egress(std::move(frame), port, queue, now, out);
 }
 
-void Switch::run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port) { Lease(*this)->run_to(last, std::move(frame), ingress_port); }
+void Switch::run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port) {
+    Lease(*this)->run_to(last, std::move(frame), ingress_port);
+}
 
 }  // namespace railyard

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "frames/frame.h"
-#include "tables/meter.h"
-#include "tables/profile.h"
 #include "load/program.h"
 #include "switch/traversal.h"
+#include "tables/meter.h"
+#include "tables/profile.h"
 #include "tables/table.h"
 
 namespace railyard {
@@ -29,53 +29,57 @@ class Switch {
    public:
     Switch(std::string name, std::uint32_t cpu_port, FramePool& pool);
 
-    void set_program(std::shared_ptr<const Program> program);  // and forgets everything
+    void set_program(std::shared_ptr<const Program> program);  // also clears all entries and state
     const Program* program() const { return program_.get(); }
     std::shared_ptr<const Program> shared_program() const { return program_; }
     const std::string& name() const { return name_; }
     std::uint32_t cpu_port() const { return cpu_port_; }
 
-    // Runs a frame through parser, ingress, egress and deparser. Every frame that leaves is appended to `out`, its vl
-    // set from standard_metadata.priority. Throws when the program's assert fails or a frame exceeds its passes; the
-    // frames at work are lost then.
+    // Runs a frame through parser, ingress, egress and deparser. Every frame that leaves is appended to
+    // `out`, its vl set from standard_metadata.priority. Throws when the program's assert fails or a frame
+    // exceeds its passes; the frames at work are lost then.
     void process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
 
-    // The same in two steps, for programs that look at the queue between them: ingress gives pending frames for ports;
-    // egress runs once such a frame has left its port's queue, and gives what leaves, or more pending frames.
+    // process() in two steps, for programs that read queue metadata: ingress returns pending frames for
+    // ports; egress runs after such a frame has left its queue, and returns frames that leave and further
+    // pending frames.
     bool reads_queue() const { return program_ != nullptr && program_->reads_queue; }
     void ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
     void egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
 
-    // For a profile: as far as `last` of a frame without copies.
+    // For a profile: run a frame without copies as far as `last`.
     void run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port);
 
-    // Digests that frames asked for since the last look, in order.
+    // Pending digests, oldest first; the caller clears the list.
     std::vector<Digest>& digests() { return digests_; }
-    std::function<void(const std::string&)> on_log;  // log_msg; unset: not even formatted
+    std::function<void(const std::string&)> on_log;  // receives log_msg; if unset, messages are not formatted
 
     Table& table(std::size_t at) { return tables_.at(at); }
     std::size_t table_count() const { return tables_.size(); }
     Profile& profile(std::size_t at) { return *profiles_.at(at); }
     Meter& meter(std::size_t array, std::size_t at) { return meters_.at(array).at(at); }
-    // The soonest moment at which some entry may have aged; -1: none. table_due: whether one of the table's has.
+    // Earliest time at which an entry ages; -1: none. table_due: whether an entry of a table has aged.
     Time next_ageing() const;
     bool table_due(std::size_t table, Time now) const { return tables_.at(table).due(now); }
-    // Whether a frame has hit an entry that had aged, since this was last asked: next_ageing() is another one then.
+    // Whether a frame hit an aged entry since the last call; next_ageing() has changed then.
     bool take_revived() { return std::exchange(revived_, false); }
 
     struct Counter {
         std::vector<std::uint64_t> packets, bytes;
     };
     Counter& counter(std::size_t at) { return counters_.at(at); }
-    std::vector<std::uint64_t>& registers(std::size_t at) { return registers_.at(at); }  // limbs(bits) words a cell
+    std::vector<std::uint64_t>& registers(std::size_t at) {
+        return registers_.at(at);
+    }  // limbs(bits) words a cell
     std::size_t counter_count() const { return counters_.size(); }
     std::size_t register_count() const { return registers_.size(); }
 
-    // Copies: no replicas removes.
+    // Copies; an empty list of replicas removes the group or session.
     void set_multicast(std::uint32_t group, std::vector<Replica> replicas);
     void set_clone(std::uint32_t session, std::vector<Replica> replicas, std::uint32_t truncate);
     using Bytes = std::vector<std::uint8_t>;
-    void set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> values);  // value, mask; as wide as the key
+    void set_value_set(std::size_t at,
+                       std::vector<std::pair<Bytes, Bytes>> values);  // value, mask; as wide as the key
 
    private:
     friend class Traversal;

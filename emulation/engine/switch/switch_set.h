@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switches that one control plane sees, whatever carries their frames.
+// Switches of one control plane, in virtual or real time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,20 +15,37 @@
 
 namespace railyard {
 
-// Something that the control plane must look at.
+// Notification for the control plane.
 struct ControlItem {
     enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle, Log } kind;
     Time time = 0;
     int switch_index = -1;
     std::int64_t value = 0;  // port: its number; alarm: its token; digest: its list; idle: the table
     bool up = false;
-    std::string frame;       // packet-in: the frame; digest: its fields; log: the line
+    std::string frame;  // packet-in: the frame; digest: its fields; log: the line
+};
+
+// A recursive mutex that tells its holder whether another thread waits for it.
+class SharedMutex {
+   public:
+    void lock() {
+        ++waiting_;
+        mutex_.lock();
+        --waiting_;
+    }
+    bool try_lock() { return mutex_.try_lock(); }
+    void unlock() { mutex_.unlock(); }
+    bool contended() const { return waiting_ > 0; }
+
+   private:
+    std::recursive_mutex mutex_;
+    std::atomic<int> waiting_ = 0;
 };
 
 class SwitchSet {
    public:
     SwitchSet() = default;
-    SwitchSet(const SwitchSet&) = delete;  // switches hold the address of the pool
+    SwitchSet(const SwitchSet&) = delete;  // switches refer to the pool
     virtual ~SwitchSet() = default;
 
     virtual int add_switch(const std::string& name, std::uint32_t cpu_port) {
@@ -41,18 +59,18 @@ class SwitchSet {
 
     virtual Time now() const = 0;
     virtual void packet_out(int switch_index, std::string_view frame) = 0;
-    // An entry's time-out was set or changed: whoever carries the frames looks after ageing.
+    // Called after an entry's time-out was set or changed; derived classes schedule ageing.
     virtual void watch_ageing(int switch_index) { (void)switch_index; }
 
     std::deque<ControlItem>& control() { return control_; }
-    // Held while frames run and while a control plane changes a switch.
-    std::recursive_mutex& mutex() { return mutex_; }
+    // Held while frames run and while the control plane accesses a switch.
+    SharedMutex& mutex() { return mutex_; }
 
    protected:
     FramePool pool_;
     std::vector<std::unique_ptr<Switch>> switches_;
     std::deque<ControlItem> control_;
-    std::recursive_mutex mutex_;
+    SharedMutex mutex_;
 };
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of a frame: ingress, copies, egress, and round again.
+// Passes of a frame: ingress, copies, egress, resubmission and recirculation.
 #include "switch/traversal.h"
 
 #include <algorithm>
@@ -12,18 +12,20 @@ namespace railyard {
 
 namespace {
 
-// Resubmitted and recirculated frames take no time here, so one that never leaves would stop everything.
-constexpr unsigned kMostPasses = 1000;
+// Limit of loop rounds and parser states, summed over all passes of a frame.
+constexpr unsigned kMostRounds = 1u << 20;
 
 std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000'000); }
 
 }  // namespace
 
-Traversal::Traversal(Switch& owner) : switch_(owner), program_(*owner.program()), epoch_(owner.epoch_), slots_(program_.image) {}
+Traversal::Traversal(Switch& owner)
+    : switch_(owner), program_(*owner.program()), epoch_(owner.epoch_), slots_(program_.image) {}
 
 void Traversal::save(Frame& frame) {
     if (frame.phv == nullptr) frame.phv = std::make_unique<Phv>();
-    frame.phv->slots.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_.cleared_slots));
+    frame.phv->slots.assign(slots_.begin(),
+                            slots_.begin() + static_cast<std::ptrdiff_t>(program_.cleared_slots));
     frame.phv->epoch = epoch_;
     frame.phv->parsed = parsed_;
     frame.phv->ingress_length = ingress_length_;
@@ -40,7 +42,7 @@ void Traversal::load(const Frame& frame) {
     truncate_ = frame.phv->truncate;
 }
 
-// The fields that a copy takes along.
+// Save the fields that a copy preserves.
 void Traversal::preserve(std::uint64_t list) {
     preserved_.clear();
     const FieldList* fields = program_.field_list(program_.field_lists, static_cast<int>(list));
@@ -61,7 +63,8 @@ void Traversal::restore(std::uint64_t list) {
 
 void Traversal::begin(const Frame& frame, std::uint32_t ingress_port, Time now) {
     now_ = now;
-    passes_ = 0;
+    passes_left_ = Frame::kMostPasses;
+    rounds_left_ = kMostRounds;
     std::fill_n(slots_.begin(), program_.cleared_slots, 0);
     ingress_length_ = length_ = frame.length;
     truncate_ = 0;
@@ -69,7 +72,7 @@ void Traversal::begin(const Frame& frame, std::uint32_t ingress_port, Time now) 
     slots_[program_.standard.packet_length] = frame.length;
 }
 
-void Traversal::run_to(Part last, FrameHandle frame, std::uint32_t ingress_port) {
+void Traversal::run_to(Part last, FrameHandle&& frame, std::uint32_t ingress_port) {
     if (last >= Part::Parse) {
         begin(*frame, ingress_port, 0);
         parse(*frame);
@@ -79,27 +82,33 @@ void Traversal::run_to(Part last, FrameHandle frame, std::uint32_t ingress_port)
     if (last >= Part::Deparse) deparse(*frame);
 }
 
-void Traversal::run(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
+void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
     assert(waiting_.empty());
     begin(*frame, ingress_port, now);
+    const std::size_t first = out.size();
     try {
         ingress_pass(std::move(frame), out, defer);
         if (!waiting_.empty()) finish_waiting(out, defer);
+        if (defer) divide_passes(out, first);
     } catch (...) {
         waiting_.clear();
         throw;
     }
 }
 
-void Traversal::run_egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out) {
+void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
+                           Outputs& out) {
     assert(waiting_.empty() && frame->pending);
     now_ = now;
-    passes_ = 0;
+    passes_left_ = frame->passes_left;
+    rounds_left_ = kMostRounds;
     load(*frame);
     frame->pending = false;
+    const std::size_t first = out.size();
     try {
         egress_pass(std::move(frame), port, queue, out, true);
         if (!waiting_.empty()) finish_waiting(out, true);
+        divide_passes(out, first);
     } catch (...) {
         waiting_.clear();
         throw;
@@ -111,22 +120,50 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
         Waiting next = waiting_.pop_front();
         load(*next.frame);
         next.frame->pending = false;
-        if (next.counts && ++passes_ > kMostPasses)
-            throw std::runtime_error("switch " + switch_.name() + ": a frame was resubmitted, recirculated or cloned by egress " + std::to_string(kMostPasses) +
-                                     " times and there is no end to it; program " + program_.name + " must end its rounds");
+        if (next.counts) use_pass();
         if (next.to_ingress) ingress_pass(std::move(next.frame), out, defer);
         else egress_pass(std::move(next.frame), next.port, {now_, now_, 0, 0}, out, defer);
     }
 }
 
-// A copy for each replica, to egress as the slots are now. The frame still has the bytes it came with.
-void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer, bool counts) {
+// Resubmitted, recirculated and cloned frames can cause further frames without end. A frame has a budget of
+// further passes; copies that wait in different queues divide the budget, so that their sum never exceeds it.
+void Traversal::use_pass() {
+    if (passes_left_ == 0)
+        throw std::runtime_error("switch " + switch_.name() +
+                                 ": a frame was resubmitted, recirculated or cloned by egress " +
+                                 std::to_string(Frame::kMostPasses) +
+                                 " times, its copies included, and there is no end to it; program " +
+                                 program_.name + " must end its rounds");
+    --passes_left_;
+}
+
+void Traversal::divide_passes(Outputs& out, std::size_t first) const {
+    unsigned pending = 0;
+    for (std::size_t i = first; i < out.size(); ++i) pending += out[i].frame->pending;
+    for (std::size_t i = first; i < out.size(); ++i)
+        if (out[i].frame->pending)
+            out[i].frame->passes_left = static_cast<std::uint16_t>(passes_left_ / pending);
+}
+
+void Traversal::use_rounds(unsigned count) {
+    if (count > rounds_left_)
+        throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
+                                 " went round " + std::to_string(kMostRounds) +
+                                 " times for one frame; it must end");
+    rounds_left_ -= count;
+}
+
+// Send a copy with the present slots to the egress of each replica. The frame still has its original bytes.
+void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,
+                         bool counts) {
     const StandardSlots& s = program_.standard;
     for (const Replica& r : replicas) {
         slots_[s.egress_rid] = r.rid & low_mask(16);
         FrameHandle copy = switch_.pool_.acquire(frame.data(), frame.length);
         copy->vl = static_cast<std::uint8_t>(slots_[s.priority]);
         save(*copy);
+        if (defer && counts) use_pass();
         if (defer) out.push_back({r.port, std::move(copy)});
         else waiting_.push_back({std::move(copy), r.port, false, counts});
     }
@@ -138,9 +175,9 @@ void Traversal::clone_ingress(const Frame& frame, const CloneSession& clone, Out
     const auto parsed = parsed_;
     const auto length = length_;
     const auto port = slots_[s.ingress_port];
-    const Requests requests = requests_;  // the parser may request, too
+    const Requests requests = requests_;  // parsing again may add requests
     preserve(requests.clone_fields);
-    // The frame as it came: parsed again, with the metadata that the list names and no other.
+    // The clone is the original frame: parsed again, with the metadata of the field list only.
     std::fill_n(slots_.begin(), program_.cleared_slots, 0);
     slots_[s.ingress_port] = port;
     parse(frame);
@@ -157,7 +194,7 @@ void Traversal::clone_ingress(const Frame& frame, const CloneSession& clone, Out
     truncate_ = 0;
 }
 
-// Headers as egress left them, metadata as the list says.
+// The clone has the headers after egress, and the metadata of the field list only.
 void Traversal::clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer) {
     set_aside_.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_.metadata_slots));
     const auto truncate = truncate_;
@@ -184,8 +221,8 @@ void Traversal::digest(std::uint64_t id) {
     switch_.digests_.push_back(std::move(d));
 }
 
-// The frame, with the metadata that the list names and no other, through the parser once more.
-void Traversal::run_again(FrameHandle frame, std::uint64_t list, Instance instance, std::uint64_t length) {
+// Queue the frame for another ingress pass, with the metadata of the field list only.
+void Traversal::run_again(FrameHandle&& frame, std::uint64_t list, Instance instance, std::uint64_t length) {
     const StandardSlots& s = program_.standard;
     preserve(list);
     std::fill_n(slots_.begin(), program_.cleared_slots, 0);
@@ -198,7 +235,7 @@ void Traversal::run_again(FrameHandle frame, std::uint64_t list, Instance instan
     waiting_.push_back({std::move(frame), 0, true, true});
 }
 
-void Traversal::ingress_pass(FrameHandle frame, Outputs& out, bool defer) {
+void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     const StandardSlots& s = program_.standard;
     frame_ = frame.get();
     slots_[s.ingress_time] = microseconds(now_) & low_mask(48);
@@ -212,7 +249,8 @@ void Traversal::ingress_pass(FrameHandle frame, Outputs& out, bool defer) {
             if (clone != switch_.clones_.end()) clone_ingress(*frame, clone->second, out, defer);
         }
         if (requests_.digest != 0) digest(requests_.digest);
-        if (requests_.resubmit != 0) return run_again(std::move(frame), requests_.resubmit, kResubmitted, ingress_length_);
+        if (requests_.resubmit != 0)
+            return run_again(std::move(frame), requests_.resubmit, kResubmitted, ingress_length_);
     }
     if (const std::uint64_t group = slots_[s.mcast_grp]; group != 0) {
         slots_[s.instance_type] = kReplicated;
@@ -229,18 +267,20 @@ void Traversal::ingress_pass(FrameHandle frame, Outputs& out, bool defer) {
     out.push_back({port, std::move(frame)});
 }
 
-void Traversal::egress_pass(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Outputs& out, bool defer) {
+void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
+                            bool defer) {
     const StandardSlots& s = program_.standard;
     frame_ = frame.get();
     slots_[s.egress_time] = microseconds(now_) & low_mask(48);
     if (program_.reads_queue) {
         slots_[s.enq_timestamp] = microseconds(queue.enqueued) & low_mask(32);
         slots_[s.enq_qdepth] = queue.enqueue_depth & low_mask(19);
-        slots_[s.deq_timedelta] = (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
+        slots_[s.deq_timedelta] =
+            (microseconds(queue.dequeued) - microseconds(queue.enqueued)) & low_mask(32);
         slots_[s.deq_qdepth] = queue.dequeue_depth & low_mask(19);
     }
     slots_[s.qid] = frame->vl & low_mask(5);
-    // v1model: egress_spec starts anew, so that only egress itself can drop from here on.
+    // v1model resets egress_spec: from here on only egress drops.
     slots_[s.egress_port] = port & low_mask(kPortBits);
     slots_[s.egress_spec] = 0;
     slots_[s.packet_length] = length_ & low_mask(32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of one frame through a switch, with every copy and further pass that follows from it.
+// Traversal of a switch by a frame, with all copies and further passes of the frame.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct Output {
 };
 using Outputs = std::vector<Output>;
 
-// What a frame saw of its egress queue. Depths in frames.
+// Queue metadata of a frame. Depths are in frames.
 struct QueueRecord {
     Time enqueued = 0, dequeued = 0;
     std::uint32_t enqueue_depth = 0, dequeue_depth = 0;
 };
 
-// Where a copy of a multicast group or a clone session goes.
+// Destination of a copy of a multicast group or clone session.
 struct Replica {
     std::uint32_t port, rid;
 };
@@ -38,45 +38,59 @@ struct CloneSession {
     std::uint32_t truncate = 0;
 };
 
-// Holds all state of a frame at work: the values of its fields, its position in the parser, what its program requested.
-// Traversals of one switch are independent of each other; the switch keeps them for reuse, so that a frame allocates
+// All state of a frame at work: values of its fields, position of the parser, requests of the program.
+// Traversals of a switch are independent of each other. The switch reuses them, so that a frame allocates
 // nothing.
 class Traversal {
    public:
     explicit Traversal(Switch& owner);
 
-    // As Switch::process, Switch::ingress (defer) and Switch::egress. Whoever calls has checked the program.
-    void run(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
-    void run_egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
+    // As Switch::process, Switch::ingress (defer) and Switch::egress; the caller has checked the program. A
+    // frame that does not leave stays in its handle or goes back to the pool.
+    void run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer);
+    void run_egress(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Time now,
+                    Outputs& out);
 
-    // For a profile: as far as `last` of a frame without copies.
+    // For a profile: run a frame without copies as far as `last`.
     enum class Part { Copy, Parse, Ingress, Egress, Deparse };
-    void run_to(Part last, FrameHandle frame, std::uint32_t ingress_port);
+    void run_to(Part last, FrameHandle&& frame, std::uint32_t ingress_port);
 
    private:
-    enum Instance : std::uint64_t { kNormal = 0, kIngressClone = 1, kEgressClone = 2, kRecirculated = 4, kReplicated = 5, kResubmitted = 6 };
-    // What actions requested to happen to the frame besides.
+    enum Instance : std::uint64_t {
+        kNormal = 0,
+        kIngressClone = 1,
+        kEgressClone = 2,
+        kRecirculated = 4,
+        kReplicated = 5,
+        kResubmitted = 6
+    };
+    // Requests of actions besides an egress port.
     struct Requests {
         std::uint64_t clone = 0, clone_fields = 0, resubmit = 0, recirculate = 0, digest = 0;
         bool cloned = false, any = false;
     };
-    // A frame that must still run, here and now.
+    // A frame whose pass follows in this traversal.
     struct Waiting {
         FrameHandle frame;
         std::uint32_t port = 0;
         bool to_ingress = false;
-        bool counts = false;  // as a further pass: a frame that causes passes for ever never leaves
+        bool counts = false;  // uses up a further pass
     };
 
-    // traversal.cpp: from place to place
+    // traversal.cpp
     void begin(const Frame& frame, std::uint32_t ingress_port, Time now);
     void finish_waiting(Outputs& out, bool defer);
-    void ingress_pass(FrameHandle frame, Outputs& out, bool defer);
-    void egress_pass(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Outputs& out, bool defer);
+    void divide_passes(Outputs& out, std::size_t first) const;
+    void use_pass();
+    void use_rounds(unsigned count);
+    void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
+    void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
+                     bool defer);
     void clone_ingress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
-    void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer, bool counts = false);
-    void run_again(FrameHandle frame, std::uint64_t list, Instance instance, std::uint64_t length);
+    void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,
+                  bool counts = false);
+    void run_again(FrameHandle&& frame, std::uint64_t list, Instance instance, std::uint64_t length);
     void digest(std::uint64_t id);
     void preserve(std::uint64_t list);
     void restore(std::uint64_t list);
@@ -120,19 +134,20 @@ class Traversal {
 
     Switch& switch_;
     const Program& program_;
-    std::uint64_t epoch_;  // of the switch: a frame's saved slots are of the program of that time
+    std::uint64_t epoch_;  // of the switch; saved slots of other epochs are of other programs
     std::vector<std::uint64_t> slots_;
     const Frame* frame_ = nullptr;
     Time now_ = 0;
-    std::uint64_t ingress_length_ = 0;  // as it came in: what counters and meters count
-    std::uint64_t length_ = 0;          // as v1model's packet_length has it
+    std::uint64_t ingress_length_ = 0;  // at arrival; counted by counters and meters
+    std::uint64_t length_ = 0;          // packet_length of v1model
     std::uint32_t parsed_ = 0;          // bytes the parser consumed
     std::uint32_t truncate_ = 0;        // 0: whole
     Requests requests_;
-    unsigned passes_ = 0;
+    unsigned passes_left_ = 0;  // further passes that the frame may cause
+    unsigned rounds_left_ = 0;  // rounds of loops, and states of the parser
     Ring<Waiting> waiting_;
-    std::vector<std::uint64_t> preserved_;   // fields that a copy or a further pass takes along
-    std::vector<std::uint64_t> set_aside_;   // slots while copies are made
+    std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves
+    std::vector<std::uint64_t> set_aside_;  // slots while copies are made
     std::vector<std::uint8_t> scratch_, emitted_;
 };
 

@@ -65,7 +65,7 @@ inline int compare(const Limb* a, const Limb* b, unsigned n, bool sign) {
     return 0;
 }
 
-// Unsigned; both results 0 where the divisor is.
+// Unsigned; both results are 0 if the divisor is 0.
 inline void divide(Limb* quotient, Limb* rest, const Limb* a, const Limb* b, unsigned n) {
     std::array<Limb, kMost> q{}, r{};
     bool zero = true;
@@ -82,7 +82,7 @@ inline void divide(Limb* quotient, Limb* rest, const Limb* a, const Limb* b, uns
     if (rest != nullptr) std::memcpy(rest, r.data(), n * sizeof(Limb));
 }
 
-// Keeps the low bits; sign: and extends the highest of them.
+// Keep the low bits; sign: extend the highest of them.
 inline void keep(Limb* v, unsigned n, unsigned bits, bool sign) {
     if (bits == 0 || bits >= 64 * n) return;
     const bool negative = sign && ((v[(bits - 1) / 64] >> ((bits - 1) % 64)) & 1) != 0;
@@ -92,18 +92,19 @@ inline void keep(Limb* v, unsigned n, unsigned bits, bool sign) {
     for (unsigned i = word + 1; i < n; ++i) v[i] = negative ? ~0ULL : 0;
 }
 
-// A signed value to the nearest that `bits` bits hold.
+// Clamp a signed value to the range of `bits` bits.
 inline void clamp(Limb* v, unsigned n, unsigned bits, bool sign) {
     const bool negative = (v[n - 1] >> 63) != 0;
     const unsigned free = sign ? bits - 1 : bits;  // bits of the magnitude
-    bool over = false;                             // does some bit above them differ from the sign?
-    for (unsigned bit = free; bit < 64 * n && !over; ++bit) over = (((v[bit / 64] >> (bit % 64)) & 1) != 0) != negative;
+    bool over = false;                             // some bit above the magnitude differs from the sign
+    for (unsigned bit = free; bit < 64 * n && !over; ++bit)
+        over = (((v[bit / 64] >> (bit % 64)) & 1) != 0) != negative;
     if (!sign && negative) {
         for (unsigned i = 0; i < n; ++i) v[i] = 0;
     } else if (over) {
         for (unsigned bit = 0; bit < 64 * n; ++bit) {
-            const bool one = (bit < free) != negative;
-            if (one) v[bit / 64] |= 1ULL << (bit % 64);
+            const bool set = (bit < free) != negative;
+            if (set) v[bit / 64] |= 1ULL << (bit % 64);
             else v[bit / 64] &= ~(1ULL << (bit % 64));
         }
     }

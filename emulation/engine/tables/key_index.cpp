@@ -53,7 +53,7 @@ void KeyIndex::erase(EntryIndex entry, const std::vector<std::uint64_t>& keys) {
     const std::size_t mask = cells_.size() - 1;
     std::size_t at = hash(&keys[entry.at() * limbs_]) & mask;
     while (cells_[at] != entry) at = (at + 1) & mask;
-    // Close the gap, so that probing never needs tombstones.
+    // Move later entries into the gap: probing needs no tombstones.
     for (std::size_t next = (at + 1) & mask; cells_[next]; next = (next + 1) & mask) {
         const std::size_t home = hash(&keys[cells_[next].at() * limbs_]) & mask;
         if (((next - home) & mask) >= ((next - at) & mask)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash over keys of 64-bit words.
+// Hash index over keys of 64-bit words.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Open addressing over keys that the owner stores; holds entry numbers only.
+// Open addressing. The owner stores the keys; the index holds positions of entries.
 class KeyIndex {
    public:
     explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
@@ -23,7 +23,7 @@ class KeyIndex {
     std::size_t hash(const std::uint64_t* key) const;
     void grow(const std::vector<std::uint64_t>& keys);
     std::size_t limbs_, used_ = 0;
-    std::vector<EntryIndex> cells_;  // none: free
+    std::vector<EntryIndex> cells_;  // none: free cell
 };
 
 }  // namespace railyard

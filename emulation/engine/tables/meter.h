@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-rate three-colour meters, colour-blind, as RFC 2698 and BMv2 have them: a bucket a rate, the peak asked first.
+// Two-rate three-colour meters (RFC 2698), colour-blind, in BMv2's variant: the peak bucket is tested first.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +38,9 @@ class Meter {
     }
 
    private:
-    // Tokens in whole units; what does not make up a whole one yet is kept, so that no rate is ever lost to rounding.
+    // Tokens in whole units, and the remaining fraction of a unit, so that rounding loses no tokens.
     struct Bucket {
-        std::int64_t tokens = 0, rest = 0;  // rest: of a unit, in 10^-12
+        std::int64_t tokens = 0, rest = 0;  // rest: 10^-12 units
         std::int64_t filled = 0;
         void fill(std::int64_t rate, std::int64_t burst, std::int64_t now) {
             constexpr std::int64_t kSecond = 1'000'000'000'000;

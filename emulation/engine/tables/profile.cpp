@@ -7,7 +7,8 @@ namespace railyard {
 
 namespace {
 
-constexpr std::int64_t kMostWeight = 1 << 16;  // of a group: it is a list of its choices
+constexpr std::int64_t kMostWeight = 1
+                                     << 16;  // sum over a group, which stores one pointer per unit of weight
 
 }  // namespace
 
@@ -20,7 +21,8 @@ Status Profile::insert(std::int64_t id, Index<Action> action, std::vector<std::u
     if (!valid(action, parameters)) return Status::Invalid;
     if (members_.contains(id)) return Status::AlreadyExists;
     if (members_.size() >= spec_.size) return Status::Exhausted;
-    auto free = static_cast<std::size_t>(std::find(handles_.begin(), handles_.end(), false) - handles_.begin());
+    auto free =
+        static_cast<std::size_t>(std::find(handles_.begin(), handles_.end(), false) - handles_.begin());
     if (free == handles_.size()) handles_.push_back(false);
     handles_[free] = true;
     members_.emplace(id, Member{action, std::move(parameters), free, 0});
@@ -55,7 +57,8 @@ Status Profile::set_group(std::int64_t id, const GroupMembers& members) {
         if (at == members_.end()) return Status::NotFound;
         group.choices.insert(group.choices.end(), static_cast<std::size_t>(weight), &at->second);
     }
-    std::stable_sort(group.choices.begin(), group.choices.end(), [](const Member* a, const Member* b) { return a->handle < b->handle; });
+    std::stable_sort(group.choices.begin(), group.choices.end(),
+                     [](const Member* a, const Member* b) { return a->handle < b->handle; });
     group.members = members;
     Group& place = groups_[id];
     for (const auto& [member, _] : place.members) --members_.at(member).users;

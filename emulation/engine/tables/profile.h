@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An action profile: members that entries point to, and groups that a hash chooses a member from.
+// Action profiles: members that entries refer to, and groups in which a hash selects a member.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Profile {
     struct Member {
         Index<Action> action;
         std::vector<std::uint64_t> parameters;
-        std::size_t handle = 0;  // the smallest that was free: groups choose in this order
+        std::size_t handle = 0;  // smallest free number; determines the order within a group
         std::size_t users = 0;   // entries and groups
     };
     using GroupMembers = std::vector<std::pair<std::int64_t, int>>;  // member, weight
@@ -30,7 +30,7 @@ class Profile {
     Status set_group(std::int64_t id, const GroupMembers& members);
     Status erase_group(std::int64_t id);
 
-    // Null where there is none, or nothing in the group.
+    // Null if the member does not exist; null if the group does not exist or is empty.
     const Member* member(std::int64_t id) const {
         const auto at = members_.find(id);
         return at == members_.end() ? nullptr : &at->second;
@@ -40,14 +40,16 @@ class Profile {
         if (at == groups_.end() || at->second.choices.empty()) return nullptr;
         return at->second.choices[hash % at->second.choices.size()];
     }
-    bool exists(Target target, std::int64_t id) const { return target == Target::Member ? members_.contains(id) : groups_.contains(id); }
+    bool exists(Target target, std::int64_t id) const {
+        return target == Target::Member ? members_.contains(id) : groups_.contains(id);
+    }
     void count_users(Target target, std::int64_t id, int by);
     const ProfileSpec& spec() const { return spec_; }
 
    private:
     struct Group {
         GroupMembers members;
-        std::vector<const Member*> choices;  // by handle, as often as the weight says
+        std::vector<const Member*> choices;  // in the order of handles, each repeated by its weight
         std::size_t users = 0;
     };
     bool valid(Index<Action> action, const std::vector<std::uint64_t>& parameters) const;

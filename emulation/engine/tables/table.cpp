@@ -14,7 +14,8 @@ constexpr unsigned kDirectBits = 12;
 
 std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
     std::vector<std::uint64_t> mask(limbs(bits), 0);
-    for (unsigned bit = bits - static_cast<unsigned>(prefix); bit < bits; ++bit) mask[bit / 64] |= 1ULL << (bit % 64);
+    for (unsigned bit = bits - static_cast<unsigned>(prefix); bit < bits; ++bit)
+        mask[bit / 64] |= 1ULL << (bit % 64);
     return mask;
 }
 
@@ -58,7 +59,8 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
 void Table::gather(const std::uint64_t* slots, std::uint64_t* key) const {
     std::size_t at = 0;
     for (const Key& k : spec_.keys)
-        for (unsigned i = 0; i < limbs(k.bits); ++i) key[at++] = slots[k.slot + i] & (k.mask.empty() ? ~0ULL : k.mask[i]);
+        for (unsigned i = 0; i < limbs(k.bits); ++i)
+            key[at++] = slots[k.slot + i] & (k.mask.empty() ? ~0ULL : k.mask[i]);
 }
 
 std::size_t Table::direct_index(const std::uint64_t* key) const {
@@ -76,7 +78,7 @@ EntryIndex Table::match_tcam(const std::uint64_t* key) const {
         for (const Key& k : spec_.keys) {
             const unsigned n = limbs(k.bits);
             if (k.kind == MatchKind::Range) {
-                // From the most significant limb down, the first that differs decides.
+                // The most significant limb that differs decides.
                 int low = 0, high = 0;
                 for (unsigned i = n; i-- > 0;) {
                     if (low == 0) low = key[at + i] < value[at + i] ? -1 : key[at + i] > value[at + i];
@@ -84,7 +86,8 @@ EntryIndex Table::match_tcam(const std::uint64_t* key) const {
                 }
                 hit = low >= 0 && high <= 0;
             } else {
-                for (unsigned i = 0; i < n && hit; ++i) hit = ((key[at + i] ^ value[at + i]) & extra[at + i]) == 0;
+                for (unsigned i = 0; i < n && hit; ++i)
+                    hit = ((key[at + i] ^ value[at + i]) & extra[at + i]) == 0;
             }
             if (!hit) break;
             at += n;
@@ -109,7 +112,8 @@ LookupResult Table::lookup(const std::uint64_t* slots) const {
                 std::array<std::uint64_t, kMaxKeyLimbs> prefix;
                 std::copy_n(key, key_limbs_, prefix.begin());
                 for (const PrefixLevel& level : levels_) {
-                    for (std::size_t i = 0; i < level.mask.size(); ++i) prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
+                    for (std::size_t i = 0; i < level.mask.size(); ++i)
+                        prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
                     entry = level.index.find(prefix.data(), keys_);
                     if (entry) break;
                 }
@@ -118,9 +122,15 @@ LookupResult Table::lookup(const std::uint64_t* slots) const {
             case Shape::Keyless: break;
         }
     }
-    if (!entry) return {default_goes_.first, default_goes_.second, default_params_.data(), static_cast<unsigned>(default_params_.size()), {}};
+    if (!entry)
+        return {default_goes_.first,
+                default_goes_.second,
+                default_params_.data(),
+                static_cast<unsigned>(default_params_.size()),
+                {}};
     const std::size_t at = entry.at();
-    return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs, spec_.parameter_limbs, entry};
+    return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs,
+            spec_.parameter_limbs, entry};
 }
 
 Place Table::next(Index<Action> action, bool hit) const {
@@ -130,21 +140,25 @@ Place Table::next(Index<Action> action, bool hit) const {
     return spec_.next_default;
 }
 
-// Of the member or group that the entry leads to.
+// Adjust the number of users of the entry's member or group.
 void Table::count_users(EntryIndex entry, int by) {
-    if (profile_ != nullptr) profile_->count_users(targets_[entry.at()], static_cast<std::int64_t>(params_[entry.at()]), by);
+    if (profile_ != nullptr)
+        profile_->count_users(targets_[entry.at()], static_cast<std::int64_t>(params_[entry.at()]), by);
 }
 
 bool Table::valid(const EntrySpec& entry) const {
     if (profile_ != nullptr)
-        return (entry.target == Target::Member || (entry.target == Target::Group && profile_->spec().selector)) && entry.parameters.size() == 1 &&
+        return (entry.target == Target::Member ||
+                (entry.target == Target::Group && profile_->spec().selector)) &&
+               entry.parameters.size() == 1 &&
                profile_->exists(entry.target, static_cast<std::int64_t>(entry.parameters[0]));
     if (entry.target != Target::Action) return false;
-    if (std::find(spec_.actions.begin(), spec_.actions.end(), entry.action) == spec_.actions.end()) return false;
+    if (std::find(spec_.actions.begin(), spec_.actions.end(), entry.action) == spec_.actions.end())
+        return false;
     return entry.parameters.size() == program_.actions[entry.action].parameter_limbs;
 }
 
-// Canonical key limbs; false where a value does not fit its field.
+// Write the canonical limbs of a key; false if a value does not fit its field.
 bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const {
     if (match.size() != spec_.keys.size()) return false;
     std::size_t at = 0;
@@ -184,15 +198,19 @@ EntryIndex Table::find(const std::vector<MatchValue>& match, int priority) const
     }
     for (const EntryIndex entry : tcam_) {
         const auto at = entry.at() * key_limbs_;
-        if (priorities_[entry.at()] == priority && std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_), keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
-            std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_), extras_.begin() + static_cast<std::ptrdiff_t>(at)))
+        if (priorities_[entry.at()] == priority &&
+            std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_),
+                       keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+            std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_),
+                       extras_.begin() + static_cast<std::ptrdiff_t>(at)))
             return entry;
     }
     return {};
 }
 
 Table::PrefixLevel& Table::level(int prefix) {
-    auto at = std::find_if(levels_.begin(), levels_.end(), [&](const PrefixLevel& l) { return l.prefix <= prefix; });
+    auto at = std::find_if(levels_.begin(), levels_.end(),
+                           [&](const PrefixLevel& l) { return l.prefix <= prefix; });
     if (at == levels_.end() || at->prefix != prefix) {
         const unsigned bits = spec_.keys[*lpm_key_].bits;
         at = levels_.insert(at, PrefixLevel{prefix, prefix_mask(bits, prefix), KeyIndex(key_limbs_)});
@@ -246,7 +264,8 @@ void Table::store(EntryIndex entry, const EntrySpec& spec) {
 
 Status Table::insert(const EntrySpec& entry) {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
-    if (shape_ == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data())) return Status::Invalid;
+    if (shape_ == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data()))
+        return Status::Invalid;
     if (find(entry.match, entry.priority)) return Status::AlreadyExists;
     if (live_ >= spec_.size) return Status::Exhausted;
     EntryIndex at;
@@ -322,7 +341,8 @@ Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>
 void Table::reset_default() {
     default_action_ = spec_.default_action;
     default_params_ = spec_.default_parameters;
-    default_goes_ = {default_action_ ? program_.actions[default_action_].code : kNowhere, next(default_action_, false)};
+    default_goes_ = {default_action_ ? program_.actions[default_action_].code : kNowhere,
+                     next(default_action_, false)};
 }
 
 }  // namespace railyard

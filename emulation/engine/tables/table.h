@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// A match-action table's entries and the look-up structures over them.
+// Entries of a match-action table and the structures that look them up.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "load/program.h"
 #include "tables/key_index.h"
 #include "tables/meter.h"
 #include "tables/profile.h"
-#include "load/program.h"
 
 namespace railyard {
 
 using Time = std::int64_t;  // picoseconds
 
-// What an entry, or the default, leads to. code kNowhere: no action.
+// Action of an entry or of the default, and the instruction after the table. code kNowhere: no action.
 struct LookupResult {
     Place code, next;
     const std::uint64_t* parameters;
-    unsigned limbs;  // of parameters
+    unsigned limbs;    // of parameters
     EntryIndex entry;  // none on a miss
 };
 
 class Table {
    public:
-    // profile: where its entries' members are; null for a table with actions of its own.
+    // profile: action profile of the table; null for a table whose entries have actions.
     Table(const Program& program, const TableSpec& spec, Profile* profile);
 
     LookupResult lookup(const std::uint64_t* slots) const;
-    // Puts the member that an entry of a table with a profile means in the place of the entry. hash() is called when a
-    // group chooses among its members.
+    // Replace the reference of an entry to a member or group by the member's action. hash() is called for a
+    // group only.
     template <typename Hash>
     void resolve(LookupResult& result, const Hash& hash) const {
-        if (!result.entry) return;  // the default has an action of its own
+        if (!result.entry) return;  // the default entry has an action
         const auto id = static_cast<std::int64_t>(*result.parameters);
         const bool direct = targets_[result.entry.at()] == Target::Member;
         const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
@@ -58,13 +58,13 @@ class Table {
     EntrySpec default_entry() const;
     std::size_t size() const { return live_; }
     const TableSpec& spec() const { return spec_; }
-    // Are entries refused any change? A program that has some does not say so of them; its p4info does.
+    // Whether entries may not change. The p4info decides where the program has initial entries.
     bool constant() const { return constant_; }
     void set_constant(bool constant) { constant_ = constant; }
 
-    // Is there more to a hit than its action: something kept beside the entry, or a profile?
+    // Whether a hit changes state (counter, meter, age) or goes through a profile.
     bool instrumented() const { return instrumented_; }
-    // True when the entry had aged: it may do so anew.
+    // Count a hit; true if the entry had aged, and may age again.
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
         const std::size_t at = entry.at();
         packets_[at] += 1;
@@ -76,21 +76,23 @@ class Table {
         return ages_[at].ttl > 0 && aged <= now;
     }
     Meter* meter(EntryIndex entry) { return meters_.empty() ? nullptr : &meters_[entry.at()]; }
-    std::pair<std::uint64_t, std::uint64_t> counters(const std::vector<MatchValue>& match, int priority) const;
-    Status set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes);
-    Status set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now);
+    std::pair<std::uint64_t, std::uint64_t> counters(const std::vector<MatchValue>& match,
+                                                     int priority) const;
+    Status set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets,
+                        std::uint64_t bytes);
+    Status set_meter(const std::vector<MatchValue>& match, int priority,
+                     const std::optional<MeterConfig>& config, Time now);
     std::optional<MeterConfig> meter_config(const std::vector<MatchValue>& match, int priority) const;
 
-    // Ageing. ttl 0: never.
-    // Longer than the largest time apart from `now` is for ever.
+    // Ageing. ttl 0: never. A ttl beyond the largest difference of times means never, too.
     Status set_ttl(const std::vector<MatchValue>& match, int priority, Time ttl, Time now);
     Time idle(const std::vector<MatchValue>& match, int priority, Time now) const;
-    Time next_ageing() const;           // the soonest moment an entry may be due; -1: none
+    Time next_ageing() const;  // earliest time at which an entry ages; -1: none
     bool due(Time now) const;
-    std::vector<EntrySpec> aged(Time now);  // due and not told of since their last hit
+    std::vector<EntrySpec> aged(Time now);  // aged and not reported since their last hit
 
    private:
-    // What the kinds of its keys make of a table.
+    // Look-up structure, by the match kinds of the keys.
     enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
     struct PrefixLevel {
         int prefix;
@@ -133,7 +135,7 @@ class Table {
     std::vector<bool> used_;  // false: in free_
     std::vector<Target> targets_;
     std::vector<Index<Action>> actions_;
-    std::vector<std::pair<Place, Place>> goes_;  // code and what comes after it
+    std::vector<std::pair<Place, Place>> goes_;  // action code, and the instruction after the table
     std::vector<Meter> meters_;
     std::vector<Age> ages_;
     std::vector<EntryIndex> free_;
@@ -141,7 +143,7 @@ class Table {
     std::vector<EntryIndex> direct_;
     KeyIndex exact_;
     std::vector<PrefixLevel> levels_;  // longest first
-    std::vector<EntryIndex> tcam_;   // highest priority first
+    std::vector<EntryIndex> tcam_;     // highest priority first
 
     Index<Action> default_action_;
     std::pair<Place, Place> default_goes_{kNowhere, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table says of itself, and what is kept beside its entries: counters, meters, ages.
+// Reading of tables, and the state of their entries: counters, meters, ages.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,8 @@ namespace railyard {
 
 namespace {
 
-constexpr Time kLongest = std::numeric_limits<Time>::max() / 2;  // so that it can be added to the time of any hit
+constexpr Time kLongest =
+    std::numeric_limits<Time>::max() / 2;  // the sum with the time of any hit does not overflow
 
 }  // namespace
 
@@ -27,16 +28,20 @@ EntrySpec Table::read(EntryIndex entry) const {
     spec.target = targets_[e];
     spec.action = actions_[e];
     const std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
-    spec.parameters.assign(params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
+    spec.parameters.assign(
+        params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
     std::size_t at = e * key_limbs_;
     for (const Key& k : spec_.keys) {
         MatchValue m;
         const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
-        m.value.assign(keys_.begin() + static_cast<std::ptrdiff_t>(at), keys_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+        m.value.assign(keys_.begin() + static_cast<std::ptrdiff_t>(at),
+                       keys_.begin() + static_cast<std::ptrdiff_t>(at) + n);
         if (shape_ == Shape::Tcam)
-            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(at), extras_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(at),
+                           extras_.begin() + static_cast<std::ptrdiff_t>(at) + n);
         if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
-        if (k.kind == MatchKind::Optional) m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
+        if (k.kind == MatchKind::Optional)
+            m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
         at += static_cast<std::size_t>(n);
         spec.match.push_back(std::move(m));
     }
@@ -48,13 +53,15 @@ std::optional<EntrySpec> Table::get(const std::vector<MatchValue>& match, int pr
     return at ? std::optional(read(at)) : std::nullopt;
 }
 
-std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match, int priority) const {
+std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchValue>& match,
+                                                        int priority) const {
     const EntryIndex at = find(match, priority);
     if (!at) return {0, 0};
     return {packets_[at.at()], bytes_[at.at()]};
 }
 
-Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets, std::uint64_t bytes) {
+Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets,
+                           std::uint64_t bytes) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     if (!spec_.counted) return Status::Invalid;
@@ -63,7 +70,8 @@ Status Table::set_counters(const std::vector<MatchValue>& match, int priority, s
     return Status::Ok;
 }
 
-Status Table::set_meter(const std::vector<MatchValue>& match, int priority, const std::optional<MeterConfig>& config, Time now) {
+Status Table::set_meter(const std::vector<MatchValue>& match, int priority,
+                        const std::optional<MeterConfig>& config, Time now) {
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     if (meters_.empty()) return Status::Invalid;
@@ -92,7 +100,8 @@ Time Table::idle(const std::vector<MatchValue>& match, int priority, Time now) c
 Time Table::next_ageing() const {
     Time soonest = -1;
     for (std::size_t e = 0; e < ages_.size(); ++e)
-        if (used_[e] && ages_[e].ttl > 0 && !ages_[e].reported && (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
+        if (used_[e] && ages_[e].ttl > 0 && !ages_[e].reported &&
+            (soonest < 0 || ages_[e].hit + ages_[e].ttl < soonest))
             soonest = ages_[e].hit + ages_[e].ttl;
     return soonest;
 }
@@ -105,7 +114,8 @@ bool Table::due(Time now) const {
 std::vector<EntrySpec> Table::aged(Time now) {
     std::vector<EntrySpec> out;
     for (std::size_t e = 0; e < ages_.size(); ++e) {
-        if (!used_[e] || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now) continue;
+        if (!used_[e] || ages_[e].ttl == 0 || ages_[e].reported || ages_[e].hit + ages_[e].ttl > now)
+            continue;
         ages_[e].reported = true;
         out.push_back(read(EntryIndex(e)));
     }

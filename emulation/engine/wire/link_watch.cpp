@@ -21,8 +21,8 @@ void require(bool done, const char* what) {
 
 LinkChange change_of(nlmsghdr* message) {
     const auto* info = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
-    // A new interface without a carrier is running for up to a second, but its lower layer is not up. linux/if.h has
-    // the names as an enum, which net/if.h hides.
+    // A new interface without a carrier is running for up to a second, but its lower layer is not up.
+    // linux/if.h has the names as an enum, which net/if.h hides.
     constexpr unsigned kLowerUp = 1u << 16;
     constexpr unsigned kAll = IFF_UP | IFF_RUNNING | kLowerUp;
     const bool up = (info->ifi_flags & kAll) == kAll;
@@ -47,7 +47,8 @@ void LinkWatch::open() {
     sockaddr_nl at{};
     at.nl_family = AF_NETLINK;
     at.nl_groups = RTMGRP_LINK;
-    require(bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0, "listening for interface changes");
+    require(bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0,
+            "listening for interface changes");
     ask();
 }
 
@@ -60,7 +61,8 @@ void LinkWatch::ask() {
     request.header.nlmsg_type = RTM_GETLINK;
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request.info.ifi_family = AF_UNSPEC;
-    require(send(fd_, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request), "asking for the interfaces");
+    require(send(fd_, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request),
+            "asking for the interfaces");
 }
 
 std::vector<LinkChange> LinkWatch::read() {
@@ -68,7 +70,7 @@ std::vector<LinkChange> LinkWatch::read() {
     alignas(nlmsghdr) char buffer[1 << 16];
     for (;;) {
         const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
-        if (got < 0 && errno == ENOBUFS) {  // something was lost: hear all of it again
+        if (got < 0 && errno == ENOBUFS) {  // messages were lost: request the state of all interfaces
             ask();
             continue;
         }
@@ -76,7 +78,7 @@ std::vector<LinkChange> LinkWatch::read() {
         if (got <= 0) return changes;
         auto left = static_cast<unsigned>(got);
         for (auto* m = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-            // Bridges send messages of their own family about their ports; those tell nothing of the interface.
+            // Messages of the bridge family describe ports of bridges, not interfaces.
             if ((m->nlmsg_type == RTM_NEWLINK || m->nlmsg_type == RTM_DELLINK) &&
                 static_cast<const ifinfomsg*>(NLMSG_DATA(m))->ifi_family == AF_UNSPEC)
                 changes.push_back(change_of(m));

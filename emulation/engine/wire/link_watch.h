@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of the interfaces of this network namespace, by rtnetlink.
+// State of the interfaces of this network namespace, by rtnetlink.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace railyard {
 struct LinkChange {
     int ifindex;
     std::string name;
-    bool gone;
+    bool removed;
     bool up;  // administratively, and with a carrier
     unsigned mtu;
 };
@@ -22,10 +22,10 @@ class LinkWatch {
     LinkWatch& operator=(const LinkWatch&) = delete;
     ~LinkWatch();
 
-    // Listens from now on, and asks for the present state, which read() then gives. std::system_error.
+    // Subscribe to changes, and request the present state for read(). std::system_error.
     void open();
     int fd() const { return fd_; }
-    // Everything said since the last call; waits for nothing.
+    // Changes since the last call; does not block.
     std::vector<LinkChange> read();
 
    private:

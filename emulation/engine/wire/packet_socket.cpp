@@ -17,7 +17,7 @@ namespace railyard {
 
 namespace {
 
-constexpr unsigned kTag = 4;         // bytes of a VLAN tag, which the kernel takes out of the frame
+constexpr unsigned kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
 constexpr int kSendBytes = 16 << 20;
@@ -42,19 +42,22 @@ void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes) {
         set(fd_, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
         set(fd_, PACKET_RESERVE, kTag, "PACKET_RESERVE");
         const int on = 1;
-        setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);  // a saving: peek() passes over them too
+        setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
+                   sizeof on);  // an optimisation: peek() skips outgoing frames, too
 
-        // What waits in a queue of the interface counts against its sender; the queue is to set the bound, not this.
+        // Frames in the queue of the interface count against the sender; the queue should be the limit.
         setsockopt(fd_, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBytes, sizeof kSendBytes);
 
         // The kernel puts the frame behind its header, the address and the reserve, on a 16 byte boundary.
-        const std::size_t slot = TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
+        const std::size_t slot =
+            TPACKET_ALIGN(TPACKET2_HDRLEN) + 32 + kTag + ETH_HLEN + 2 * kTag + std::size_t{mtu};
         tpacket_req request{};
         slot_bytes_ = TPACKET_ALIGN(slot);
         block_bytes_ = kBlock;
         while (block_bytes_ < slot_bytes_) block_bytes_ *= 2;
         slots_a_block_ = static_cast<unsigned>(block_bytes_ / slot_bytes_);
-        blocks_ = static_cast<unsigned>(std::max<std::size_t>(ring_bytes / block_bytes_, (kLeastSlots + slots_a_block_ - 1) / slots_a_block_));
+        blocks_ = static_cast<unsigned>(std::max<std::size_t>(
+            ring_bytes / block_bytes_, (kLeastSlots + slots_a_block_ - 1) / slots_a_block_));
         request.tp_block_size = static_cast<unsigned>(block_bytes_);
         request.tp_block_nr = blocks_;
         request.tp_frame_size = static_cast<unsigned>(slot_bytes_);
@@ -92,7 +95,8 @@ bool PacketSocket::peek(Received& received) {
         const auto status = std::atomic_ref<std::uint32_t>(header->tp_status).load(std::memory_order_acquire);
         if ((status & TP_STATUS_USER) == 0) return false;
         auto* frame = reinterpret_cast<std::uint8_t*>(header) + header->tp_mac;
-        const auto* from = reinterpret_cast<const sockaddr_ll*>(reinterpret_cast<std::uint8_t*>(header) + TPACKET_ALIGN(sizeof(tpacket2_hdr)));
+        const auto* from = reinterpret_cast<const sockaddr_ll*>(reinterpret_cast<std::uint8_t*>(header) +
+                                                                TPACKET_ALIGN(sizeof(tpacket2_hdr)));
         if (from->sll_pkttype == PACKET_OUTGOING) {
             release();
             continue;
@@ -100,7 +104,8 @@ bool PacketSocket::peek(Received& received) {
         std::size_t kept = header->tp_snaplen, length = header->tp_len;
         if ((status & TP_STATUS_VLAN_VALID) != 0 && kept >= 2 * ETH_ALEN) {
             // The addresses move into the reserve in front; the tag stands between them and the type.
-            const std::uint16_t tpid = (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header->tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
+            const std::uint16_t tpid =
+                (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header->tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
             std::memmove(frame - kTag, frame, 2 * ETH_ALEN);
             frame -= kTag;
             const std::uint16_t tag[] = {htons(tpid), htons(header->tp_vlan_tci)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One interface, raw: whole Ethernet frames in both directions. Frames come in through a ring shared with the kernel.
+// Raw socket of one interface: whole Ethernet frames in both directions, received through a ring shared with
+// the kernel.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,8 @@ class PacketSocket {
     PacketSocket& operator=(const PacketSocket&) = delete;
     ~PacketSocket() { close(); }
 
-    // Frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in `ring_bytes` of memory at most.
-    // std::system_error tells what failed.
+    // Frames of up to `mtu` bytes after their Ethernet header and VLAN tags, in `ring_bytes` of memory at
+    // most. std::system_error tells what failed.
     void open(int ifindex, unsigned mtu, std::size_t ring_bytes);
     void close();
     bool is_open() const { return fd_ >= 0; }
@@ -27,19 +28,21 @@ class PacketSocket {
 
     struct Received {
         std::string_view frame;  // its VLAN tag put back
-        std::size_t length;      // more than the frame's when the ring had no room for all of it
+        std::size_t length;      // length on the wire; larger than the frame if the ring truncated it
     };
-    // Looks at the next frame; true when there is one. release() hands its place back to the kernel.
+    // Get the next frame, if any. release() returns its slot to the kernel.
     bool peek(Received& received);
     void release();
 
-    // Frames lost since the last look because the ring was full.
+    // Frames lost since the last call because the ring was full.
     std::uint64_t take_missed();
-    // Reads, and so clears, an error that the kernel noted on the socket.
+    // Read and clear the pending error of the socket.
     int take_error();
 
    private:
-    tpacket2_hdr* slot() const { return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_); }
+    tpacket2_hdr* slot() const {
+        return reinterpret_cast<tpacket2_hdr*>(ring_ + block_ * block_bytes_ + in_block_ * slot_bytes_);
+    }
 
     int fd_ = -1;
     std::uint8_t* ring_ = nullptr;

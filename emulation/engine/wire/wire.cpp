@@ -17,12 +17,15 @@ namespace railyard {
 
 namespace {
 
-constexpr std::size_t kBatch = 64;                // frames received, or sent, before anything else gets its turn
-constexpr std::size_t kRingBytes = 2 << 20;       // of a port, unless there are many:
-constexpr std::size_t kAllRingBytes = 256 << 20;  // kernel memory that cannot be swapped
+constexpr std::size_t kBatch = 64;                // frames received or sent in a row from one port
+constexpr std::size_t kRingBytes = 2 << 20;       // receive ring of a port
+constexpr std::size_t kAllRingBytes = 256 << 20;  // limit of all rings, in unswappable kernel memory
 constexpr std::size_t kLeastRingBytes = 256 << 10;
-constexpr std::size_t kMostControl = 10'000;      // packet-ins beyond these are dropped: nobody reads them
-constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
+constexpr std::size_t kMostControl = 10'000;  // pending notifications; more are dropped
+constexpr std::size_t kMostEgress =
+    1024;  // egress passes of queued frames in a row, before the control plane has its turn
+constexpr std::int64_t kMostPause = 2'000'000;   // nanoseconds
+constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
 constexpr Time kNever = std::numeric_limits<Time>::max();
 
 std::int64_t clock_nanoseconds() {
@@ -36,8 +39,9 @@ void require(bool done, const std::string& what) {
 }
 
 void signal_event(int fd) {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);  // full means signalled already
+    const std::uint64_t increment = 1;
+    [[maybe_unused]] const ssize_t written =
+        write(fd, &increment, sizeof increment);  // a full counter is already signalled
 }
 
 void clear_event(int fd) {
@@ -64,7 +68,8 @@ Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
 int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
     port_of_.emplace_back();
     const int index = SwitchSet::add_switch(name, cpu_port);
-    if (log_programs_) switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
+    if (log_programs_)
+        switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
     return index;
 }
 
@@ -81,9 +86,10 @@ void Wire::start() {
     attach_all();
     links_.open();
     on_links();
-    control_.clear();  // that a port is up at the start is no news, that it is down is:
+    control_.clear();  // at the start, only ports that are down are reported
     for (const auto& port : ports_)
-        if (!port->up) control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
+        if (!port->up)
+            control_.push_back({ControlItem::Kind::Port, now_, port->switch_index, port->number, false, {}});
     if (!control_.empty()) signal_event(events_);
     for (const auto& [fd, token] : {std::pair(wake_, kWakeToken), std::pair(links_.fd(), kLinksToken)}) {
         epoll_event event{};
@@ -115,6 +121,7 @@ void Wire::run() {
     int timeout = -1;
     while (!stopping_) {
         const int count = epoll_wait(epoll_, ready, static_cast<int>(std::size(ready)), timeout);
+        let_others_in();
         const std::lock_guard hold(mutex_);
         now_ = now();
         for (int i = 0; i < count; ++i) {
@@ -126,14 +133,20 @@ void Wire::run() {
         if (now_ >= next_ageing_) look_for_aged();
         end_burst();
         constexpr Time kMillisecond = 1'000'000'000;
-        timeout = next_ageing_ == kNever ? -1 : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
+        if (!dirty_.empty()) timeout = 0;  // more to send, after the control plane has had its turn
+        else
+            timeout =
+                next_ageing_ == kNever
+                    ? -1
+                    : static_cast<int>(std::clamp<Time>((next_ageing_ - now_) / kMillisecond + 1, 1, 60'000));
     }
 }
 
 void Wire::on_port(std::size_t at, std::uint32_t events) {
     Port& port = *ports_[at];
     if (!port.socket.is_open()) return;
-    if ((events & EPOLLERR) != 0) port.socket.take_error();  // the interface went down; netlink tells the rest
+    if ((events & EPOLLERR) != 0)
+        port.socket.take_error();  // the interface went down; netlink tells the rest
     if ((events & EPOLLOUT) != 0) {
         block(port, false);
         if (!port.dirty) dirty_.push_back(&port);
@@ -144,7 +157,7 @@ void Wire::on_port(std::size_t at, std::uint32_t events) {
 
 void Wire::receive(Port& port) {
     PacketSocket::Received received{};
-    for (std::size_t i = 0; i < kBatch && port.socket.peek(received); ++i) {
+    for (std::size_t i = 0; i < kBatch && (i == 0 || !others_wait()) && port.socket.peek(received); ++i) {
         if (received.length > received.frame.size()) {
             too_long(port, received.length);
             port.socket.release();
@@ -167,27 +180,40 @@ void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
     try {
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
-    } catch (const std::exception& error) {  // a failed assert of the program; the switch goes on
-        say("error", sw.name() + ": " + error.what());
+    } catch (const std::exception& error) {  // the switch goes on
+        const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
+        fail(sw,
+             port < numbers.size() && numbers[port] >= 0
+                 ? ports_[static_cast<std::size_t>(numbers[port])].get()
+                 : nullptr,
+             error);
     }
     for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
     out_.clear();
     if (!sw.digests().empty()) collect(switch_index);
-    if (queued) flush_all();  // or the queue would look as long as the burst
+    if (queued) flush_all();  // the rest of the burst does not count as queued
+}
+
+void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
+    if (port != nullptr) port->stats.failed += 1;
+    say("error", sw.name() + ": " + error.what());
 }
 
 void Wire::collect(int switch_index) {
     std::vector<Digest>& digests = switches_[static_cast<std::size_t>(switch_index)]->digests();
     for (Digest& digest : digests)
         if (control_.size() < kMostControl)
-            control_.push_back({ControlItem::Kind::Digest, now_, switch_index, static_cast<std::int64_t>(digest.list.at()), false, std::move(digest.fields)});
+            control_.push_back({ControlItem::Kind::Digest, now_, switch_index,
+                                static_cast<std::int64_t>(digest.list.at()), false,
+                                std::move(digest.fields)});
     digests.clear();
 }
 
 void Wire::forward(FrameHandle frame, int switch_index, std::uint32_t number) {
     if (number == switches_[static_cast<std::size_t>(switch_index)]->cpu_port()) {
         if (control_.size() < kMostControl)
-            control_.push_back({ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
+            control_.push_back(
+                {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return;
     }
     const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
@@ -218,16 +244,18 @@ void Wire::enqueue(Port& port, FrameHandle frame) {
     port.dirty = true;
 }
 
-// Makes up to `most` frames ready, the highest priority first. One whose egress is still to run goes alone: what its
-// program reads of the queue is then true when it is sent.
+// Make up to `most` frames ready, highest priority first. A pending frame is sent alone, so that the queue
+// metadata that its program reads are exact.
 void Wire::dequeue(Port& port, std::size_t most) {
     for (std::size_t q = kQueues; q-- > 0;) {
         auto& queue = port.queues[q];
         while (!queue.empty() && port.ready.size() < most) {
-            if (queue.front()->pending && !port.ready.empty()) return;
+            if (queue.front()->pending && (!port.ready.empty() || egress_left_ == 0)) return;
             FrameHandle frame = queue.pop_front();
-            if (frame->pending) egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
-            else port.ready.push_back(std::move(frame));
+            if (frame->pending) {
+                --egress_left_;
+                egress(port, std::move(frame), static_cast<std::uint32_t>(queue.size()));
+            } else port.ready.push_back(std::move(frame));
         }
     }
 }
@@ -239,7 +267,7 @@ void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
         const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, depth};
         sw.egress(std::move(frame), port.number, record, now_, egress_out_);
     } catch (const std::exception& error) {
-        say("error", sw.name() + ": " + error.what());
+        fail(sw, &port, error);
     }
     for (Output& o : egress_out_) {
         if (o.port == port.number && !o.frame->pending) port.ready.push_back(std::move(o.frame));
@@ -249,15 +277,27 @@ void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     if (!sw.digests().empty()) collect(port.switch_index);
 }
 
+// Send queued frames, until all are sent or kMostEgress egress passes have run.
 void Wire::flush_all() {
     flushing_ = true;
-    while (!dirty_.empty()) {
+    egress_left_ = kMostEgress;
+    while (!dirty_.empty() && egress_left_ > 0) {
         Port& port = *dirty_.back();
         dirty_.pop_back();
         port.dirty = false;
         flush(port);
+        if (egress_left_ == 0 && !port.dirty) {
+            port.dirty = true;
+            dirty_.push_back(&port);
+        }
     }
     flushing_ = false;
+}
+
+// Mutexes are not fair: without a pause this thread would lock again before a waiting thread has woken up.
+void Wire::let_others_in() const {
+    const std::int64_t end = clock_nanoseconds() + kMostPause;
+    while (mutex_.contended() && !stopping_ && clock_nanoseconds() < end) std::this_thread::yield();
 }
 
 void Wire::flush(Port& port) {
@@ -281,7 +321,7 @@ void Wire::flush(Port& port) {
         }
         if (errno == EINTR) continue;
         if (errno == EAGAIN) return block(port, true);
-        // The error is the first frame's.
+        // The error concerns the first frame.
         const FrameHandle frame = port.ready.pop_front();
         if (errno == EMSGSIZE) too_long(port, frame->length);
         else if (errno == ENOBUFS) port.stats.refused_full += 1;
@@ -328,29 +368,35 @@ void Wire::end_burst() {
 void Wire::packet_out(int switch_index, std::string_view bytes) {
     const std::lock_guard hold(mutex_);
     const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
-    if (cpu_port == kNoPort) return say("warning", switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
+    if (cpu_port == kNoPort)
+        return say("warning",
+                   switch_at(switch_index).name() + ": a packet-out is dropped, as there is no CPU port");
     now_ = now();
     run_frame(pool_.acquire(bytes.data(), bytes.size()), switch_index, cpu_port);
     end_burst();
+    if (!dirty_.empty()) signal_event(wake_);
 }
 
 // -- ageing
 
 void Wire::watch_ageing(int switch_index) {
     const std::lock_guard hold(mutex_);
-    if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end()) ageing_.push_back(switch_index);
+    if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end())
+        ageing_.push_back(switch_index);
     next_ageing_ = 0;
     signal_event(wake_);
 }
 
-// Tells of tables with an entry that is due, and finds out when to look again. Entries stay due until the control plane
-// has read them, so it is told at most once a period.
+// Report tables with aged entries, and schedule the next check. Entries stay due until the control plane has
+// read them: reports have a minimum period.
 void Wire::look_for_aged() {
     next_ageing_ = kNever;
     for (const int index : ageing_) {
         Switch& sw = switch_at(index);
         for (std::size_t t = 0; t < sw.table_count(); ++t)
-            if (sw.table_due(t, now_)) control_.push_back({ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
+            if (sw.table_due(t, now_))
+                control_.push_back(
+                    {ControlItem::Kind::Idle, now_, index, static_cast<std::int64_t>(t), false, {}});
         const Time soonest = sw.next_ageing();
         if (soonest >= 0) next_ageing_ = std::min(next_ageing_, std::max(soonest, now_ + kAgeingPeriod));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches on Linux interfaces, in real time. One thread carries the frames of all of them; what the control plane must
-// see waits in control(), announced on an eventfd. Time is picoseconds of CLOCK_MONOTONIC since the wire was made, which
-// fills 63 bits after 106 days.
+// Switches on Linux interfaces, in real time. One thread carries the frames of all switches; notifications
+// for the control plane wait in control(), signalled on an eventfd. Time is CLOCK_MONOTONIC since
+// construction, in picoseconds, which exceed 63 bits after 106 days.
 #pragma once
 
 #include <array>
@@ -15,27 +15,29 @@
 #include <utility>
 #include <vector>
 
-#include "wire/link_watch.h"
-#include "wire/packet_socket.h"
 #include "frames/pcap_file.h"
 #include "frames/ring.h"
 #include "switch/switch_set.h"
+#include "wire/link_watch.h"
+#include "wire/packet_socket.h"
 
 namespace railyard {
 
 struct WireStats {
     std::uint64_t received = 0, received_bytes = 0;
     std::uint64_t sent = 0, sent_bytes = 0;
-    std::uint64_t missed = 0;        // came in while the receive ring was full
+    std::uint64_t missed = 0;        // lost at a full receive ring
     std::uint64_t too_long = 0;      // did not fit the MTU, in or out
     std::uint64_t refused_down = 0;  // for a port that is down
     std::uint64_t refused_full = 0;  // for a queue that is full, here or in the kernel
-    std::uint64_t refused_odd = 0;   // shorter than an Ethernet header, or of a priority without a queue
+    std::uint64_t failed =
+        0;  // dropped: the program failed, or exceeded its passes, on a frame received or queued here
+    std::uint64_t refused_odd = 0;  // shorter than an Ethernet header, or of a priority without a queue
 };
 
 class Wire : public SwitchSet {
    public:
-    // As many frames as BMv2's egress queues hold by default, so that programs that read depths see like numbers.
+    // Length of BMv2's egress queues by default: programs that read depths see similar values.
     static constexpr std::size_t kQueueFrames = 64;
     static constexpr int kQueues = 8;
     static constexpr std::uint32_t kNoPort = 0xffffffff;  // the CPU port of a switch that has none
@@ -53,10 +55,10 @@ class Wire : public SwitchSet {
     void add_port(int switch_index, std::uint32_t port, const std::string& interface);
     // Frames of every port go to INTERFACE_in.pcap and INTERFACE_out.pcap.
     void record(const std::string& directory) { pcap_directory_ = directory; }
-    // What a program logs becomes a line of messages(), and so do the first `bytes` of every frame.
+    // Put log messages of programs, and the first `bytes` of every frame, into messages().
     void log_programs() { log_programs_ = true; }
     void dump(std::size_t bytes) { dump_bytes_ = bytes; }
-    // Frames whose priority is not below `queues` are dropped; the highest leave first.
+    // Number of queues of a port; frames of higher priorities are dropped.
     void set_queues(int queues) { queues_ = queues; }
     // std::system_error when an interface cannot be opened; then nothing runs.
     void start();
@@ -65,11 +67,11 @@ class Wire : public SwitchSet {
     int event_fd() const { return events_; }
     bool up(int switch_index, std::uint32_t port);
     WireStats stats(int switch_index, std::uint32_t port);
-    // What a person should know, in order: level and text.
+    // Messages for a person, in order: level and text.
     std::vector<std::pair<std::string, std::string>> take_messages();
 
    private:
-    // What epoll names a descriptor by.
+    // Tokens of descriptors in epoll.
     static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
 
     struct Port {
@@ -79,12 +81,12 @@ class Wire : public SwitchSet {
         int ifindex = -1;
         unsigned mtu = 0;
         bool up = false;
-        bool blocked = false;  // the kernel takes no more until the socket says so
+        bool blocked = false;  // the kernel accepts no more frames until the socket is writable
         bool dirty = false;    // stands in dirty_: has frames to send
         bool told_too_long = false;
         PacketSocket socket;
         std::array<Ring<FrameHandle>, kQueues> queues;
-        Ring<FrameHandle> ready;  // have left their queue, and their egress is behind them
+        Ring<FrameHandle> ready;  // dequeued, and past egress
         std::unique_ptr<PcapFile> in, out;
         WireStats stats;
     };
@@ -114,6 +116,9 @@ class Wire : public SwitchSet {
     void too_long(Port& port, std::size_t bytes);
     void collect(int switch_index);
     void end_burst();
+    bool others_wait() const { return stopping_ || mutex_.contended(); }
+    void let_others_in() const;
+    void fail(const Switch& sw, Port* port, const std::exception& error);
     void look_for_aged();
     void say(const char* level, std::string text);
     void dump_frame(const char* what, const Port& port, std::string_view frame);
@@ -128,6 +133,7 @@ class Wire : public SwitchSet {
     std::vector<int> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
+    std::size_t egress_left_ = 0;  // egress passes left in this flush
     Outputs out_, egress_out_;
     std::vector<std::pair<std::string, std::string>> messages_;
     std::string pcap_directory_;

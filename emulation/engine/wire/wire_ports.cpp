@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interfaces of a wire, and what people and programs ask about them.
+// Interfaces of a wire: attachment, state, statistics, messages.
 #include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kMostPort = 65535;
 constexpr std::size_t kOpeners = 64;
-constexpr std::size_t kMostMessages = 10'000;  // beyond these nobody reads them
+constexpr std::size_t kMostMessages = 10'000;  // unread messages; more are dropped
 
 unsigned mtu_of(const std::string& interface) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -30,7 +30,8 @@ unsigned mtu_of(const std::string& interface) {
     const int result = fd < 0 ? -1 : ioctl(fd, SIOCGIFMTU, &request);
     const int error = errno;
     if (fd >= 0) close(fd);
-    if (result != 0) throw std::system_error(error, std::generic_category(), "the MTU of interface " + interface);
+    if (result != 0)
+        throw std::system_error(error, std::generic_category(), "the MTU of interface " + interface);
     return static_cast<unsigned>(request.ifr_mtu);
 }
 
@@ -39,19 +40,23 @@ unsigned mtu_of(const std::string& interface) {
 void Wire::add_port(int switch_index, std::uint32_t port, const std::string& interface) {
     const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
     auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
-    if (port > kMostPort) throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
+    if (port > kMostPort)
+        throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
     if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
-    if (port < numbers.size() && numbers[port] >= 0) throw std::invalid_argument(what + ": the port is taken");
+    if (port < numbers.size() && numbers[port] >= 0)
+        throw std::invalid_argument(what + ": the port is taken");
     for (const auto& other : ports_)
-        if (other->interface == interface) throw std::invalid_argument(what + ": the interface is a port already");
-    if (if_nametoindex(interface.c_str()) == 0) throw std::invalid_argument(what + ": there is no such interface");
+        if (other->interface == interface)
+            throw std::invalid_argument(what + ": the interface is a port already");
+    if (if_nametoindex(interface.c_str()) == 0)
+        throw std::invalid_argument(what + ": there is no such interface");
     if (port >= numbers.size()) numbers.resize(port + 1, -1);
     numbers[port] = static_cast<int>(ports_.size());
-    auto made = std::make_unique<Port>();
-    made->switch_index = switch_index;
-    made->number = port;
-    made->interface = interface;
-    ports_.push_back(std::move(made));
+    auto added = std::make_unique<Port>();
+    added->switch_index = switch_index;
+    added->number = port;
+    added->interface = interface;
+    ports_.push_back(std::move(added));
 }
 
 void Wire::open(Port& port, int ifindex, unsigned mtu) {
@@ -95,8 +100,8 @@ void Wire::close_all() {
     for (const auto& port : ports_) detach(*port);
 }
 
-// The kernel makes who opens or closes a packet socket wait for every processor to have passed a quiet moment (RCU), some
-// ten milliseconds; those who wait at once wait together.
+// Opening and closing a packet socket waits for an RCU grace period of some ten milliseconds; concurrent
+// calls share it.
 void Wire::for_every_port(const std::function<void(Port&)>& act) {
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
@@ -111,8 +116,11 @@ void Wire::for_every_port(const std::function<void(Port&)>& act) {
 void Wire::watch(Port& port, int operation) {
     epoll_event event{};
     event.events = port.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    event.data.u64 = kFirstPortToken + static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
-    if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0) throw std::system_error(errno, std::generic_category(), "epoll");
+    event.data.u64 =
+        kFirstPortToken +
+        static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
+    if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0)
+        throw std::system_error(errno, std::generic_category(), "epoll");
 }
 
 void Wire::detach(Port& port) {
@@ -134,20 +142,20 @@ void Wire::on_links() {
     for (const LinkChange& change : links_.read())
         for (const auto& port : ports_) {
             const bool same = port->ifindex == change.ifindex;
-            if (same && change.gone) {
+            if (same && change.removed) {
                 set_up(*port, false);
                 detach(*port);
-            } else if (same || (port->ifindex < 0 && !change.gone && port->interface == change.name)) {
+            } else if (same || (port->ifindex < 0 && !change.removed && port->interface == change.name)) {
                 try {
                     if (same && change.mtu != port->mtu) {
                         say("info", name_of(*port) + ": its MTU is " + std::to_string(change.mtu));
-                        if (change.mtu > port->mtu) detach(*port);  // its ring has no room for the longer frames
+                        if (change.mtu > port->mtu) detach(*port);  // its ring is too small for longer frames
                         port->mtu = change.mtu;
                         port->told_too_long = false;
                     }
                     if (port->ifindex < 0) attach(*port, change.ifindex, change.mtu);
                     set_up(*port, change.up);
-                } catch (const std::system_error& error) {  // gone again, for one
+                } catch (const std::system_error& error) {  // for example, removed again
                     say("warning", error.what());
                     detach(*port);
                     set_up(*port, false);
@@ -157,12 +165,14 @@ void Wire::on_links() {
 }
 
 std::string Wire::name_of(const Port& port) const {
-    return switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": port " + std::to_string(port.number) + " (" + port.interface + ")";
+    return switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": port " +
+           std::to_string(port.number) + " (" + port.interface + ")";
 }
 
 Wire::Port& Wire::port_at(int switch_index, std::uint32_t port) {
     const auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
-    if (port >= numbers.size() || numbers[port] < 0) throw std::invalid_argument("there is no port " + std::to_string(port));
+    if (port >= numbers.size() || numbers[port] < 0)
+        throw std::invalid_argument("there is no port " + std::to_string(port));
     return *ports_[static_cast<std::size_t>(numbers[port])];
 }
 
@@ -192,7 +202,8 @@ void Wire::too_long(Port& port, std::size_t bytes) {
     if (std::exchange(port.told_too_long, true)) return;
     say("warning", name_of(port) + ": a frame of " + std::to_string(bytes) +
                        " bytes does not fit the MTU of " + std::to_string(port.mtu) +
-                       " and is dropped, as all like it will be; raise the MTU, or turn off segmentation offload where it"
+                       " and is dropped, as all like it will be; raise the MTU, or turn off segmentation "
+                       "offload where it"
                        " comes from (ethtool -K INTERFACE tso off gso off)");
 }
 

@@ -164,7 +164,7 @@ class Digests:
 
 def _data(layout: DigestLayout, fields: bytes) -> p4d.P4Data:
     leaves, at = [], 0
-    for bits in layout.type.widths:
+    for bits in layout.widths:
         octets = (bits + 7) // 8
         leaves.append(int.from_bytes(fields[at : at + octets]))
         at += octets

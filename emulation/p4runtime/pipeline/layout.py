@@ -161,12 +161,13 @@ def meter_config(rates: Rates) -> p4r.MeterConfig:
 @final
 @dataclass(frozen=True, slots=True)
 class DigestLayout:
-    """A digest; `handle` is its number in the engine."""
+    """A digest; `handle` is its number in the engine, `widths` are the bits of its leaves there."""
 
     id: int
     name: str
     handle: int
     type: ValueType
+    widths: tuple[int, ...]
 
 
 @final

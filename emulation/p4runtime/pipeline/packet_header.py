@@ -23,9 +23,11 @@ class PacketHeader:
     octets: int
 
     @classmethod
-    def of(cls, info: p4i.ControllerPacketMetadata) -> "PacketHeader":
-        """Return the header that a p4info describes; it is a whole number of bytes."""
-        fields = tuple((field.id, field.name, field.bitwidth) for field in info.metadata)
+    def of(cls, info: p4i.ControllerPacketMetadata, widths: Iterable[int]) -> "PacketHeader":
+        """Return the header that a p4info describes, with the program's widths, whole bytes in all."""
+        fields = tuple(
+            (field.id, field.name, bits) for field, bits in zip(info.metadata, widths, strict=True)
+        )
         return cls(info.preamble.name, fields, sum(bits for _, _, bits in fields) // 8)
 
     @classmethod

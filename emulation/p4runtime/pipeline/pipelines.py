@@ -29,6 +29,7 @@ __all__ = ["Pipeline", "Pipelines"]
 # this message, which p4lang's tutorials still send. It has left the specification, and no package carries it.
 _DEVICE_DATA = 3
 _VARINT, _LENGTH_DELIMITED = 0, 2
+_LONGEST_VARINT = 63  # bits in front of its last byte
 
 
 @final
@@ -152,6 +153,8 @@ def _field(message: bytes, wanted: int) -> bytes | None:
 def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
+        if shift > _LONGEST_VARINT:
+            raise ValueError("a number of more than 64 bits")
         byte = message[at]
         value |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolution of every name of a p4info in the program; ProgramError names the first that does not fit."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, final
 
@@ -49,6 +49,7 @@ _Named = TypeVar(
     p4i.ValueSet,
 )
 _Sized = TypeVar("_Sized", p4i.Counter, p4i.Meter, p4i.Register)
+_Typed = p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metadata
 
 
 @final
@@ -222,6 +223,8 @@ class Resolver:
         for id, info in _by_id("register", self._info.registers).items():
             real = _sized("register", info, by_name)
             number = self._register_type(info.type_spec)
+            if number is not None and number.translated:
+                number = Number(real["bits"], False)
             if number is not None:
                 _same(f"register {info.preamble.name!r}", "width in bits", number.bits, real["bits"])
             layouts[id] = RegisterLayout(id, _alias(info), real["handle"], info.size, number)
@@ -250,8 +253,13 @@ class Resolver:
             else:
                 real = _find("digest", name, by_name)
             type = value_type(info.type_spec, self._info.type_info)
-            _same(f"digest {name!r}", "widths in bits", list(type.widths), list(real["bits"]))
-            layouts[id] = DigestLayout(id, _alias(info), real["handle"], type)
+            widths, bits = type.widths, tuple(real["bits"])
+            if len(widths) == len(bits):
+                widths = tuple(
+                    there if here is None else here for here, there in zip(widths, bits, strict=True)
+                )
+            _same(f"digest {name!r}", "widths in bits", widths, bits)
+            layouts[id] = DigestLayout(id, _alias(info), real["handle"], type, bits)
         return layouts
 
     def value_sets(self) -> dict[int, ValueSetLayout]:
@@ -280,23 +288,40 @@ class Resolver:
                 break
         else:
             return PacketHeader.none(name)
-        headers = _by_name(self._program.headers)
-        described = [(field.name, field.bitwidth) for field in info.metadata]
         what = f"controller header {name!r}"
-        if not any(described == header["fields"] for header in headers.values()):
-            header = _find("controller header", name, headers)
-            _same(what, "number of fields", len(described), len(header["fields"]))
-            for position, (given, real) in enumerate(zip(described, header["fields"], strict=True)):
-                _same(f"{what}, field {position + 1}", "name", given[0], real[0])
-                _same(f"{what}, field {given[0]!r}", "width in bits", given[1], real[1])
-        if sum(given.bitwidth for given in info.metadata) % 8:
+        # The p4info names the header's type, the program its instances.
+        headers = {header["name"]: header["fields"] for header in self._program.headers}
+        fields = next((fields for fields in headers.values() if self._describes(info, fields)), None)
+        if fields is None:
+            if name not in headers:
+                given = ", ".join(f"{field.name} of {field.bitwidth} bits" for field in info.metadata)
+                raise ProgramError(f"{what}: no header of the program has the fields {given}", remedy=_REMEDY)
+            fields = headers[name]
+            _same(what, "number of fields", len(info.metadata), len(fields))
+            for position, (given, (real_name, bits)) in enumerate(zip(info.metadata, fields, strict=True)):
+                _same(f"{what}, field {position + 1}", "name", given.name, real_name)
+                self._same_width(f"{what}, field {given.name!r}", given, bits)
+        if sum(bits for _, bits in fields) % 8:
             raise ProgramError(
                 f"{what} is not a whole number of bytes", remedy="pad the header to a whole byte"
             )
-        return PacketHeader.of(info)
+        return PacketHeader.of(info, [bits for _, bits in fields])
 
-    def _same_width(self, what: str, given: p4i.MatchField | p4i.Action.Param, bits: int) -> None:
+    def _describes(self, info: p4i.ControllerPacketMetadata, fields: Sequence[tuple[str, int]]) -> bool:
+        return len(info.metadata) == len(fields) and all(
+            given.name == name
+            and (
+                given.bitwidth == bits or self._translated(f"controller header {info.preamble.name!r}", given)
+            )
+            for given, (name, bits) in zip(info.metadata, fields, strict=True)
+        )
+
+    def _same_width(self, what: str, given: _Typed, bits: int) -> None:
         """Check a width, except of a translated type, whose width in the p4info may differ."""
+        if not self._translated(what, given):
+            _same(what, "width in bits", given.bitwidth, bits)
+
+    def _translated(self, what: str, given: _Typed) -> bool:
         new = self._info.type_info.new_types
         translated = given.type_name.name in new and new[given.type_name.name].HasField("translated_type")
         if translated and not given.bitwidth:
@@ -304,8 +329,7 @@ class Resolver:
                 f"{what}: its type {given.type_name.name!r} is translated to strings",
                 remedy="translate it to bit<W>",
             )
-        if not translated:
-            _same(what, "width in bits", given.bitwidth, bits)
+        return translated
 
 
 def _alias(info: _Named) -> str:

@@ -85,8 +85,8 @@ class ValueType(Protocol):
     """A P4 type."""
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """Width in bits of each leaf."""
+    def widths(self) -> tuple[int | None, ...]:
+        """Width in bits of each leaf; None for a translated type, whose width the program has."""
         ...
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
@@ -121,7 +121,7 @@ def value_type(spec: p4t.P4DataTypeSpec, named: p4t.P4TypeInfo) -> ValueType:
             if new.WhichOneof("representation") == "original_type":
                 return value_type(new.original_type, named)
             if new.translated_type.sdn_bitwidth:
-                return Number(new.translated_type.sdn_bitwidth, False)
+                return Number(new.translated_type.sdn_bitwidth, False, translated=True)
         case _:
             pass
     raise ProgramError(f"p4info: a value of type {str(spec).strip()!r} is not supported", remedy=_REMEDY)
@@ -145,16 +145,20 @@ def _number(spec: p4t.P4BitstringLikeTypeSpec) -> "Number":
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A bit<W>, an int<W> or an enum with numbers; `kind` is its field of P4Data."""
+    """A bit<W>, an int<W> or an enum with numbers; `kind` is its field of P4Data.
+
+    `bits` of a translated type are those that controllers use: the program's may differ.
+    """
 
     bits: int
     signed: bool
     kind: str = "bitstring"
+    translated: bool = False
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """Width in bits of the single leaf."""
-        return (self.bits,)
+    def widths(self) -> tuple[int | None, ...]:
+        """Width in bits of the single leaf; None for a translated type."""
+        return (None if self.translated else self.bits,)
 
     def pack(self, number: int) -> bytes:
         """Return the bytestring of a leaf."""
@@ -182,7 +186,7 @@ class Number:
 @final
 @dataclass(frozen=True, slots=True)
 class _Bool:
-    widths: tuple[int, ...] = (1,)
+    widths: tuple[int | None, ...] = (1,)
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
         return p4d.P4Data(bool=bool(next(leaves)))
@@ -195,7 +199,7 @@ class _Name:
 
     kind: str
     names: tuple[str, ...]
-    widths: tuple[int, ...] = (_ENUM_BITS,)
+    widths: tuple[int | None, ...] = (_ENUM_BITS,)
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
         number = next(leaves)
@@ -212,7 +216,7 @@ class _Struct:
     members: tuple[ValueType, ...]
 
     @property
-    def widths(self) -> tuple[int, ...]:
+    def widths(self) -> tuple[int | None, ...]:
         return tuple(width for member in self.members for width in member.widths)
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:
@@ -228,7 +232,7 @@ class _Header:
     fields: tuple[Number, ...]
 
     @property
-    def widths(self) -> tuple[int, ...]:
+    def widths(self) -> tuple[int | None, ...]:
         return tuple(field.bits for field in self.fields)
 
     def encode(self, leaves: Iterator[int]) -> p4d.P4Data:

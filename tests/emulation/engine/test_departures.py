@@ -226,12 +226,25 @@ def test_a_frame_that_egress_makes_too_long_for_the_far_buffer_is_an_error() -> 
         net.run()
 
 
-def test_a_program_that_clones_every_clone_is_an_error() -> None:
-    star = Star("queue")
-    star.net.clone_set(0, 1, [(2, 0)], 0)
+@PROGRAM_NAMES
+@pytest.mark.parametrize("replicas", [[(2, 0)], [(2, 0), (3, 1)]], ids=["one", "two"])
+def test_a_program_that_clones_every_clone_is_an_error(program: str, replicas: list[tuple[int, int]]) -> None:
+    star = Star(program)
+    star.net.clone_set(0, 1, replicas, 0)
     star.send(frame(2, CLONE_ALL | DROP, 100))
-    with pytest.raises(RuntimeError, match=r"switch s0: .* 10000 times"):
+    with pytest.raises(RuntimeError, match=r"switch s0: .* 1000 times"):
         star.net.run()
+
+
+def test_copies_that_wait_in_queues_share_the_passes_of_their_frame() -> None:
+    """Four copies, each cloned without end, and so is every clone: 250 clones of each at most."""
+    star = Star("queue")
+    star.net.multicast_set(0, 1, [(2, rid) for rid in range(4)])
+    star.net.clone_set(0, 1, [(3, 0)], 0)
+    star.send(frame(0, COPIES | CLONE_ALL, 100))
+    with pytest.raises(RuntimeError, match=r"switch s0: .* 1000 times"):
+        star.net.run()
+    assert 250 < len(star.arrivals[0]) + len(star.arrivals[1]) <= 1004
 
 
 def test_frames_in_the_queues_of_a_program_that_is_gone_are_dropped_and_free_their_buffers() -> None:

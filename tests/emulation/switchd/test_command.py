@@ -24,7 +24,7 @@ BUILD = ROOT / "tests" / "programs" / "build"
 PROGRAM = BUILD / "wire.json"
 CPU = 30
 # Wishes of tests/programs/queue.p4, in the second byte.
-COPIES, DIGEST, CLONE, REPORT = 0x80, 0x40, 0x20, 0x08
+COPIES, DIGEST, CLONE, REPORT, CLONE_ALL = 0x80, 0x40, 0x20, 0x08, 0x04
 
 no_rights = missing_rights()
 on_interfaces = pytest.mark.skipif(bool(no_rights), reason=no_rights)
@@ -179,6 +179,45 @@ def test_copies_clones_digests_and_idle_entries(process: SwitchdProcess, program
         controller.write(("INSERT", p4r.Entity(table_entry=known)))
         (idle,) = controller.receive().idle_timeout_notification.table_entry
         assert idle.match == known.match
+
+
+def test_a_program_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_bytes(b'{"program": "\xff\xfe"}')
+    assert main([str(bad)]) == 2
+    assert f"{bad}: program: not the JSON of a BMv2 program" in capsys.readouterr().err
+
+
+@on_interfaces
+@pytest.mark.parametrize("program", ["queue", "departures"])
+@pytest.mark.parametrize("sessions", [(2,), (2, 3)], ids=["one clone", "two clones"])
+def test_clones_of_clones_keep_nobody_waiting(
+    process: SwitchdProcess, program: str, sessions: tuple[int, ...]
+) -> None:
+    """Every frame is cloned by egress, and so is every clone: the switch gives up, says so and goes on."""
+    process.start(*ports(process), "--no-p4", "--log-console")
+    replicas = [p4r.Replica(egress_port=port, instance=at) for at, port in enumerate(sessions)]
+    clones = p4r.CloneSessionEntry(session_id=1, replicas=replicas)
+    session = p4r.Entity(
+        packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(clone_session_entry=clones)
+    )
+    with Controller(process.address, device_id=0) as controller:
+        controller.enter()
+        controller.push(config(program))
+        controller.write(("INSERT", session))
+        process.send(0, wishing(2, CLONE_ALL))
+        process.wait_for("device 0", "1000 times")
+        for _ in range(64):
+            process.send(0, wishing(2, CLONE_ALL))
+        controller.write(("DELETE", session))
+        process.send(2, wishing(1, 0))
+        assert process.receive(0) == wishing(1, 0)
+        controller.write(("INSERT", session))
+        for _ in range(64):
+            process.send(0, wishing(2, CLONE_ALL))
+    code, told = process.stop()
+    assert code == 0
+    assert "failed" in told
 
 
 # -- interfaces that come and go
@@ -357,7 +396,7 @@ def test_a_bad_command_line_is_named(line: str, says: str) -> None:
     [
         (["--no-p4", "-i", "1@nowhere0"], "port 1: there is no interface nowhere0"),
         (["/no/such.json"], "/no/such.json: No such file"),
-        ([__file__], "test_switchd.py: program: not the JSON"),
+        ([__file__], "test_command.py: program: not the JSON"),
         (["--no-p4", "--", "--grpc-server-addr", "nonsense"], "cannot listen on nonsense"),
     ],
 )

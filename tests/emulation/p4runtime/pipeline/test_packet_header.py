@@ -109,3 +109,10 @@ def test_other_messages_are_answered_with_an_error(
     assert error.canonical_code == rpc_code.UNIMPLEMENTED
     assert error.other.other == message.other
     assert ready.enter().status.code == rpc_code.OK
+
+
+def test_a_frame_longer_than_any_is_refused(ready: Controller) -> None:
+    ready.send(packet=packet_out(bytes(65_536), b"\x01", b"\x00"))
+    error = ready.receive().error
+    assert error.canonical_code == rpc_code.INVALID_ARGUMENT
+    assert error.message == "a packet-out of 65536 bytes; a frame has at most 65535"

@@ -167,3 +167,21 @@ def test_a_part_of_the_p4info_will_do(client: Controller) -> None:
     assert refusals(lambda: client.write(("INSERT", entry("lpm_table", lpm(b"\x01", 32))))) == [
         "INVALID_ARGUMENT"
     ]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        b'{"program": "\xff\xfe"}',
+        b"\xff\xfe\x00{",
+        b"\x1a\x02\xff\xfe",
+        b"\x1a\x7f{",
+        b"\xff" * 4096,
+        b"\x1b\x80\x80",
+    ],
+    ids=["text", "no text", "in a message", "cut message", "endless number", "groups"],
+)
+def test_what_is_no_utf_8_is_an_invalid_argument(client: Controller, config: bytes) -> None:
+    code, message = refused(lambda: client.push((config, INFO)))
+    assert code == "INVALID_ARGUMENT"
+    assert "p4_device_config: program: not the JSON of a BMv2 program" in message
