@@ -22,7 +22,7 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
 from lab.run.boot import booted
 from topologies import NodeKind
-from topologies.families.ub_mesh import ub_pod
+from topologies.families.ub_mesh.fabrics import ub_pod
 
 __all__ = ["pod_figures", "pod_plan"]
 

@@ -18,7 +18,7 @@ from controller.plan import Entry, Plan
 from controller.planner import make_plan
 from controller.routing.weights import Demand, Pair
 from topologies import Fabric
-from topologies.families.lumos import core_of, crossconnects, maps_of, with_maps
+from topologies.families.lumos.core import core_of, crossconnects, maps_of, with_maps
 from topologies.transform.circuits import circuit_of
 from topologies.transform.circuits import with_maps as with_crossconnects
 

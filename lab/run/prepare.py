@@ -32,7 +32,7 @@ from lab.scenario.schema import (
     Variant,
 )
 from topologies import Fabric, RailyardError
-from topologies.families.lumos import core_of
+from topologies.families.lumos.core import core_of
 from topologies.transform.spares import has_spares
 
 __all__ = ["JobPlan", "Prepared", "demand_of", "prepare"]

@@ -21,7 +21,7 @@ from emulation.traffic.host.path_choice import Choose
 from lab.errors import ModelError
 from papers.flow_level.ecmp import Gpus, Pod
 from papers.flow_level.rates import Floats, Ints, Routes, max_min
-from topologies.families.hpn_shape import Shape, planned
+from topologies.families.hpn.shape import Shape, planned
 
 __all__ = ["KINDS", "Kind", "Paths", "Spread", "Workload", "imbalance", "rings", "step", "steps"]
 

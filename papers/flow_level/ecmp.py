@@ -21,7 +21,7 @@ from controller.routing.path_probing import LB_VALUES, flow_hash, selected_membe
 from controller.tables.multipath import group_size
 from lab.errors import ModelError
 from papers.flow_level.rates import Floats, Ints
-from topologies.families.hpn_shape import CABLE_LANES, Shape
+from topologies.families.hpn.shape import CABLE_LANES, Shape
 
 __all__ = ["Gpus", "Pod"]
 

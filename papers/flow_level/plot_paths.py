@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lab.report.chart import DASHES, INK, colour, plain, svg_of
 from papers.flow_level.allreduces import Workload, imbalance, steps
-from topologies.families.hpn_shape import planned
+from topologies.families.hpn.shape import planned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

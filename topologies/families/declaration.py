@@ -35,8 +35,8 @@ from typing import (
 )
 
 from topologies.errors import TopologyError
+from topologies.model import Fabric
 from topologies.model.checks import check
-from topologies.model.fabric import Fabric
 
 __all__ = ["UNITS", "Family", "Kind", "Parameter", "Problem", "Source", "Spec", "bps", "family", "ns", "us"]
 

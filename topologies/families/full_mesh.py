@@ -8,8 +8,8 @@ from typing import Annotated
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
+from topologies.model import HOST_PORT, AddressField, AddressPlan, End, Fabric, Link, Node, NodeKind, Port
+from topologies.model.address import CNA_BITS
 
 __all__ = [
     "LANE_RATE_GBPS",

@@ -17,9 +17,19 @@ from topologies.families.full_mesh import (
     LinkDelay,
     LinkLanes,
 )
-from topologies.families.rail_parts import RECONFIGURATION_US, Reconfiguration
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import HOST_PORT, End, Fabric, Node, NodeKind, OpticalSwitch, Port
+from topologies.families.rails.domains import RECONFIGURATION_US, Reconfiguration
+from topologies.model import (
+    HOST_PORT,
+    AddressField,
+    AddressPlan,
+    End,
+    Fabric,
+    Node,
+    NodeKind,
+    OpticalSwitch,
+    Port,
+)
+from topologies.model.address import CNA_BITS
 from topologies.transform.circuits import with_circuits
 
 __all__ = ["optical_rings"]

@@ -16,13 +16,13 @@ from typing import Any
 from topologies.errors import TopologyError
 from topologies.families.declaration import Family
 from topologies.families.full_mesh import full_mesh
-from topologies.families.hpn import dcn_plus, hpn
-from topologies.families.lumos import lumos
+from topologies.families.hpn.fabrics import dcn_plus, hpn
+from topologies.families.lumos.fabric import lumos
 from topologies.families.optical_rings import optical_rings
-from topologies.families.rails import any_to_any, rail_only, rail_optimised
-from topologies.families.ub_mesh import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
-from topologies.families.ub_mesh_racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
-from topologies.model.fabric import Fabric
+from topologies.families.rails.fabrics import any_to_any, rail_only, rail_optimised
+from topologies.families.ub_mesh.fabrics import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
+from topologies.families.ub_mesh.racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
+from topologies.model import Fabric
 
 __all__ = ["GROUP", "build", "families", "find", "names", "register"]
 

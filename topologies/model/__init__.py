@@ -1,2 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that describe a network: fabrics, nodes, ports, links, address plans; checks; JSON form."""
+"""Values that describe a network: fabrics, nodes, ports, links and address plans.
+
+fabric    nodes with ports, links, optical switches
+address   addresses cut into fields
+wiring    a fabric put together by the names of its nodes
+checks    every inconsistency of a fabric
+codec     a fabric as JSON, and back
+places    boards, racks, domains and planes of a fabric
+distance  shortest paths of a fabric, counted in links
+"""
+
+from topologies.model.address import AddressField, AddressPlan
+from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, OpticalSwitch, Port
+
+__all__ = [
+    "HOST_PORT",
+    "AddressField",
+    "AddressPlan",
+    "End",
+    "Fabric",
+    "Link",
+    "Node",
+    "NodeKind",
+    "OpticalSwitch",
+    "Port",
+]

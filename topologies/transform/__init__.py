@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics derived from a fabric: spares in service, optical circuits set up."""
+"""Fabrics derived from a fabric: other circuits, spares in the place of failed nodes.
+
+circuits  circuits of optical switches as links, and the fabric with other circuits
+spares    idle endpoints and switches, and the fabric in which they replace failed ones
+remedies  replacements for a failed node, in the order in which to try them
+"""

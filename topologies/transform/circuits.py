@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from topologies.errors import TopologyError
-from topologies.model.fabric import Fabric, Link
+from topologies.model import Fabric, Link
 
 __all__ = [
     "Circuit",

@@ -11,7 +11,7 @@ Of a rack with spares: one of them. Of domains of GPUs (Rail-only, faults; how i
 from collections.abc import Callable, Container, Iterator, Mapping, Set
 from itertools import chain
 
-from topologies.model.fabric import Fabric, Node
+from topologies.model import Fabric, Node
 from topologies.model.places import nic_ports
 from topologies.transform.circuits import crossconnect
 from topologies.transform.spares import Replacement, cut_from, idle_switches, replaced, spares_for, standbys

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 from topologies.errors import TopologyError
-from topologies.model.fabric import HOST_PORT, Fabric, Node
+from topologies.model import HOST_PORT, Fabric, Node
 from topologies.model.places import nic_ports
 from topologies.transform.circuits import with_maps
 

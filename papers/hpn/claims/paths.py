@@ -136,7 +136,7 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 def run_polarisation(note: Progress) -> Sequence[Finding]:
     """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
     from papers.flow_level.allreduces import imbalance
-    from topologies.families.hpn_shape import planned
+    from topologies.families.hpn.shape import planned
 
     typical, planes = (planned(4, 128, 8, aggs=_UPLINKS, planes=count) for count in (1, 2))
     before, levels = (imbalance(typical, hashing) for hashing in ("identical", "per-tier"))

@@ -25,7 +25,7 @@ def _counts() -> Sequence[Figure]:
 def _run_cables(note: Progress) -> Sequence[Finding]:
     """Table 2 by the formula, and the formula held against the fabric that the generator makes."""
     from papers.ub_mesh.structure import SUPERPOD, cable_figures, fabric_cable_lanes
-    from topologies.families.ub_mesh import ub_superpod
+    from topologies.families.ub_mesh.fabrics import ub_superpod
 
     note("generating the SuperPod", 0.0)
     created = fabric_cable_lanes(ub_superpod())

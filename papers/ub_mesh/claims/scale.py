@@ -52,7 +52,7 @@ def job_peers(fabric: Fabric) -> list[tuple[str, str]]:
 
 def _superpod(note: Progress) -> Sequence[Finding]:
     from controller import make_plan
-    from topologies.families.ub_mesh import ub_superpod
+    from topologies.families.ub_mesh.fabrics import ub_superpod
 
     note("generating the SuperPod", 0.0)
     fabric = ub_superpod()

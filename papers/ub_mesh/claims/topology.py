@@ -179,7 +179,7 @@ def _alternatives(note: Progress) -> Sequence[Finding]:
 
 
 def _dcn(note: Progress) -> Sequence[Finding]:
-    from topologies.families.dcn import dcn_clos
+    from topologies.families.ub_mesh.dcn import dcn_clos
 
     note("SuperPods under a Clos", 0.0)
     dcn = dcn_clos(13)

@@ -11,7 +11,7 @@ from controller.planner import check_routes
 from controller.routing.paths import PathFinder, hops_of
 from tests.controller.recovery.test_node_controller import Rack, planned
 from topologies import Fabric, Link, full_mesh
-from topologies.families.ub_mesh import ub_pod, ub_rack_lrs
+from topologies.families.ub_mesh.fabrics import ub_pod, ub_rack_lrs
 
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 

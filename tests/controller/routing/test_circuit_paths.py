@@ -21,9 +21,8 @@ from controller.routing.paths import PathFinder
 from controller.tables.linear import table_path
 from controller.tables.node_entries import linear_entries
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
-from topologies import Fabric, NodeKind
-from topologies.families.lumos import lumos, maps_of, with_maps
-from topologies.families.lumos_core import DARK
+from topologies import Fabric, NodeKind, lumos
+from topologies.families.lumos.core import DARK, maps_of, with_maps
 
 SMALL = lumos(accelerators=4, hb_size=4)
 # Two Pods with many circuits, others with few.

@@ -17,7 +17,7 @@ from controller.tables.prefixes import Prefix, descendants, subprefixes
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, NodeKind
 from topologies.families.registry import build
-from topologies.families.ub_mesh import ub_pod, ub_rack_lrs, ub_superpod
+from topologies.families.ub_mesh.fabrics import ub_pod, ub_rack_lrs, ub_superpod
 
 SMALL_POD = (2, 2, 2, 2)
 SMALL_SUPERPOD = (2, 2, 2, 2, 2)

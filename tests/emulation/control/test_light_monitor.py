@@ -6,7 +6,7 @@ from collections.abc import Callable
 from controller.circuits.transition import CircuitShortage, circuit_shortages, standing_circuits
 from emulation.circuits import CircuitSwitch
 from emulation.control.light_monitor import LightMonitor
-from topologies.families.lumos import lumos
+from topologies import lumos
 
 
 class Nothing:

@@ -12,7 +12,7 @@ from lab.sweeps.notification import Costs, Notification, bare_ps, spread_over
 from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies import full_mesh, ub_rack
-from topologies.families.ub_mesh import ub_pod
+from topologies.families.ub_mesh.fabrics import ub_pod
 
 US = 10**6
 COSTS = Costs(detect_ps=US, processing_ps=US)

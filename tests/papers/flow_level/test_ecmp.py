@@ -13,7 +13,7 @@ from lab.errors import ModelError
 from papers.flow_level.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
 from papers.flow_level.ecmp import Gpus, Pod
 from topologies import hpn
-from topologies.families.hpn_shape import planned
+from topologies.families.hpn.shape import planned
 
 NAMES = [kind.name for kind in KINDS]
 

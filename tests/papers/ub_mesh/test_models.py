@@ -10,7 +10,7 @@ from papers.claims.picture import ratios_svg
 from papers.ub_mesh import availability, cost, linearity, networks, structure
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
-from topologies.families.ub_mesh import ub_superpod
+from topologies.families.ub_mesh.fabrics import ub_superpod
 from topologies.model.fabric import Fabric, NodeKind
 
 SETS: Sequence[Callable[[], Sequence[Figure]]] = (

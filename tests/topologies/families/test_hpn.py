@@ -5,7 +5,7 @@ import networkx as nx
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, dcn_plus, hpn
-from topologies.families.hpn_shape import planned
+from topologies.families.hpn.shape import planned
 from topologies.model.checks import check
 from topologies.model.codec import from_json, to_json
 from topologies.model.places import domains, nic_ports

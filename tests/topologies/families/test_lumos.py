@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, optical_rings
-from topologies.families.lumos import (
+from topologies.families.lumos.core import (
+    DARK,
+    WiringOfPorts,
     check_wiring,
     core_of,
     crossconnects,
-    lumos,
     maps_of,
     physical,
     with_maps,
 )
-from topologies.families.lumos_core import DARK, WiringOfPorts
-from topologies.families.rail_parts import Inside
+from topologies.families.lumos.fabric import lumos
+from topologies.families.rails.domains import Inside
 from topologies.families.registry import build
 from topologies.model.checks import LaneUse, lane_audit, problems
 from topologies.model.codec import from_json, to_json

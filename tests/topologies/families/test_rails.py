@@ -9,7 +9,7 @@ import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, any_to_any, rail_only, rail_optimised
 from topologies.families.clos import clos_of
-from topologies.families.rail_parts import Inside
+from topologies.families.rails.domains import Inside
 from topologies.families.registry import build
 from topologies.model.checks import LaneUse, check, lane_audit
 from topologies.model.codec import from_json, to_json

@@ -15,7 +15,7 @@ from topologies import (
     ub_rack_1dfm_b,
     ub_rack_clos,
 )
-from topologies.families.dcn import DcnClos, dcn_clos
+from topologies.families.ub_mesh.dcn import DcnClos, dcn_clos
 from topologies.model.checks import LaneUse, check, lane_audit
 from topologies.model.codec import from_json, to_json
 from topologies.model.distance import longest_way

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topologies import AddressField, AddressPlan, TopologyError, full_mesh, ub_rack
-from topologies.families.ub_mesh import UB_ADDRESS_PLAN
+from topologies.families.ub_mesh.fabrics import UB_ADDRESS_PLAN
 
 
 def test_rack_addresses_are_board_and_slot() -> None:

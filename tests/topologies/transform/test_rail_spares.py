@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topologies import Fabric, NodeKind, TopologyError, rail_only, ub_rack_lrs
-from topologies.families.rail_parts import Inside
+from topologies.families.rails.domains import Inside
 from topologies.families.registry import build
 from topologies.model.checks import check, lane_audit
 from topologies.model.codec import from_json, to_json

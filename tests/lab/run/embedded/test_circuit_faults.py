@@ -13,7 +13,7 @@ from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load
-from topologies.families.lumos import check_wiring
+from topologies.families.lumos.core import check_wiring
 
 Write = Callable[[str], Path]
 

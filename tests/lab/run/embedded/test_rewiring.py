@@ -20,7 +20,8 @@ from lab.report.results import conclude, to_json
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load
-from topologies.families.lumos import check_wiring, lumos
+from topologies import lumos
+from topologies.families.lumos.core import check_wiring
 from topologies.transform.circuits import with_maps
 
 Write = Callable[[str], Path]

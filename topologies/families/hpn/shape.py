@@ -7,7 +7,8 @@ from typing import Annotated, Literal, final
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Spec
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model import AddressField, AddressPlan
+from topologies.model.address import CNA_BITS
 
 __all__ = ["CABLE_LANES", "SWITCH_LANES", "Shape", "Tors", "planned"]
 

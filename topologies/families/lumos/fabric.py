@@ -3,7 +3,7 @@
 
 Servers are high-bandwidth domains. The NICs of a Pod fill its leaves in their order, every leaf has a trunk
 of tau cables to each spine, and spines have as many ports to optical switches as that takes. Spines of one
-number are a group, within which circuits join Pods (`topologies.families.lumos_core`). To routes, a
+number are a group, within which circuits join Pods (`topologies.families.lumos.core`). To routes, a
 group is a mesh
 among its spines, of which just the circuits stand, and of some several in parallel.
 
@@ -21,19 +21,8 @@ from typing import Annotated, final
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns, us
 from topologies.families.full_mesh import LINK_DELAY_NS
-from topologies.families.lumos_core import (
-    Core,
-    WiringOfPorts,
-    check_wiring,
-    circulant,
-    core_of,
-    crossconnects,
-    maps_of,
-    physical,
-    switch_name,
-    with_maps,
-)
-from topologies.families.rail_parts import (
+from topologies.families.lumos.core import WiringOfPorts, circulant, switch_name, with_maps
+from topologies.families.rails.domains import (
     HB_RATE_GBPS,
     MAX_PORT,
     NIC_DELAY_NS,
@@ -50,22 +39,12 @@ from topologies.families.rail_parts import (
     Reconfiguration,
     SpineDelay,
 )
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import End, Fabric, NodeKind, OpticalSwitch
+from topologies.model import AddressField, AddressPlan, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.address import CNA_BITS
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 
-__all__ = [
-    "CORE_DELAY_NS",
-    "Core",
-    "check_wiring",
-    "core_of",
-    "crossconnects",
-    "lumos",
-    "maps_of",
-    "physical",
-    "with_maps",
-]
+__all__ = ["CORE_DELAY_NS", "lumos"]
 
 # Two fibres, each as long as a cable between switches: this project's.
 CORE_DELAY_NS = 2 * SPINE_DELAY_NS

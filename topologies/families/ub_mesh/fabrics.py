@@ -2,7 +2,7 @@
 """UB-Mesh: the rack as a bare mesh, the rack with its planes of switches, the Pod and the SuperPod.
 
 Names and numbers are the paper's, and so is what is linked to what from rack to rack; how lanes are dealt
-inside of a rack's switches is derived here: see `topologies.families.ub_mesh_planes`.
+inside of a rack's switches is derived here: see `topologies.families.ub_mesh.planes`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from topologies.families.full_mesh import (
     LinkLanes,
     mesh_of,
 )
-from topologies.families.ub_mesh_parts import (
+from topologies.families.ub_mesh.parts import (
     HRS_DELAY_NS,
     PEER_LANES,
     RACK_DELAY_NS,
@@ -36,8 +36,8 @@ from topologies.families.ub_mesh_parts import (
     Spares,
     UplinkLanes,
 )
-from topologies.families.ub_mesh_planes import RacksWithPlanes
-from topologies.model.fabric import Fabric
+from topologies.families.ub_mesh.planes import RacksWithPlanes
+from topologies.model import Fabric
 
 __all__ = [
     "PLANES",

@@ -14,7 +14,7 @@ all lanes of NPUs, LRS and HRS of a SuperPod are used, and a rack puts out the 4
 
 from typing import final
 
-from topologies.families.ub_mesh_parts import (
+from topologies.families.ub_mesh.parts import (
     HRS_LANES,
     LANE_REMEDIES,
     LRS_LANES,
@@ -32,7 +32,7 @@ from topologies.families.ub_mesh_parts import (
     put_devices,
     put_npus,
 )
-from topologies.model.fabric import Fabric, NodeKind
+from topologies.model import Fabric, NodeKind
 from topologies.model.wiring import Wiring
 
 __all__ = ["RacksWithPlanes"]

@@ -17,8 +17,8 @@ from topologies.families.full_mesh import (
     HostLanes,
     LaneRate,
 )
-from topologies.families.ub_mesh import PLANES, UB_RACK_DIMS, UPLINK_LANES, RackDims
-from topologies.families.ub_mesh_parts import (
+from topologies.families.ub_mesh.fabrics import PLANES, UB_RACK_DIMS, UPLINK_LANES, RackDims
+from topologies.families.ub_mesh.parts import (
     CPU_LANES,
     HRS_LANES,
     LANE_REMEDIES,
@@ -43,7 +43,7 @@ from topologies.families.ub_mesh_parts import (
     put_npus,
     share,
 )
-from topologies.model.fabric import Fabric, NodeKind
+from topologies.model import Fabric, NodeKind
 from topologies.model.wiring import Wiring
 
 __all__ = ["BOARD_LANES", "CLOS_LRS", "HRS_UPLINK_LANES", "ub_rack_1dfm_a", "ub_rack_1dfm_b", "ub_rack_clos"]

@@ -10,8 +10,7 @@ from typing import Annotated, final
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Spec
-from topologies.model.address import AddressField, AddressPlan
-from topologies.model.fabric import NodeKind
+from topologies.model import AddressField, AddressPlan, NodeKind
 from topologies.model.wiring import Wiring
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, final
 from topologies.errors import TopologyError
 from topologies.families.clos import Clos
 from topologies.families.declaration import Spec
-from topologies.model.address import CNA_BITS, AddressField, AddressPlan
-from topologies.model.fabric import End, Fabric, NodeKind, OpticalSwitch
+from topologies.model import AddressField, AddressPlan, End, Fabric, NodeKind, OpticalSwitch
+from topologies.model.address import CNA_BITS
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 from topologies.transform.circuits import with_maps

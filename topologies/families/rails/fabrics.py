@@ -19,7 +19,7 @@ from topologies.errors import TopologyError
 from topologies.families.clos import clos, clos_of
 from topologies.families.declaration import Source, Spec, bps, family, ns, us
 from topologies.families.full_mesh import LINK_DELAY_NS
-from topologies.families.rail_parts import (
+from topologies.families.rails.domains import (
     HB_RATE_GBPS,
     NIC_DELAY_NS,
     NIC_RATE_GBPS,
@@ -38,7 +38,7 @@ from topologies.families.rail_parts import (
     Reconfiguration,
     SpineDelay,
 )
-from topologies.model.fabric import Fabric
+from topologies.model import Fabric
 
 __all__ = ["any_to_any", "rail_only", "rail_optimised"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from topologies.errors import TopologyError
-from topologies.families.ub_mesh_parts import HRS_LANES
+from topologies.families.ub_mesh.parts import HRS_LANES
 
 __all__ = ["DcnClos", "dcn_clos"]
 

@@ -19,8 +19,8 @@ from typing import Annotated, final
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, bps, family, ns
 from topologies.families.full_mesh import LINK_DELAY_NS
-from topologies.families.hpn_shape import CABLE_LANES, SWITCH_LANES, Shape, Tors, planned
-from topologies.families.rail_parts import (
+from topologies.families.hpn.shape import CABLE_LANES, SWITCH_LANES, Shape, Tors, planned
+from topologies.families.rails.domains import (
     MAX_PORT,
     NIC_DELAY_NS,
     NIC_RATE_GBPS,
@@ -29,8 +29,8 @@ from topologies.families.rail_parts import (
     NicDelay,
     SpineDelay,
 )
+from topologies.model import Fabric, NodeKind
 from topologies.model.address import CNA_BITS
-from topologies.model.fabric import Fabric, NodeKind
 from topologies.model.places import NIC
 from topologies.model.wiring import Wiring
 

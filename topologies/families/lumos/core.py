@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from topologies.errors import TopologyError
-from topologies.model.fabric import Fabric, OpticalSwitch
+from topologies.model import Fabric, OpticalSwitch
 from topologies.transform import circuits as optical
 from topologies.transform.circuits import crossconnect
 

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rails: GPUs in high-bandwidth domains, joined by the network of their NICs.
+
+fabrics  the families: rail-only, rail-optimised, any-to-any
+domains  domains of GPUs, and Clos networks of their NICs, put together step by step
+"""
