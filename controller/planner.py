@@ -120,7 +120,7 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
     Where no turns that the rules permit close a circle, no routes do.
     """
     fabric = finder.fabric
-    if fabric.once(
+    if fabric.cached(
         ("permitted", rules.name), lambda: not deadlock.find_cycle(deadlock.permitted_graph(fabric, rules))
     ):
         return

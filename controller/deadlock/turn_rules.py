@@ -158,7 +158,7 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
 
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
     """The way of the hop from one node to a neighbour."""
-    known: dict[tuple[str, str], Direction] = fabric.once(("directions", rules.name), dict)
+    known: dict[tuple[str, str], Direction] = fabric.cached(("directions", rules.name), dict)
     found = known.get((near, far))
     if found is None:
         found = known[near, far] = _direction(rules, fabric, near, far)
@@ -233,7 +233,7 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
         entries.append(_depart(port, leaving[port]))
     ways = tuple(_node_directions(rules, arrivals.values())), tuple(_node_directions(rules, leaving.values()))
     # Nodes of one kind have them alike.
-    return (*entries, *fabric.once(("vl_turn", rules.name, ways), lambda: _vl_turn(rules, *ways)))
+    return (*entries, *fabric.cached(("vl_turn", rules.name, ways), lambda: _vl_turn(rules, *ways)))
 
 
 def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:

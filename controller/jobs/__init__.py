@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Priorities and paths of jobs, chosen so that accelerators compute most (Crux, SIGCOMM 2024); all arrays.
 
-    job         a job, its traffic by link, its intensity W / t          -> Schedule: paths, levels, shifts
-    timeline    simulation of jobs over shared links, event by event
-    paths       path selection: most intensive jobs first, least congested paths; by hash
-    priority    intensity, corrected by trying both orders on one link
-    compress    priorities on few levels: Max-K-Cut of the contention graph
-    shifts      start shifts, so that jobs that share links send in turns
-    schedulers  Crux and its baselines behind one interface: jobs, rates, levels, seed -> Schedule
-    optimal     best of all schedules, for few jobs
+job         a job, its traffic by link, its intensity W / t          -> Schedule: paths, levels, shifts
+timeline    simulation of jobs over shared links, event by event
+paths       path selection: most intensive jobs first, least congested paths; by hash
+priority    intensity, corrected by trying both orders on one link
+compress    priorities on few levels: Max-K-Cut of the contention graph
+shifts      start shifts, so that jobs that share links send in turns
+schedulers  Crux and its baselines behind one interface: jobs, rates, levels, seed -> Schedule
+optimal     best of all schedules, for few jobs
 """
 
 from controller.jobs.compress import best_cut, compress, contention, cut_weight, has_inversion

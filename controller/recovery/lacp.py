@@ -108,7 +108,7 @@ def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
                     found[far.node, far.port] = number
         return found
 
-    return fabric.once("tor numbers", find)
+    return fabric.cached("tor numbers", find)
 
 
 def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:

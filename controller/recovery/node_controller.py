@@ -201,7 +201,7 @@ class NodeController:
         choose by hash, theirs depend on what their neighbours lead down to.
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
-        near = fabric.once(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
+        near = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
         core = ocs_dimensions(fabric)
         if core.keys() >= {*ends}:
             return self.node in core or not near.isdisjoint(core)

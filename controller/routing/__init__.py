@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths that a pair of endpoints uses, the share of traffic on each path, and their source-route headers.
 
-    paths          simple paths of a fabric, fewest hops first; links that have not failed
-    switch_paths   paths by switches alone
-    relays         paths that begin with a neighbour in the source's domain (PXN)
-    all_path       Router: the paths of a pair, by strategy; ports and ECMP routes of `hashed`
-    detours        what replaces a path over a failed link: the place where every detour is decided
-    weights        shares of paths: equal, by rate, by demand; apportioned to 16 buckets
-    circuit_paths  next hops over a core of optical circuits
-    path_probing   the path that each value of lb takes, computed; loads numpy, imported by its name
-    source_route   the 8-byte source-route header
-    unreachable    pairs that failures have separated, and a sentence about them
+paths          simple paths of a fabric, fewest hops first; links that have not failed
+switch_paths   paths by switches alone
+relays         paths that begin with a neighbour in the source's domain (PXN)
+all_path       Router: the paths of a pair, by strategy; ports and ECMP routes of `hashed`
+detours        what replaces a path over a failed link: the place where every detour is decided
+weights        shares of paths: equal, by rate, by demand; apportioned to 16 buckets
+circuit_paths  next hops over a core of optical circuits
+path_probing   the path that each value of lb takes, computed; loads numpy, imported by its name
+source_route   the 8-byte source-route header
+unreachable    pairs that failures have separated, and a sentence about them
 """

@@ -99,7 +99,7 @@ class Router:
     def in_one_mesh(self, source: str, destination: str) -> bool:
         """Return whether links between endpoints alone join two endpoints."""
         fabric = self.finder.fabric
-        meshes = fabric.once("meshes", lambda: _meshes(fabric))
+        meshes = fabric.cached("meshes", lambda: _meshes(fabric))
         return meshes.get(source, source) == meshes.get(destination, destination)
 
     def ecmp_routes(self, paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -44,7 +44,7 @@ def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
         if far != here.name
     }
     room = _max_group_size(sum(len(found) > 1 for found in ports.values()))
-    groups = len(fabric.once("lines of the core", lambda: _find_lines(fabric)))
+    groups = len(fabric.cached("lines of the core", lambda: _find_lines(fabric)))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
     for place, found in ports.items():
         if len(found) > 1:
@@ -106,7 +106,7 @@ def _field_name(fabric: Fabric, axis: int) -> str:
 
 def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
     """The switches with which circuits may join one, and itself, by their coordinate along its dimension."""
-    lines = fabric.once("lines of the core", lambda: _find_lines(fabric))
+    lines = fabric.cached("lines of the core", lambda: _find_lines(fabric))
     axis = ocs_dimensions(fabric)[node]
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
 

@@ -32,7 +32,7 @@ def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
 
 def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
     """Switches that circuits join to others along a dimension, which is the value."""
-    return fabric.once("crossed", lambda: _find_ocs_dimensions(fabric))
+    return fabric.cached("crossed", lambda: _find_ocs_dimensions(fabric))
 
 
 def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
@@ -47,11 +47,13 @@ def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
-    return fabric.once(("distances", destination), lambda: _search_distances(fabric, destination))
+    return fabric.cached(("distances", destination), lambda: _search_distances(fabric, destination))
 
 
 def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
-    neighbours = fabric.once("neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes})
+    neighbours = fabric.cached(
+        "neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes}
+    )
     found = {destination: 0}
     waiting = deque([destination])
     while waiting:

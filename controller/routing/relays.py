@@ -26,7 +26,7 @@ class Relays:
 
     def are_joined_by_switches(self, source: str, destination: str) -> bool:
         """Whether switches alone join two endpoints while nothing has failed."""
-        networks = self._fabric.once("networks", lambda: _networks(self._fabric))
+        networks = self._fabric.cached("networks", lambda: _networks(self._fabric))
         return not networks[source].isdisjoint(networks[destination])
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:

@@ -36,8 +36,8 @@ class SwitchPaths:
         self._finder = finder
         self._rules = rules
         nodes = finder.fabric.nodes
-        self._switches = finder.fabric.once("switches", lambda: frozenset(n.name for n in nodes if n.tier))
-        self._top = finder.fabric.once("top", lambda: frozenset(n.name for n in nodes if n.level >= _TOP))
+        self._switches = finder.fabric.cached("switches", lambda: frozenset(n.name for n in nodes if n.tier))
+        self._top = finder.fabric.cached("top", lambda: frozenset(n.name for n in nodes if n.level >= _TOP))
         self._switches_by_endpoint: dict[str, _Switches] = {}
         self._distances: dict[tuple[_Switches, bool], Mapping[str, int]] = {}
         self._inner_paths: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}

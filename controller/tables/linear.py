@@ -234,7 +234,7 @@ def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
             if node.name not in meshed and node.address >> (bits - first) in home
         )
 
-    return fabric.once("away", find)
+    return fabric.cached("away", find)
 
 
 def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:

@@ -31,7 +31,7 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
     """
     if hashing == "identical" or node in ocs_dimensions(fabric):
         return 0
-    widths = fabric.once("group widths", lambda: _group_widths(fabric))
+    widths = fabric.cached("group widths", lambda: _group_widths(fabric))
     own = fabric.node(node).level
     return sum(width for height, width in widths.items() if height < own)
 

@@ -62,12 +62,12 @@ class PrefixHops:
 
 def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """By node; computed once a fabric."""
-    return fabric.once("below", lambda: _find_descendants(fabric))
+    return fabric.cached("below", lambda: _find_descendants(fabric))
 
 
 def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
     """By node, what a frame reaches from it by climbing as far as it likes and then descending."""
-    return fabric.once("beyond", lambda: _find_reachable(fabric))
+    return fabric.cached("beyond", lambda: _find_reachable(fabric))
 
 
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def address_classes(fabric: Fabric) -> tuple[int, ...]:
     first = fabric.address_plan.fields[0].name
     shift = fabric.address_plan.shift(first)
     ends = [node for node in fabric.nodes if not node.tier]
-    return fabric.once("classes", lambda: tuple(sorted({node.address >> shift for node in ends})))
+    return fabric.cached("classes", lambda: tuple(sorted({node.address >> shift for node in ends})))
 
 
 def field_ends(fabric: Fabric) -> list[int]:
@@ -86,7 +86,7 @@ def field_ends(fabric: Fabric) -> list[int]:
 
 def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
     """The first and the last endpoint of a segment."""
-    members = fabric.once("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
+    members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     first = last = segment
     while first.length < fabric.address_plan.bits:
         first, last = min(members[first]), max(members[last])
@@ -95,7 +95,7 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     """The segments of that length, one of the field ends, that endpoints have in a segment; ascending."""
-    members = fabric.once("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
+    members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     found = [segment]
     while found and found[0].length < length:
         found = [part for one in found for part in members[one]]
@@ -104,7 +104,7 @@ def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
 
 def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:
     plan, ends = fabric.address_plan, field_ends(fabric)
-    whole = fabric.once("members", lambda: _direct_subprefixes(fabric, ends))
+    whole = fabric.cached("members", lambda: _direct_subprefixes(fabric, ends))
     found: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
         if not node.tier:

@@ -104,4 +104,4 @@ def _endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
                     found.append(node.name)
         return frozenset(found)
 
-    return fabric.once("closed", find)
+    return fabric.cached("closed", find)

@@ -32,7 +32,7 @@ class Rail:
 
 def rail_of(fabric: Fabric, switch: str) -> Rail | None:
     """The rail that a switch is on; None when it is on none."""
-    return fabric.once(("rail", switch), lambda: _rail_of(fabric, switch))
+    return fabric.cached(("rail", switch), lambda: _rail_of(fabric, switch))
 
 
 def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
@@ -58,7 +58,7 @@ def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> 
     plan = fabric.address_plan
     field = plan.fields[-2].name
     shift, mask, last = plan.shift(field), plan.mask(field), plan.mask(plan.fields[-1].name)
-    ends = fabric.once("by rank", lambda: _by_rank(fabric, last))[rail.value]
+    ends = fabric.cached("by rank", lambda: _by_rank(fabric, last))[rail.value]
     nearest = _nearest(finder, here)
     up: NextHop = tuple(ways) if len(ways) > 1 else ways[0] if ways else None
     array: list[NextHop] = [None] * (mask + 1)

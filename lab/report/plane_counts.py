@@ -27,7 +27,7 @@ def plane_of(fabric: Fabric) -> dict[str, int]:
                     below.setdefault(far, set()).update(below.get(node.name, ()))
         return {name: next(iter(numbers)) for name, numbers in below.items() if len(numbers) == 1}
 
-    return fabric.once("plane of", find)
+    return fabric.cached("plane of", find)
 
 
 def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:

@@ -188,7 +188,7 @@ class Fabric:
     _ports: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
     _parallel: dict[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False, compare=False)
     _optical: dict[str, OpticalSwitch] = field(init=False, repr=False, compare=False)
-    _kept: dict[Hashable, object] = field(init=False, repr=False, compare=False)
+    _cache: dict[Hashable, object] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         link_at: dict[tuple[str, int], Link] = {}
@@ -208,7 +208,7 @@ class Fabric:
         object.__setattr__(self, "_link_at", link_at)
         object.__setattr__(self, "_ports", by_port)
         object.__setattr__(self, "_parallel", parallel)
-        object.__setattr__(self, "_kept", {})
+        object.__setattr__(self, "_cache", {})
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
@@ -279,11 +279,11 @@ class Fabric:
         self.node(node)
         return tuple(self._ports[node])
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returned when this key was first asked for: for what follows from the fabric alone."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return cast(T, self._kept[key])
+    def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the value of a key, computed on the first call: it may depend on the fabric alone."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return cast(T, self._cache[key])
 
     def graph(self) -> "nx.Graph":
         """A new undirected graph: node names, and edges that carry `link`, the link's name."""

@@ -116,7 +116,7 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
 
 def dark(fabric: Fabric) -> frozenset[str]:
     """Endpoints whose NIC no optical switch joins to anything: no other domain reaches them."""
-    return fabric.once(
+    return fabric.cached(
         "dark", lambda: frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
     )
 
@@ -128,6 +128,6 @@ def _is_dark(fabric: Fabric, node: Node) -> bool:
 
 def _ranks(fabric: Fabric) -> frozenset[int]:
     """Those that members have: a spare of another is idle in its domain, one of the same in an idle one."""
-    return fabric.once(
+    return fabric.cached(
         "ranks", lambda: frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)
     )

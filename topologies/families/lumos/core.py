@@ -80,7 +80,7 @@ def switch_name(wiring: str, group: int, number: int) -> str:
 
 def core_of(fabric: Fabric) -> Core:
     """TopologyError when the fabric has no such core."""
-    return fabric.once("lumos core", lambda: _core_of(fabric))
+    return fabric.cached("lumos core", lambda: _core_of(fabric))
 
 
 def _core_of(fabric: Fabric) -> Core:
