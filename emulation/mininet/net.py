@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
-from emulation.mininet.linux.debian import load
+from emulation.mininet.linux.machine import load
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["command_line", "in_namespace", "make_net"]

@@ -19,9 +19,9 @@ from typing import final
 
 from emulation.errors import TestbedError
 from emulation.mininet import counters
-from emulation.mininet.agents.backlog import Backlogs
 from emulation.mininet.counters import JackCounters
 from emulation.mininet.linux import kernel, netns, requests
+from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.capture import start_capture
 from emulation.mininet.linux.netlink import Request, RouteSocket
 from emulation.mininet.linux.record import RunRecord

@@ -18,14 +18,13 @@ from typing import Any, Self, final
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
-from emulation.mininet.agents.alarms import Alarms
-from emulation.mininet.agents.measure import Between, Ending
+from emulation.mininet.agents.measure import Between, CpuMeter, Ending
 from emulation.mininet.agents.messages import Idle, Place
 from emulation.mininet.agents.population import Population
+from emulation.mininet.alarms import Alarms
 from emulation.mininet.cabling import cable
 from emulation.mininet.links import Links
 from emulation.mininet.linux.machine import need_machine
-from emulation.mininet.linux.meter import CpuMeter
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net

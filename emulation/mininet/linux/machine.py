@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this machine can carry a Mininet testbed, asked before anything is made."""
+"""Requirements of a Mininet testbed on this machine, checked before anything is made, and Mininet itself.
 
+Mininet is a Debian package of the system's Python, outside of any virtual environment.
+"""
+
+import importlib
+import importlib.util
 import os
 import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
 
 from emulation.errors import TestbedError
 from emulation.mininet.linux import kernel
-from emulation.mininet.linux.debian import load
 
-__all__ = ["need_machine"]
+__all__ = ["load", "need_machine"]
 
+_PLACE = Path("/usr/lib/python3/dist-packages/mininet")
 _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "mnexec": "mininet"}
 
 
@@ -31,3 +39,27 @@ def need_machine(*, delays: bool = False, captures: bool = False) -> None:
     load("mininet.net")
     always = (kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)
     kernel.need(*always, *((kernel.NETEM,) if delays else ()))
+
+
+def load(module: str) -> ModuleType:
+    """A module of Mininet, as "mininet.net"; TestbedError when it is not installed.
+
+    The package alone is taken from the system's Python, nothing else that is installed there.
+    """
+    if "mininet" not in sys.modules and importlib.util.find_spec("mininet") is None:
+        spec = importlib.util.spec_from_file_location(
+            "mininet", _PLACE / "__init__.py", submodule_search_locations=[str(_PLACE)]
+        )
+        if spec is None or spec.loader is None or not _PLACE.is_dir():
+            raise TestbedError(
+                "Mininet is not installed", remedy="`make setup` installs it, or `apt-get install mininet`"
+            )
+        package = importlib.util.module_from_spec(spec)
+        sys.modules["mininet"] = package
+        spec.loader.exec_module(package)
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise TestbedError(
+            f"{module} of Mininet cannot be loaded: {error}", remedy="install Debian's package mininet anew"
+        ) from error

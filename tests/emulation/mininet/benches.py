@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, final
 
-from emulation.mininet.agents.backlog import Backlogs
 from emulation.mininet.linux import netns
+from emulation.mininet.linux.backlog import Backlogs
 from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
