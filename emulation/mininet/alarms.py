@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to happen when, in the time of a scenario that passes with the machine's clock."""
+"""Callbacks at times of a scenario whose time passes with the machine's clock."""
 
 import heapq
 import itertools
@@ -14,7 +14,7 @@ __all__ = ["Alarms"]
 
 @final
 class Alarms:
-    """Time stands still at 0 until `begin`. For one thread."""
+    """Scheduled callbacks. Time is 0 until `begin`. For one thread."""
 
     def __init__(self, dilation: int) -> None:
         self._dilation = dilation
@@ -23,28 +23,30 @@ class Alarms:
         self._order = itertools.count()
 
     def begin(self, start_ns: int) -> None:
-        """Let time be 0 at that moment of the machine's monotonic clock."""
+        """Start time: it is 0 at `start_ns` of the machine's monotonic clock."""
         self._clock = Clock(start_ns, self._dilation)
 
     @property
     def begun(self) -> bool:
+        """True once time has started."""
         return self._clock is not None
 
     @property
     def now_ps(self) -> int:
+        """Scenario time in picoseconds."""
         return 0 if self._clock is None else max(0, self._clock.ps(time.monotonic_ns()))
 
     @property
     def real_seconds(self) -> float:
-        """Since time began."""
+        """Real seconds since time began."""
         return 0.0 if self._clock is None else (time.monotonic_ns() - self._clock.start_ns) / 1e9
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """What is set for the same time happens in the order it was set."""
+        """Schedule a callback; callbacks of the same time run in the order of scheduling."""
         heapq.heappush(self._waiting, (time_ps, next(self._order), callback))
 
     def ring(self) -> None:
-        """Call all that are due, those too that are set meanwhile."""
+        """Run all due callbacks, including those scheduled meanwhile."""
         while self._waiting and self._waiting[0][0] <= self.now_ps:
             heapq.heappop(self._waiting)[2]()
 
@@ -52,7 +54,7 @@ class Alarms:
         return bool(self._waiting)
 
     def seconds_left(self, until_ps: int | None) -> float | None:
-        """Real seconds until the next is due or `until_ps` has come; None: neither ever is."""
+        """Return the real seconds until the next callback or `until_ps`; None without either."""
         times = [self._waiting[0][0]] if self._waiting else []
         times += [] if until_ps is None else [until_ps]
         if not times or self._clock is None:

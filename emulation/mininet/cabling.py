@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which jack of the patch panel stands at which port of a fabric, and what the interfaces are called."""
+"""Cabling of a fabric: the jack of the patch panel at each port, and the names of the interfaces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ _MOST_NAME = 15
 @final
 @dataclass(frozen=True, slots=True)
 class Cabling:
-    """`interfaces` are the switches', by node and port; the same names stand in the patch panel.
+    """Jacks of a fabric.
 
+    `interfaces` are the switches' interfaces by node and port, which have the same names in the patch panel.
     `hosts` are the nodes with a side of their own.
     """
 
@@ -31,19 +32,20 @@ class Cabling:
 
 
 def jack_at(end: End) -> str:
-    """The jack of a switch's port."""
+    """Return the jack of a switch's port."""
     return f"{end.node}:{end.port}"
 
 
 def host_jack(node: str) -> str:
-    """The jack of a node's own side."""
+    """Return the jack of a node's own side."""
     return f"{node}:host"
 
 
 def cable(fabric: Fabric, switches: str, hosts: Mapping[str, str], mtu: int) -> Cabling:
-    """`switches` is the namespace of all switches, `hosts` that of each node's own side.
+    """Return the cabling of a fabric.
 
-    Ports that no link, fibre or host leads to get no interface. TestbedError when names would clash.
+    `switches` is the namespace of all switches, `hosts` the namespace of each node's own side. Ports without
+    a link, fibre or host get no interface. TestbedError if two interfaces would have the same name.
     """
     ends = [end for link in fabric.links for end in (link.a, link.b)]
     ends += [end for optical in fabric.optical for end in optical.ends]
@@ -68,5 +70,5 @@ def _name(fabric: Fabric, end: End) -> str:
 
 
 def _short(fabric: Fabric, node: str) -> str:
-    """The node's name, or its number where the name leaves no room for `-` and a port of three digits."""
+    """Return the node's name, or its number if the name leaves no room for `-` and a three-digit port."""
     return node if len(node) <= _MOST_NAME - 4 else f"n{fabric.node(node).index}"

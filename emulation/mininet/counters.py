@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has passed the jacks of a patch panel, and what has not: two dumps, whatever their number."""
+"""Counters of the jacks of a patch panel, all read by two netlink dumps."""
 
 import struct
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ _LINK_64 = 1  # IFLA_STATS_LINK_64
 @final
 @dataclass(frozen=True, slots=True)
 class JackCounters:
-    """Frames of a jack since it was made. `from_` is what its device sent, `to_` what its device was given.
+    """Counters of a jack since its creation: `from_` its device, and `to_` its device.
 
     `from_dropped_veth`: no room in a processor's backlog on the way to the patch side, or no circuit there;
-    `from_dropped_filter`: lost on purpose, by a link that is impaired;
-    `to_dropped_queue`: no room before a link that has a rate;
+    `from_dropped_filter`: lost on purpose, by an impaired link;
+    `to_dropped_queue`: no room in the queue of a link with a rate;
     `to_dropped_veth`: no room in a processor's backlog on the way to the device.
-    What waits while a link is cut is lost and counted nowhere.
+    Frames that wait while a link is cut are lost and not counted.
     """
 
     from_frames: int
@@ -58,7 +58,10 @@ class _Queue:
 def read(
     route: RouteSocket, names: Mapping[int, str], kept_drops: Mapping[str, int]
 ) -> dict[str, JackCounters]:
-    """By jack; `names` has each under its patch side's index. `kept_drops` are of queues that are gone."""
+    """Return counters by jack.
+
+    `names` has the jack of each patch side by interface index; `kept_drops` are the drops of deleted queues.
+    """
     links = dict(_links(route))
     dropped, filtered = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     frames, octets = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
@@ -89,7 +92,7 @@ def read(
 
 
 def queue_drops(route: RouteSocket, index: int) -> int:
-    """Of the queue before what interface `index` sends, which may be none."""
+    """Return the drops of the egress queue of interface `index`; 0 without a queue."""
     return sum(queue.drops for queue in _queues(route) if queue.index == index and not queue.filters)
 
 
@@ -102,13 +105,13 @@ def _links(route: RouteSocket) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _queues(route: RouteSocket) -> Iterator[_Queue]:
-    """Those at the root, which count what those below them drop, and the places of filters."""
+    """Yield root queues, which count the drops of queues below them, and filter attachments."""
     for _, content in route.dump(requests.queue_dump()):
         index, _, parent, _ = _TC_INDEX.unpack_from(content)
-        found = dict(attributes(content[_TC_HEAD:]))
-        filters = bytes(found[_TCA_KIND]) == b"clsact\0"
+        fields = dict(attributes(content[_TC_HEAD:]))
+        filters = bytes(fields[_TCA_KIND]) == b"clsact\0"
         if filters or parent == requests.ROOT:
-            for kind, value in attributes(found.get(_TCA_STATS2, memoryview(b""))):
+            for kind, value in attributes(fields.get(_TCA_STATS2, memoryview(b""))):
                 if kind == _TCA_STATS_QUEUE:
                     frames, octets, drops, _, _ = _QUEUE.unpack_from(value)
                     yield _Queue(index, filters, drops, frames, octets)

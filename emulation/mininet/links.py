@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a fabric on a patch panel: what joins which jacks, and what is wrong with it."""
+"""Links of a fabric on a patch panel: patches between jacks, and impairments of them."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["Links"]
 
-# Faster links than this are left unshaped: no kernel queue could hold them to their rate.
+# Links faster than this stay unshaped: no kernel queue could hold them to their rate.
 _MOST_SHAPED_BPS = 20e9
-# In a lossless fabric a frame waits for credits; here for its turn in a queue that takes what windows allow.
+# Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
 _QUEUE_BYTES = 16 << 20
 
 
 @final
 class Links:
-    """A second of the fabric is `dilation` real ones, so rates are as much lower, and delays longer."""
+    """Links in dilated time: rates are divided by `dilation`, delays multiplied by it."""
 
     def __init__(self, fabric: Fabric, panel: PatchPanel, cabling: Cabling, dilation: int) -> None:
         self._fabric = fabric
@@ -38,7 +38,7 @@ class Links:
         self._wrong: dict[tuple[str, int], Impairment] = {}
         self._captures: list[subprocess.Popen[bytes]] = []
         self.struck: set[End] = set()
-        """Ends that have been without a carrier for a while."""
+        """Ends that have lost their carrier at least once."""
 
     def connect(self) -> None:
         """Patch every link and every host."""
@@ -50,14 +50,14 @@ class Links:
             self._panel.patch(*_host(node), **self._shape(host_bps))
 
     def joined_ends(self) -> Iterator[End]:
-        """Ports of switches that lead somewhere, to hosts too; the others are dark."""
+        """Yield the switch ports that are patched, ports to hosts included."""
         for link in map(self._link, self._joined):
             yield from (link.a, link.b)
         yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
 
     @property
     def shaped(self) -> bool:
-        """Whether every link is held to its rate."""
+        """True if every link is held to its rate."""
         return all(self._shape(link.rate_bps) for link in self._fabric.links)
 
     def _shape(self, rate_bps: float) -> dict[str, Any]:
@@ -71,14 +71,14 @@ class Links:
         self._joined.add(link.name)
 
     def _link(self, name: str) -> Link:
-        """A link of the fabric, or a circuit that has been made since, or never."""
+        """Return a link of the fabric, or a possible circuit."""
         circuit = circuit_of(self._fabric, name)
         return self._fabric.link(name) if circuit is None else circuit_link(self._fabric, *circuit)
 
     # -- faults
 
     def set_link(self, name: str, up: bool) -> None:
-        """A circuit that is brought up is there when its optical switch joins its ports, now or later."""
+        """Take a link down or up; a circuit that is up carries frames while its optical switch joins it."""
         link = self._link(name)
         (self._failed.discard if up else self._failed.add)(name)
         self.struck |= {link.a, link.b}
@@ -86,14 +86,14 @@ class Links:
             self._panel.set_carrier(*_jacks(link), up)
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """The host's own interface keeps its configuration."""
+        """Take a host's link down or up; the host's interface keeps its configuration."""
         if node not in self._cabling.hosts:
             raise TestbedError(f"{node} has no host port", remedy="name one of the fabric's NPUs")
         self.struck.add(End(node, HOST_PORT))
         self._panel.set_carrier(*_host(node), up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """TestbedError when the kernel lacks what it takes; then nothing has changed."""
+        """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
         if direction not in (0, 1):
             raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
         link = self._link(name)
@@ -102,10 +102,10 @@ class Links:
         self._wrong[name, direction] = how
 
     def _impair(self, link: Link, direction: int, how: Impairment) -> None:
-        near, far = _jacks(link) if direction == 0 else reversed(_jacks(link))
+        sender, receiver = _jacks(link) if direction == 0 else reversed(_jacks(link))
         self._panel.impair(
-            near,
-            far,
+            sender,
+            receiver,
             blocked=how.blocked,
             loss=how.loss,
             rate_bps=None if how.rate_bps is None else how.rate_bps / self._dilation,
@@ -115,14 +115,14 @@ class Links:
     # -- circuits
 
     def cut(self, optical: str, low: int, high: int) -> None:
-        """What is on its way is lost, and both ends lose their carrier."""
+        """Tear a circuit down: frames on their way are lost, and both ends lose their carrier."""
         link = circuit_link(self._fabric, optical, (low, high))
         self._joined.discard(link.name)
         self.struck |= {link.a, link.b}
         self._panel.unpatch(*_jacks(link))
 
     def join(self, optical: str, low: int, high: int) -> None:
-        """Let two dark ports lead to each other."""
+        """Set up a circuit between two dark ports."""
         link = circuit_link(self._fabric, optical, (low, high))
         self._join(link)
         for direction in (0, 1):
@@ -131,17 +131,19 @@ class Links:
         if link.name in self._failed:
             self._panel.set_carrier(*_jacks(link), False)
 
-    # -- looking
+    # -- counters and captures
 
     def counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters of every jack by name."""
         return self._panel.counters()
 
     def record(self, name: str, path: Path, record: RunRecord) -> None:
-        """Write what a link carries, as its first end sees it, to a pcap file until close()."""
-        near, _ = _jacks(self._link(name))
-        self._captures.append(self._panel.capture(near, path, record))
+        """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
+        jack, _ = _jacks(self._link(name))
+        self._captures.append(self._panel.capture(jack, path, record))
 
     def close(self) -> None:
+        """End all captures."""
         for capture in self._captures:
             capture.terminate()
         for capture in self._captures:

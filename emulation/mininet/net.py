@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fabric as a Mininet network: hosts and switches with shells, links that its command line can cut.
 
-Mininet's own way of starting (a shell a node at once, interfaces made and moved by commands, one after the
-other) takes minutes for a rack. Here shells start when they are first used, in namespaces that exist
-already, and the patch panel makes the interfaces. Nothing of the machine's settings is changed.
+Mininet's own start, with a shell for each node and interfaces made one by one, takes minutes for a rack. Here
+shells start when first used, in existing namespaces, and the patch panel makes the interfaces. The machine's
+settings are not changed.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ _IP_TOOLS = ("ping", "ping6", "arping", "iperf", "iperf3", "traceroute")
 
 
 def in_namespace(namespace: str, command: Sequence[str]) -> list[str]:
-    """A command line that runs `command` in a named network namespace, with the /sys that belongs to it."""
+    """Return the command line that runs `command` in a network namespace, with the namespace's /sys."""
     return ["ip", "netns", "exec", namespace, *command]
 
 
@@ -34,10 +34,10 @@ def make_net(
     environment: Mapping[str, str],
     set_link: Callable[[str, bool], None],
 ) -> Any:
-    """A `mininet.net.Mininet` of the fabric: host NPU, its switch `sw_NPU`, and every link between switches.
+    """Return a `mininet.net.Mininet` of the fabric: hosts, their switches `sw_NODE`, links between switches.
 
-    `namespaces` gives each host's by node, `interfaces` the switches' by node and port. `set_link` is what
-    Mininet's command `link A B up|down` does.
+    `namespaces` has each host's namespace by node, `interfaces` the switches' interfaces by node and port.
+    Mininet's command `link A B up|down` calls `set_link`.
     """
     classes = _Classes(environment)
     net = classes.net(set_link)
@@ -92,7 +92,7 @@ def command_line(net: Any, instead: str, script: str | None = None) -> None:
 
 @final
 class _Link:
-    """What Mininet's commands `net`, `links` and `link` ask of a link."""
+    """A link as Mininet's commands `net`, `links` and `link` use it."""
 
     def __init__(self, name: str, intf1: Any, intf2: Any) -> None:
         self.name, self.intf1, self.intf2 = name, intf1, intf2
@@ -105,18 +105,18 @@ class _Link:
         return f"({self.intf1.status()} {self.intf2.status()})"
 
     def stop(self) -> None:
-        """The patch panel made the interfaces and takes them away."""
+        """Do nothing: the patch panel removes the interfaces."""
 
 
 @final
 class _Classes:
-    """Mininet's classes, bent: they cannot be named before Mininet is loaded."""
+    """Subclasses of Mininet's classes, defined once Mininet is loaded."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         node, link, network = load("mininet.node"), load("mininet.link"), load("mininet.net")
 
         class Shelled(node.Node):
-            """A node whose shell starts when it is first spoken to."""
+            """A node whose shell starts with its first command."""
 
             def __init__(self, name: str, namespace: str, **params: Any) -> None:
                 self.namespace = namespace
@@ -157,13 +157,13 @@ class _Classes:
             def defaultIntf(self) -> Any:
                 return next(iter(self.intfs.values()), None)
 
-        def ends_of(one: _Link) -> set[str]:
-            return {intf.node.name.removeprefix("sw_") for intf in (one.intf1, one.intf2)}
+        def ends_of(link: _Link) -> set[str]:
+            return {intf.node.name.removeprefix("sw_") for intf in (link.intf1, link.intf2)}
 
         class Network(network.Mininet):
             """A network whose links are cut at the patch panel, never where a switch is bound."""
 
-            # Mininet would raise the limits of the whole machine, and leave them so.
+            # Keeps Mininet from raising the limits of the whole machine for good.
             inited = True
 
             def __init__(self, set_link: Callable[[str, bool], None]) -> None:
@@ -172,10 +172,10 @@ class _Classes:
 
             def configLinkStatus(self, src: str, dst: str, status: str) -> None:
                 ends = {src.removeprefix("sw_"), dst.removeprefix("sw_")}
-                found = [one for one in self.links if one.name and ends_of(one) == ends]
-                for one in found:
-                    self._set_link(one.name, status == "up")
-                if not found:
+                links = [link for link in self.links if link.name and ends_of(link) == ends]
+                for link in links:
+                    self._set_link(link.name, status == "up")
+                if not links:
                     load("mininet.log").error(f"no link between {src} and {dst}\n")
 
             def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
@@ -184,17 +184,18 @@ class _Classes:
             def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:
                 return self._add(self.hosts, cls(name, **params))
 
-            def _add(self, kind: list[Any], one: Any) -> Any:
-                kind.append(one)
-                self.nameToNode[one.name] = one
-                return one
+            def _add(self, nodes: list[Any], node: Any) -> Any:
+                nodes.append(node)
+                self.nameToNode[node.name] = node
+                return node
 
         self._interface, self._network = link.Intf, Network
         self.host = self.switch = Shelled
 
     def net(self, set_link: Callable[[str, bool], None]) -> Any:
+        """Return an empty network."""
         return self._network(set_link)
 
     def interface(self, name: str, node: Any, port: int) -> Any:
-        """An interface that exists already and is up."""
+        """Add an existing interface, which is up, to a node."""
         return self._interface(name, node, port, up=None, moveIntfFn=lambda *_: None)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The patch panel of the Mininet testbed: every link is two jacks and what leads from one to the other.
+"""The patch panel of the Mininet testbed: a link is a patch between two jacks.
 
-A jack is a veth pair. Its device side, in a namespace of the device's, is what a switch or a host is bound
-to; its patch side is in the namespace of the panel. Two jacks are patched when what comes in at one's patch
-side is sent out at the other's. Everything that goes wrong with a link goes wrong at patch sides: the device
-sides stay as they are, and lose their carrier when the patch side is down.
+A jack is a veth pair. A switch or a host is bound to its device side, in the device's namespace; its patch
+side is in the panel's namespace. Two jacks are patched if frames that arrive at one patch side are sent out
+at the other. Faults of a link are applied at the patch sides only: the device sides keep their configuration,
+and lose their carrier when the patch side is down.
 
     device a ──veth── patch a   loss, redirect ──▶  delay, rate   patch b ──veth── device b
 """
@@ -29,9 +29,9 @@ from emulation.mininet.linux.record import RunRecord
 __all__ = ["QUEUE_BYTES", "Jack", "JackCounters", "PatchPanel"]
 
 QUEUE_BYTES = 1 << 20
-"""What may wait before a link that has a rate, unless said otherwise."""
+"""Default size of the queue before a link that has a rate."""
 
-# Indices of our own: no request has to ask for one. Those of the two sides of a pair must not be equal.
+# Chosen interface indices, so that no request has to ask for one; the two sides of a pair must differ.
 _PATCH_INDEX, _DEVICE_INDEX, _PROBE_INDEX = 1_000_000, 2_000_000, 3_000_000
 _MAX_NAME = 15  # IFNAMSIZ - 1
 _FRAME_HEAD = 14 + 8  # Ethernet and two VLAN tags
@@ -43,8 +43,10 @@ _DELAYED_FRAMES = 100_000
 @final
 @dataclass(frozen=True, slots=True)
 class Jack:
-    """`device_interface` in `namespace` is the device's, `interface` the panel's; frames of up to `mtu` bytes
-    behind the Ethernet header pass."""
+    """A jack: `device_interface` in `namespace` is its device side, `interface` its patch side.
+
+    Frames of up to `mtu` bytes behind the Ethernet header pass.
+    """
 
     name: str
     interface: str
@@ -55,8 +57,8 @@ class Jack:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """One direction of a link."""
+class _Direction:
+    """Rates, losses and delays of one direction of a link."""
 
     rate_bps: float | None = None
     queue_bytes: int = QUEUE_BYTES
@@ -71,34 +73,34 @@ class _Way:
 
 @final
 @dataclass(slots=True)
-class _Place:
-    """A jack as it is now. `way` leads from its mate's device to its own."""
+class _Slot:
+    """State of a jack; `inbound` is the direction from its mate's device to its own."""
 
     jack: Jack
     index: int
     mate: str | None = None
-    way: _Way = _Way()
-    limited: bool = False  # whether there is a queue with a rate before what it sends,
-    delayed: bool = False  # and one with a delay
+    inbound: _Direction = _Direction()
+    limited: bool = False  # its egress has a queue with a rate
+    delayed: bool = False  # its egress has a queue with a delay
 
 
 @final
 class PatchPanel:
-    """Jacks and patches in a namespace of their own. For one thread at a time; times and rates are real."""
+    """Jacks and patches in their own namespace. For one thread at a time; times and rates are real."""
 
     def __init__(self, patch_namespace: str) -> None:
         kernel.need(kernel.VETH, kernel.CLSACT, kernel.CLS_BPF, kernel.MIRRED)
         netns.quiet(patch_namespace)
         self._namespace = patch_namespace
         self._route = RouteSocket(patch_namespace)
-        self._places: dict[str, _Place] = {}
+        self._slots: dict[str, _Slot] = {}
         self._backlogs: Backlogs | None = None
         self._unsettled = False
         self._kept_drops: dict[str, int] = {}
         self._open = True
 
     def close(self) -> None:
-        """Take every jack away, with its device side; gone when this returns. May be called again."""
+        """Delete every jack with its device side before returning. May be called again."""
         if not self._open:
             return
         self._open = False
@@ -106,89 +108,90 @@ class PatchPanel:
             self._backlogs.close()
         refused = self._route.attempt([requests.delete_group("the interfaces of the patch panel")])
         self._route.close()
-        self._places.clear()
-        if any(one.errno != errno.ENODEV for one in refused):
+        self._slots.clear()
+        if any(refusal.errno != errno.ENODEV for refusal in refused):
             raise TestbedError(f"the kernel refuses {refused[0]}")
 
     def add(self, jacks: Sequence[Jack]) -> None:
-        """Make jacks: the device sides are up and wait for a carrier, which comes with `patch`.
+        """Make jacks, whose device sides are up and without carrier until `patch`.
 
-        TestbedError names one that cannot be; then none is made.
+        TestbedError names a jack that cannot be made; then none is made.
         """
         self._check_new(jacks)
         handles: dict[str, int] = {}
-        made: list[Request] = []
+        pairs: list[Request] = []
         filters: list[Request] = []
-        places: list[_Place] = []
+        slots: list[_Slot] = []
         try:
-            for number, jack in enumerate(jacks, len(self._places)):
+            for number, jack in enumerate(jacks, len(self._slots)):
                 if jack.namespace not in handles:
                     netns.quiet(jack.namespace)
                     handles[jack.namespace] = os.open(netns.DIRECTORY / jack.namespace, os.O_RDONLY)
-                place = _Place(jack, _PATCH_INDEX + number)
-                patch = requests.Side(place.index, jack.interface, jack.mtu)
+                slot = _Slot(jack, _PATCH_INDEX + number)
+                patch = requests.Side(slot.index, jack.interface, jack.mtu)
                 device = requests.Side(_DEVICE_INDEX + number, jack.device_interface, jack.mtu)
                 what = (
                     f"jack {jack.name} ({jack.device_interface} in {jack.namespace}, "
                     f"{jack.interface} in {self._namespace}, MTU {jack.mtu})"
                 )
-                made.append(requests.veth(patch, device, handles[jack.namespace], what))
-                filters.append(requests.clsact(place.index, f"filters at jack {jack.name}"))
-                places.append(place)
+                pairs.append(requests.veth(patch, device, handles[jack.namespace], what))
+                filters.append(requests.clsact(slot.index, f"filters at jack {jack.name}"))
+                slots.append(slot)
             try:
-                self._route.do(made)
+                self._route.do(pairs)
                 self._route.do(filters)
             except TestbedError:
-                self._route.attempt([requests.delete_link(place.index, "a jack") for place in places])
+                self._route.attempt([requests.delete_link(slot.index, "a jack") for slot in slots])
                 raise
         finally:
             for handle in handles.values():
                 os.close(handle)
-        self._places.update((place.jack.name, place) for place in places)
+        self._slots.update((slot.jack.name, slot) for slot in slots)
 
     def patch(self, a: str, b: str, *, rate_bps: float | None = None, queue_bytes: int = QUEUE_BYTES) -> None:
-        """Let what comes from each of two jacks' devices go to the other's, and give both a carrier.
+        """Join two jacks, so that each device's frames reach the other, and give both a carrier.
 
-        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: as fast as can be.
-        The device sides take part once they know of their carrier, some milliseconds later. No frame that was
-        sent into either jack before goes this way.
+        `rate_bps` holds each direction to a rate, behind a queue of `queue_bytes`; None: no limit. The
+        devices learn of their carrier some milliseconds later. Frames sent into either jack before are not
+        forwarded.
         """
-        for place in (self._place(a), self._place(b)):
-            if place.mate is not None:
+        for slot in (self._slot(a), self._slot(b)):
+            if slot.mate is not None:
                 raise TestbedError(
-                    f"jack {place.jack.name} is patched to {place.mate}", remedy="take that patch away first"
+                    f"jack {slot.jack.name} is patched to {slot.mate}", remedy="take that patch away first"
                 )
         if a == b:
             raise TestbedError(f"jack {a} cannot be patched to itself", remedy="name two jacks")
         _check_rate(rate_bps)
         if rate_bps is not None:
             kernel.need(kernel.TBF)
-            most = max(self._place(name).jack.mtu for name in (a, b)) + _FRAME_HEAD
+            most = max(self._slot(name).jack.mtu for name in (a, b)) + _FRAME_HEAD
             if queue_bytes < most:
                 raise TestbedError(
                     f"a queue of {queue_bytes} bytes between {a} and {b}", remedy=f"take {most} or more"
                 )
         self._settle()
-        way = _Way(rate_bps, queue_bytes)
-        one, other = self._place(a), self._place(b)
-        self._route.do([*self._lead(one, way), *self._lead(other, way), *self._redirect(one, other)])
-        one.mate, other.mate = b, a
-        self._set(True, one, other)
+        shape = _Direction(rate_bps, queue_bytes)
+        first, second = self._slot(a), self._slot(b)
+        self._route.do(
+            [*self._shape(first, shape), *self._shape(second, shape), *self._redirect(first, second)]
+        )
+        first.mate, second.mate = b, a
+        self._set(True, first, second)
 
     def unpatch(self, a: str, b: str) -> None:
-        """Part two jacks: frames on their way and in queues are lost, both devices lose their carrier."""
-        one, other = self._pair(a, b)
-        # Down first: nothing is redirected to, or sent by, an interface that is down, so the patch ends here.
-        self._set(False, one, other)
-        self._route.do(
-            [requests.delete_filters(place.index, f"filters at {place.jack.name}") for place in (one, other)]
-        )
-        one.mate = other.mate = None
-        one.way = other.way = _Way()
+        """Separate two jacks: frames on their way and in queues are lost, both devices lose their carrier."""
+        pair = self._pair(a, b)
+        # Down first: an interface that is down neither sends nor is redirected to, so the patch ends here.
+        self._set(False, *pair)
+        self._route.do([requests.delete_filters(slot.index, f"filters at {slot.jack.name}") for slot in pair])
+        for slot in pair:
+            slot.mate = None
+            slot.inbound = _Direction()
         self._unsettled = True
 
     def set_carrier(self, a: str, b: str, up: bool) -> None:
-        """Take the carrier from both devices of a patch, with all that is on its way, or give it back."""
+        """Take the carrier from both devices of a patch, with all frames on their way, or restore it."""
         self._set(up, *self._pair(a, b))
 
     def impair(
@@ -201,13 +204,13 @@ class PatchPanel:
         rate_bps: float | None = None,
         delay_s: float = 0.0,
     ) -> None:
-        """What is wrong with the way from a's device to b's, in place of what was wrong with it before.
+        """Replace the impairment of the direction from a's device to b's.
 
-        Frames are lost before they wait for the rate; counted at `a` as from_dropped_filter. Where a delay
-        comes or goes, what waits for the link is lost. TestbedError where the kernel cannot do it: then all
-        is as before.
+        Frames are lost before they wait for the rate, and counted at `a` as from_dropped_filter. When a delay
+        begins or ends, frames that wait for the link are lost. TestbedError, and no change, if the kernel
+        lacks a feature.
         """
-        near, far = self._pair(a, b)
+        sender, receiver = self._pair(a, b)
         _check_rate(rate_bps)
         if not 0.0 <= loss <= 1.0:
             raise TestbedError(f"a loss of {loss} from {a} to {b}", remedy="take a probability, 0 to 1")
@@ -216,27 +219,29 @@ class PatchPanel:
                 f"a delay of {delay_s} s from {a} to {b}",
                 remedy=f"take 0 to {_LONGEST_DELAY:g} s of real time",
             )
-        way = replace(far.way, loss=1.0 if blocked else loss, impaired_rate_bps=rate_bps, delay_s=delay_s)
-        kernel.need(*[kernel.TBF] * (way.rate is not None), *[kernel.NETEM] * (delay_s > 0))
-        self._route.do([*self._lose(near, far, way), *self._lead(far, way)])
+        shape = replace(
+            receiver.inbound, loss=1.0 if blocked else loss, impaired_rate_bps=rate_bps, delay_s=delay_s
+        )
+        kernel.need(*[kernel.TBF] * (shape.rate is not None), *[kernel.NETEM] * (delay_s > 0))
+        self._route.do([*self._lose(sender, receiver, shape), *self._shape(receiver, shape)])
 
     def counters(self) -> Mapping[str, JackCounters]:
-        """By name of the jack: frames since it was made."""
-        names = {place.index: name for name, place in self._places.items()}
+        """Return the counters of every jack by name."""
+        names = {slot.index: name for name, slot in self._slots.items()}
         return counters.read(self._route, names, self._kept_drops)
 
     def capture(self, jack: str, path: Path, record: RunRecord) -> subprocess.Popen[bytes]:
-        """A tcpdump that writes what passes a jack in both directions; it runs when this returns.
+        """Start a tcpdump of both directions of a jack, and return it once it captures.
 
-        It sees what comes from the device before any of it is lost on purpose, and what the device is given.
-        Times are in nanoseconds; every frame is in the file at once. End it with terminate().
+        It records the device's frames before any of them is lost on purpose, and the frames that the device
+        receives, with times in nanoseconds and without buffering. End it with terminate().
         """
-        return start_capture(self._namespace, self._place(jack).jack.interface, path, record)
+        return start_capture(self._namespace, self._slot(jack).jack.interface, path, record)
 
     # -- requests
 
     def _settle(self) -> None:
-        """Wait for what was sent into jacks that are parted now: it must not find a new patch."""
+        """Wait until frames sent into separated jacks are gone, so that no new patch forwards them."""
         if not self._unsettled:
             return
         if self._backlogs is None:
@@ -244,70 +249,70 @@ class PatchPanel:
         self._backlogs.wait()
         self._unsettled = False
 
-    def _set(self, up: bool, *places: _Place) -> None:
-        how = "up" if up else "down"
-        self._route.do(
-            [requests.set_up(place.index, up, f"jack {place.jack.name}, {how}") for place in places]
-        )
+    def _set(self, up: bool, *slots: _Slot) -> None:
+        state = "up" if up else "down"
+        self._route.do([requests.set_up(slot.index, up, f"jack {slot.jack.name}, {state}") for slot in slots])
 
-    def _redirect(self, one: _Place, other: _Place) -> list[Request]:
+    def _redirect(self, first: _Slot, second: _Slot) -> list[Request]:
         return [
-            requests.redirect(near.index, far.index, f"the way from {near.jack.name} to {far.jack.name}")
-            for near, far in ((one, other), (other, one))
+            requests.redirect(
+                sender.index, receiver.index, f"the way from {sender.jack.name} to {receiver.jack.name}"
+            )
+            for sender, receiver in ((first, second), (second, first))
         ]
 
-    def _lose(self, near: _Place, far: _Place, way: _Way) -> list[Request]:
-        what = f"loss from {near.jack.name} to {far.jack.name}"
-        if way.loss:
-            return [requests.loss(near.index, way.loss, what)]
-        return [requests.delete_filter(near.index, requests.LOSS, what)] if far.way.loss else []
+    def _lose(self, sender: _Slot, receiver: _Slot, shape: _Direction) -> list[Request]:
+        what = f"loss from {sender.jack.name} to {receiver.jack.name}"
+        if shape.loss:
+            return [requests.loss(sender.index, shape.loss, what)]
+        return [requests.delete_filter(sender.index, requests.LOSS, what)] if receiver.inbound.loss else []
 
-    def _lead(self, place: _Place, way: _Way) -> list[Request]:
-        """The queues into a jack; the place is as if the kernel had made them already."""
-        what = f"rate and delay into {place.jack.name}"
-        limited, delayed = way.rate is not None, way.delay_s > 0
+    def _shape(self, slot: _Slot, shape: _Direction) -> list[Request]:
+        """Return the requests for the queues into a jack, and note the queues as made."""
+        what = f"rate and delay into {slot.jack.name}"
+        limited, delayed = shape.rate is not None, shape.delay_s > 0
         asked: list[Request] = []
-        # A queue that only changes its rate keeps its frames; one of another kind takes its place.
-        other_kind = place.delayed != delayed or (place.limited != limited and (delayed or not limited))
-        if other_kind and (place.limited or place.delayed):
-            self._keep_drops(place)
-            asked.append(requests.delete_root(place.index, what))
+        # A queue that only changes its rate keeps its frames; a queue of another kind replaces it.
+        other_kind = slot.delayed != delayed or (slot.limited != limited and (delayed or not limited))
+        if other_kind and (slot.limited or slot.delayed):
+            self._keep_drops(slot)
+            asked.append(requests.delete_root(slot.index, what))
         if delayed:
-            asked.append(requests.delay(place.index, way.delay_s, _DELAYED_FRAMES, what))
-        if way.rate is not None:
+            asked.append(requests.delay(slot.index, shape.delay_s, _DELAYED_FRAMES, what))
+        if shape.rate is not None:
             asked.append(
                 requests.rate_limit(
-                    place.index, way.rate, place.jack.mtu, way.queue_bytes, what, delayed=delayed
+                    slot.index, shape.rate, slot.jack.mtu, shape.queue_bytes, what, delayed=delayed
                 )
             )
-        place.limited, place.delayed, place.way = limited, delayed, way
+        slot.limited, slot.delayed, slot.inbound = limited, delayed, shape
         return asked
 
-    def _keep_drops(self, place: _Place) -> None:
-        name = place.jack.name
-        dropped = counters.queue_drops(self._route, place.index)
+    def _keep_drops(self, slot: _Slot) -> None:
+        name = slot.jack.name
+        dropped = counters.queue_drops(self._route, slot.index)
         self._kept_drops[name] = self._kept_drops.get(name, 0) + dropped
 
     # -- checks
 
-    def _place(self, name: str) -> _Place:
+    def _slot(self, name: str) -> _Slot:
         try:
-            return self._places[name]
+            return self._slots[name]
         except KeyError:
             raise TestbedError(
-                f"there is no jack {name}", remedy=f"take one of the panel's {len(self._places)}"
+                f"there is no jack {name}", remedy=f"take one of the panel's {len(self._slots)}"
             ) from None
 
-    def _pair(self, a: str, b: str) -> tuple[_Place, _Place]:
-        one, other = self._place(a), self._place(b)
-        if one.mate != b:
+    def _pair(self, a: str, b: str) -> tuple[_Slot, _Slot]:
+        first, second = self._slot(a), self._slot(b)
+        if first.mate != b:
             raise TestbedError(f"jacks {a} and {b} are not patched to each other", remedy="patch them first")
-        return one, other
+        return first, second
 
     def _check_new(self, jacks: Sequence[Jack]) -> None:
-        names = set(self._places)
-        interfaces = {(self._namespace, place.jack.interface) for place in self._places.values()}
-        interfaces |= {(place.jack.namespace, place.jack.device_interface) for place in self._places.values()}
+        names = set(self._slots)
+        interfaces = {(self._namespace, slot.jack.interface) for slot in self._slots.values()}
+        interfaces |= {(slot.jack.namespace, slot.jack.device_interface) for slot in self._slots.values()}
         for jack in jacks:
             if jack.name in names:
                 raise TestbedError(f"two jacks {jack.name}", remedy="give each a name of its own")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switches of a run as processes: BMv2's, one a switch, or the built-in one's, each carrying many."""
+"""Switch processes of a run: a BMv2 process for each switch, or built-in processes for many switches each."""
 
 import os
 import resource
@@ -25,12 +25,12 @@ _CPU_PORT = "510"
 _FIRST_THRIFT_PORT = 9090
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
-# A process that dies closes its sockets a little before it has ended; more so when it leaves a core.
+# A dying process closes its sockets before it has ended, the more so if it dumps core.
 _DYING_SECONDS = 0.5
 
 
 def choose(wanted: SwitchKind | None) -> SwitchKind:
-    """What will run: BMv2 where it is installed unless asked otherwise. TestbedError when it is not there."""
+    """Return the kind to run, by default BMv2 if installed; TestbedError if BMv2 is wanted and missing."""
     installed = shutil.which(_BMV2) is not None
     if wanted == "bmv2" and not installed:
         raise TestbedError(
@@ -49,7 +49,7 @@ def spawn(
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a process of a run in a namespace; it dies with this thread, and `railyard clean` knows it."""
+    """Start a process of a run in a namespace; it dies with this thread, and `railyard clean` finds it."""
     enter = ["nsenter", f"--net=/run/netns/{namespace}", "setpriv", "--pdeathsig", "KILL", *command]
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -59,13 +59,13 @@ def spawn(
             stderr=subprocess.STDOUT,
             env=record.environment(),
             pass_fds=pass_fds,
-            process_group=0,  # Ctrl-C is the testbed's, which then stops it
+            process_group=0,  # Ctrl-C goes to the testbed, which stops the process
         )
 
 
 @final
 class SwitchProcesses:
-    """`interfaces` gives, by node and port number, what the switch of a node is bound to."""
+    """The switch processes; `interfaces` has the interface of each port by node and port number."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class SwitchProcesses:
             self._ports[node].append((port, interface))
 
     def start(self) -> None:
-        """Start every process; none is waited for."""
+        """Start every process without waiting for it."""
         _raise_open_files()
         if self.kind == "bmv2":
-            told = _bmv2_options()
+            options = _bmv2_options()
             for node in self._fabric.nodes:
-                self._start(node.name, (node,), self._bmv2(node, told))
+                self._start(node.name, (node,), self._bmv2(node, options))
             return
         # One thread carries the frames of a process, so half the processors leave room for the agents.
         count = min(len(self._fabric.nodes), max(1, (os.cpu_count() or 1) // 2))
@@ -109,13 +109,13 @@ class SwitchProcesses:
     def _log(self, name: str) -> Path:
         return self._record.folder / f"{name}.log"
 
-    def _bmv2(self, node: Node, told: frozenset[str]) -> list[str]:
+    def _bmv2(self, node: Node, options: frozenset[str]) -> list[str]:
         command = [_BMV2, "--no-p4", "--device-id", str(node.device_id)]
         for port, interface in self._ports[node.name]:
             command += ["-i", f"{port}@{interface}"]
-        # Ports of the run's own namespace, where nobody else is.
+        # Ports in the run's own namespace, so no other program holds them.
         command += ["--thrift-port", str(_FIRST_THRIFT_PORT + node.index)]
-        if "--notifications-addr" in told:  # else a socket in /tmp would stay behind
+        if "--notifications-addr" in options:  # the default leaves a socket in /tmp
             address = self._record.folder / f"{node.name}.ipc"
             command += ["--notifications-addr", f"ipc://{address}"]
         return [
@@ -131,7 +131,7 @@ class SwitchProcesses:
         return [*command, "--", "--grpc-server-addr", f"unix:{self._socket(name)}", "--cpu-port", _CPU_PORT]
 
     def wait_ready(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Until every process takes P4Runtime connections, which it does once its ports are bound."""
+        """Wait until every process accepts P4Runtime connections, which it does once its ports are bound."""
         waiting = dict(self.processes)
         deadline = time.monotonic() + _READY_SECONDS
         while waiting:
@@ -147,10 +147,10 @@ class SwitchProcesses:
                     remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
                 )
             if waiting:
-                time.sleep(0.005)  # the socket appears by itself: there is nothing to wait on but it
+                time.sleep(0.005)  # no event announces the socket
 
     def check(self) -> None:
-        """TestbedError when a process has ended by itself, or does so within a moment."""
+        """Raise a TestbedError if a process has ended by itself, or does so shortly."""
         deadline = time.monotonic() + _DYING_SECONDS
         while True:
             for name, process in self.processes.items():
@@ -161,7 +161,7 @@ class SwitchProcesses:
             time.sleep(0.01)
 
     def died(self, name: str) -> TestbedError:
-        """What to say about a process that has ended by itself."""
+        """Return the error for a process that has ended by itself."""
         code = self.processes[name].wait()
         words = self._log(name).read_text(errors="replace").strip().splitlines()[-5:]
         return TestbedError(
@@ -170,7 +170,7 @@ class SwitchProcesses:
         )
 
     def stop(self) -> None:
-        """End every process; harmless when none runs."""
+        """End every process; does nothing if none runs."""
         for process in self.processes.values():
             process.terminate()
         deadline = time.monotonic() + _STOP_SECONDS
@@ -184,7 +184,7 @@ class SwitchProcesses:
 
 
 def _bmv2_options() -> frozenset[str]:
-    """Options that not every build of BMv2 has."""
+    """Return the options of the installed BMv2, which vary between builds."""
     answer = subprocess.run([_BMV2, "--help"], capture_output=True, text=True, check=False)
     return frozenset(word for word in (answer.stdout + answer.stderr).split() if word.startswith("--"))
 
@@ -199,7 +199,7 @@ def _listens(path: Path) -> bool:
 
 
 def _raise_open_files() -> None:
-    """A switch process holds a socket a port; the usual soft limit of 1,024 is a rack's worth of them."""
+    """Raise the soft limit of open files: switch processes hold a socket for each port."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Mininet testbed: a fabric in real time, of namespaces, veth pairs and switch processes.
 
-Needs Linux and root. Whatever it makes is recorded first and gone after stop(), or after `railyard clean`.
+Needs Linux and root. Everything it makes is recorded first, and removed by stop() or `railyard clean`.
 """
 
 import os
@@ -38,10 +38,10 @@ from topologies import HOST_PORT, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
 
-# The longest UB packet, 10,240 bytes, and nothing more.
+# The longest UB packet.
 DEFAULT_MTU = 10240
 
-# From the order to begin to the first frame: every host must have read it.
+# Time from the order to begin to the first frame, in which every host reads the order.
 _LEAD_NS = 100_000_000
 _CARRIER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
@@ -50,11 +50,11 @@ _SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
 
 @final
 class MininetTestbed:
-    """A fabric in real time, every second of its own stretched to `dilation` real ones.
+    """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
-    `switch` is what carries frames, BMv2 where it is installed unless given. `mtu` is the longest UB packet
-    in bytes that links take. Links are held to their rate / dilation where that is at most 20 Gbit/s.
-    `bin_ps` is the width of the bins of delivered_bins().
+    `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
+    bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. `bin_ps` is
+    the width of the bins of delivered_bins().
     """
 
     name = "mininet"
@@ -80,13 +80,13 @@ class MininetTestbed:
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
         self._bin_ps = bin_ps
-        self._agents: dict[str, Agent | Iterated | None] = {}  # None: one stands by
+        self._agents: dict[str, Agent | Iterated | None] = {}  # None: prepared without an agent
         self._alarms = Alarms(dilation)
         self._packets: deque[str] = deque()
         self._ending: Ending | None = None
         self._record: RunRecord | None = None
         self.circuits = circuit_switches(fabric, self)
-        self.frames_without_link = 0  # known once measured() has been asked
+        self.frames_without_link = 0  # set by measured()
         self._stop_actions: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class MininetTestbed:
     # -- coming up and going down
 
     def start(self) -> None:
-        """Make namespaces, links and switches; TestbedError when anything of it cannot be."""
+        """Make namespaces, links and switches; TestbedError if a part cannot be made."""
         if self._record is not None:
             raise TestbedError("the Mininet testbed runs already", remedy="stop it first")
         need_machine()
@@ -163,7 +163,7 @@ class MininetTestbed:
         done("switches")
 
     def _await_carriers(self) -> None:
-        """The kernel gives them a while after the patch; a switch that starts before might see dead ports."""
+        """Wait until patched ports have a carrier, so that no switch starts with ports that look dead."""
         missing = {self.cabling.interfaces[end.node, end.port] for end in self._links.joined_ends()}
         deadline = time.monotonic() + _CARRIER_SECONDS
         while missing:
@@ -190,34 +190,34 @@ class MininetTestbed:
         return selector
 
     def stop(self) -> None:
-        """End every process and take everything away. Harmless when nothing runs."""
+        """End every process and remove everything that was made; does nothing if nothing runs."""
         actions, self._stop_actions = self._stop_actions, []
         problems: list[Exception] = []
-        told: BaseException | None = None
+        interrupted: BaseException | None = None
         for action in reversed(actions):
             try:
                 action()
-            except Exception as problem:  # the rest must go all the same
+            except Exception as problem:  # the other actions must still run
                 problems.append(problem)
-            except BaseException as interrupt:  # an impatient Ctrl-C: this one may not be done, the next are
-                told = interrupt
+            except BaseException as interrupt:  # a second Ctrl-C: the other actions still run
+                interrupted = interrupt
         self._record = None
-        if told is not None:
-            raise told
+        if interrupted is not None:
+            raise interrupted
         if problems:
             raise TestbedError(
                 f"while stopping: {'; '.join(map(str, problems))}",
                 remedy="`railyard clean` removes what is left",
             )
 
-    # -- what runs on it
+    # -- agents
 
     def attach(self, node: str, host: Agent | Iterated) -> None:
-        """Have a process in the node's namespace run an agent like `host`, once time begins to run."""
+        """Have a process in the node's namespace run an agent like `host`, from run() on."""
         self._seat(node, host)
 
     def stand_by(self, node: str) -> None:
-        """Have a process there that does nothing yet."""
+        """Prepare a process in the node's namespace without an agent."""
         self._seat(node, None)
 
     def _seat(self, node: str, host: Agent | Iterated | None) -> None:
@@ -226,7 +226,7 @@ class MininetTestbed:
         self._agents[node] = host
 
     def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
-        """New agents in the processes that are there, all beginning at one moment a little later."""
+        """Replace all agents in their processes; the new agents begin together a little later."""
         for node in hosts:
             if node not in self._agents:
                 raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
@@ -234,16 +234,16 @@ class MininetTestbed:
         self._population.restart(time.monotonic_ns() + _LEAD_NS, makes)
 
     def give_up(self) -> None:
-        """Stop all agents and hear what they have to say."""
+        """End the run now: stop all agents and collect their reports."""
         self._finish()
 
     def packet_arrived(self, node: str) -> None:
-        """For the P4Runtime client's `on_packet_in`; may be called by any thread."""
+        """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         self._packets.append(node)
         os.eventfd_write(self._wake, 1)
 
     def _begin(self) -> None:
-        """Let time begin, with the hosts attached so far."""
+        """Start time, with the hosts attached so far."""
         if self._agents:
             places = [
                 Place(node, self.namespaces[node], "eth0", agent.again if agent else Idle)
@@ -254,7 +254,7 @@ class MininetTestbed:
             began = time.perf_counter()
             self._population.launch(places, result.dtype, result.nbytes, rate, self.dilation, self._bin_ps)
             self.seconds["hosts"] = round(time.perf_counter() - began, 3)
-        self._meter = CpuMeter({name: one.pid for name, one in self._processes.processes.items()})
+        self._meter = CpuMeter({name: process.pid for name, process in self._processes.processes.items()})
         self._counted = self._links.counters()
         start_ns = time.monotonic_ns() + _LEAD_NS
         self._alarms.begin(start_ns)
@@ -269,13 +269,13 @@ class MininetTestbed:
         return self._alarms.now_ps
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
-        """Call `callback` in run() at that scenario time, or as soon after it as can be."""
+        """Call `callback` in run() at that scenario time, or as soon after it as possible."""
         self._alarms.at(time_ps, callback)
 
     def run(self, until_ps: int | None = None) -> bool:
-        """Let time pass and pass on what happens, until every host is done and no alarm is left: True.
+        """Let time pass and dispatch events; return True once every host is done and no alarm is left.
 
-        False when `until_ps` was reached before. EmulationError when a host or a switch fails.
+        Returns False if `until_ps` is reached before. EmulationError if a host or a switch fails.
         """
         if not self._alarms.begun:
             self._begin()
@@ -289,7 +289,7 @@ class MininetTestbed:
             self._heed(self._alarms.seconds_left(until_ps))
 
     def serve(self, stopped: threading.Event) -> None:
-        """Let time pass and pass on what happens until `stopped` is set, which is looked at all the time."""
+        """Let time pass and dispatch events until `stopped` is set, which is polled."""
         if not self._alarms.begun:
             self._begin()
         while not stopped.is_set():
@@ -297,18 +297,18 @@ class MininetTestbed:
             self._heed(_LOOK_SECONDS)
 
     def _heed(self, seconds: float | None) -> None:
-        """Wait so long for something to happen, and pass it on."""
+        """Wait up to `seconds` for events, and dispatch them."""
         for key, _ in self._selector.select(seconds):
             key.data()
 
     def places(self) -> Mapping[str, str]:
-        """Where things are, for people: by role, namespaces and the addresses of P4Runtime."""
-        some = self.cabling.hosts[0]
+        """Return namespaces and P4Runtime addresses by description, for display."""
+        node = self.cabling.hosts[0]
         return {
             "switches are in the namespace": self.shared_namespaces["fabric"],
             "the other sides of their interfaces in": self.shared_namespaces["patch"],
-            f"{some}'s own side in": self.namespaces[some],
-            f"P4Runtime of {some}, device {self.device_ids[some]}": self.addresses[some],
+            f"{node}'s own side in": self.namespaces[node],
+            f"P4Runtime of {node}, device {self.device_ids[node]}": self.addresses[node],
         }
 
     def _carriers(self) -> None:
@@ -331,7 +331,7 @@ class MininetTestbed:
         raise self._processes.died(name)
 
     def check(self) -> None:
-        """TestbedError when a switch process has ended by itself."""
+        """Raise a TestbedError if a switch process has ended by itself."""
         self._processes.check()
 
     # -- faults
@@ -342,28 +342,28 @@ class MininetTestbed:
         set_circuit_up(self.circuits, self.fabric, name, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """The link to the node's own side; the host's interface keeps its configuration."""
+        """Take the link to a node's own side down or up; the host's interface keeps its configuration."""
         self._links.set_host_link(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Direction 0 leads from the link's first end to its second. In place of what was wrong before."""
+        """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
         self._links.impair(name, direction, how)
 
     def cut(self, optical: str, low: int, high: int) -> None:
-        """For `circuits`: take one down, which loses what is on it or queued for it."""
+        """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
         self._links.cut(optical, low, high)
 
     def join(self, optical: str, low: int, high: int) -> None:
-        """For `circuits`: let two dark ports lead to each other."""
+        """Set up a circuit for `circuits` between two dark ports."""
         self._links.join(optical, low, high)
 
     def record(self, name: str, path: Path) -> None:
-        """Write what a link carries from now on to a pcap file, until stop()."""
+        """Write the frames of a link to a pcap file, from now on until stop()."""
         if self._record is None:
             raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
         self._links.record(name, path, self._record)
 
-    # -- what came of it
+    # -- results
 
     def _finish(self) -> None:
         if not self._agents or self._ending is not None:
@@ -371,7 +371,7 @@ class MininetTestbed:
         seconds = self._alarms.real_seconds
         cpu_busy, used = self._meter.read()
         reports = self._population.reports()
-        # Copies and acknowledgements that nobody waited for may still be on their way.
+        # Duplicates and acknowledgements may still be on their way.
         after = self._links.counters()
         for _ in range(_SETTLE_LOOKS):
             time.sleep(_SETTLE_SECONDS)
@@ -388,11 +388,11 @@ class MininetTestbed:
 
     @property
     def busy(self) -> bool:
-        """Whether an agent still has something to do."""
+        """True while an agent still has something to do."""
         return bool(self._agents) and not self._population.done
 
     def outcome(self, node: str) -> Ended:
-        """What became of the agent of a node, after run() has returned True."""
+        """Return the outcome of a node's agent, after run() has returned True."""
         report = self._ended.reports[node]
         return Ended(self._population.array(node), report.stats, report.finished_ps, report.failed)
 
@@ -408,19 +408,19 @@ class MininetTestbed:
 
     @property
     def delivered_bytes(self) -> int:
-        """Of frames on the data VLs that have reached hosts so far."""
+        """Bytes of frames on the data VLs that have reached hosts so far."""
         return self._population.received_bytes if self._agents and self._alarms.begun else 0
 
     def delivered_bins(self) -> tuple[int, ...]:
-        """The same by bins of `bin_ps`, after run() has returned True."""
+        """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
         return self._ended.bins()
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """By link name: from its first to its second end, and back, from the beginning of time to its end."""
+        """Return the usage of each link over the whole run: from its first to its second end, and back."""
         return self._ended.usage(self.fabric)
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """What speaks for and against the times of this run, after run() has returned True."""
+        """Return the measurements that judge the times of this run, after run() has returned True."""
         measured, self.frames_without_link = self._ended.measured(
             self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
         )

@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that run the hosts' agents in real time, and what they report."""
+"""Host processes of a Mininet testbed.
+
+population   the hosts from the testbed's side: start, orders, reports
+generators   the host processes: a parent that forks one process for each host
+messages     messages between the two
+driver       a sans-IO host on a raw socket, at a stated rate and on a dilated clock
+measure      measurements of a run: usage of links, lost frames, lateness, processor time
+"""

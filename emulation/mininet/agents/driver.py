@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives one sans-IO host in real time: a raw socket, a clock, and frames that leave at a stated rate.
+"""Driver of a sans-IO host in real time: a raw socket, a clock, and frames that leave at a stated rate.
 
-Time dilation D (Gupta et al., NSDI 2006): the host sees a clock on which a second of its own takes D real
-ones, so that links of hundreds of Gbit/s keep their proportions on a machine that cannot carry that much.
+Time dilation D (Gupta et al., NSDI 2006): a second of the host's clock takes D real seconds, so that links of
+hundreds of Gbit/s keep their proportions on a machine that cannot carry such rates.
 """
 
 import errno
@@ -43,22 +43,23 @@ class Clock:
     dilation: int
 
     def ps(self, now_ns: int) -> int:
+        """Return the scenario time at a monotonic time."""
         return (now_ns - self.start_ns) * 1000 // self.dilation
 
     def ns(self, time_ps: int) -> int:
-        """The first nanosecond at which ps() gives at least `time_ps`."""
+        """Return the first monotonic nanosecond at which ps() is at least `time_ps`."""
         return self.start_ns - (-time_ps * self.dilation // 1000)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How well a driver kept to its rate. Times are real.
+    """Adherence of a driver to its rate. Times are real.
 
-    `offered_bytes` is what the stated rate allows while frames waited, `sent_bytes` what left then.
-    `late_us` and `waited_us` are, for every frame, how long after its slot it left and how long it waited
-    in the queue for that. `refused` counts how often the kernel had no room for a frame, which was then sent
-    again, and `missed` frames that it dropped on arrival.
+    `offered_bytes` are the bytes that the stated rate allows while frames wait, `sent_bytes` the bytes sent
+    then. `late_us` is the time from each frame's slot to its sending, `waited_us` its time in the queue.
+    `refused` counts frames that the kernel had no room for, which were sent again, and `missed` frames that
+    it dropped on arrival.
     """
 
     offered_bytes: int
@@ -70,9 +71,9 @@ class Pace:
 
 
 def open_socket(interface: str) -> socket.socket:
-    """A raw socket for UB frames alone, in the caller's network namespace."""
+    """Open a raw socket for UB frames in the caller's network namespace."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    # What waits for a link counts against its sender.
+    # Frames that wait for a link count against their sender's buffer.
     for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
         raw.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
     raw.bind((interface, _ETHERTYPE))
@@ -82,7 +83,7 @@ def open_socket(interface: str) -> socket.socket:
 
 @final
 class HostDriver:
-    """`rate_bps` is in real bits per second. `tally(n)` hears of every n bytes of data that arrive."""
+    """Driver of a host at `rate_bps` real bits per second; `tally(n)` is called for n arrived bytes."""
 
     def __init__(
         self, host: Host, raw: socket.socket, rate_bps: float, bin_ps: int, tally: Callable[[int], None]
@@ -97,17 +98,17 @@ class HostDriver:
         self._data: deque[tuple[bytes, int]] = deque()
         self._slot = 0.0  # when the next frame may leave, ns
         self._deadline = _FOREVER_NS
-        self._begins = _FOREVER_NS  # when a host that has come later is to start
-        self._since = -1  # when the queue was last found empty and got a frame; -1: it is empty
+        self._begins = _FOREVER_NS  # start time of a replacing host
+        self._since = -1  # start of the current queue's wait; -1: the queue is empty
         self._offered = 0.0
         self._sent = 0
         self._refused = 0
-        self._again = 0  # not before, after a refusal
+        self._again = 0  # earliest time to send again after a refusal
         self._late = array("q")
         self._waited = array("q")
 
     def replace(self, host: Host, start_ns: int) -> None:
-        """Another host instead, to start at `start_ns`; what waits to be sent is gone."""
+        """Replace the host by one that starts at `start_ns`; frames that wait to be sent are dropped."""
         self._end_of_wait(time.monotonic_ns())
         self._responses.clear()
         self._data.clear()
@@ -121,12 +122,12 @@ class HostDriver:
         orders: Connection,
         obey: Callable[[], None],
     ) -> None:
-        """Until `stop_fd` can be read; `finished` is asked whenever something has happened, until it says so.
+        """Run until `stop_fd` is readable; call `finished` after every event until it returns True.
 
-        `obey` is called when `orders` has something, and may replace the host.
+        `obey` is called when `orders` is readable, and may replace the host.
         """
         self._clock = clock
-        # Everyone begins at the same moment, not when told.
+        # All hosts begin at the same moment, not when their order arrives.
         if select.select([stop_fd], [], [], max(0.0, (clock.start_ns - time.monotonic_ns()) / 1e9))[0]:
             return
         self._take(self._host.start(clock.ps(time.monotonic_ns())))
@@ -136,7 +137,7 @@ class HostDriver:
             now = time.monotonic_ns()
             until = min(self._deadline, self._begins, self._due() if self._since >= 0 else _FOREVER_NS)
             wait = min(1.0, max(0.0, (until - now) / 1e9))
-            # Not epoll: its timeout counts whole milliseconds.
+            # select, since epoll's timeout counts whole milliseconds.
             ready, _, _ = select.select(watched, [], [], wait)
             if stop_fd in ready:
                 self._end_of_wait(time.monotonic_ns())
@@ -181,7 +182,7 @@ class HostDriver:
             self._take(host.on_frame(frame, now))
 
     def _send(self) -> None:
-        """Every frame whose slot has come: what was late is made up for, so the rate holds on average."""
+        """Send every frame whose slot is due; late slots are made up for, so the rate holds on average."""
         while self._since >= 0:
             now = time.monotonic_ns()
             if now < self._due():
@@ -193,7 +194,7 @@ class HostDriver:
             except OSError as error:
                 if error.errno not in _FULL:
                     raise
-                # The kernel had no room for it on the way to the switch, and has dropped it. It stays first.
+                # The kernel had no room for the frame and dropped it; it stays first in the queue.
                 waiting.appendleft((frame, queued))
                 self._refused += 1
                 self._again = now + _AGAIN_NS
@@ -206,7 +207,7 @@ class HostDriver:
                 self._end_of_wait(max(now, int(self._slot)))
 
     def _due(self) -> int:
-        """When the first frame in the queue may leave."""
+        """Return the time at which the first frame in the queue may leave."""
         return max(int(self._slot), self._again)
 
     def _end_of_wait(self, now: int) -> None:
@@ -215,7 +216,7 @@ class HostDriver:
             self._since = -1
 
     def pace(self) -> Pace:
-        """After run()."""
+        """Return the adherence to the rate, after run()."""
         counts = self._raw.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
         return Pace(
             offered_bytes=round(self._offered),

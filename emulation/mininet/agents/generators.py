@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a run as processes: one that has loaded everything forks one for each host.
+"""Host processes of a run: a parent process loads all modules and forks a process for each host.
 
 Run as a module, with a socket to the testbed as its only argument. Messages, in their order:
 
-    testbed -> here    a Job; ("go", start_ns); ("restart", number, start_ns, {node: make}), as often as it
-                       likes, numbered from 1; ("stop",)
-    here -> testbed    ("ready",); ("done", number of the last restart) when every host is; after a stop
-                       ("reports", {node: Report}); or, at any time, ("failed", node, why)
+    testbed -> parent    a Job; ("go", start_ns); any number of ("restart", number, start_ns, {node: make}),
+                         numbered from 1; ("stop",)
+    parent -> testbed    ("ready",); ("done", number of the last restart) when every host is done; after a
+    stop
+                         ("reports", {node: Report}); at any time ("failed", node, why)
 
-Every process ends when the testbed's end of the socket is closed, whatever became of the testbed.
+Every process ends when the testbed's end of the socket is closed, for any reason.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ import numpy as np
 from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
 from emulation.mininet.agents.messages import Job, Place, Report
 
-# `messages` loads what a Place makes: once, before the fork.
+# `messages` loads the modules of all hosts once, before the fork.
 from emulation.mininet.linux import netns
 from emulation.traffic.host.stats import NOTHING
 
@@ -36,12 +37,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Ended(Exception):
-    """The testbed has gone."""
+    """The testbed has closed its end of the socket."""
 
 
 def main() -> None:
+    """Serve the testbed on the socket named by the first argument."""
     testbed = Connection(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the testbed's, which then stops us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the testbed, which stops this process
     try:
         _serve(testbed)
     except (_Ended, EOFError, ConnectionResetError, BrokenPipeError):
@@ -49,7 +51,7 @@ def main() -> None:
     except OSError as error:
         if error.errno is not None:
             raise
-        # The testbed went in the middle of a message.
+        # The testbed ended in the middle of a message.
 
 
 def _serve(testbed: Connection) -> None:
@@ -63,7 +65,7 @@ def _serve(testbed: Connection) -> None:
         order, give = os.pipe()
         if os.fork() == 0:
             ours = (testbed, *children, *orders.values())
-            for fd in (here, give, go_write, stop_write, *(one.fileno() for one in ours)):
+            for fd in (here, give, go_write, stop_write, *(connection.fileno() for connection in ours)):
                 os.close(fd)
             seat = _Seat(
                 job, index, place, Connection(there, readable=False), Connection(order, writable=False)
@@ -83,12 +85,12 @@ def _serve(testbed: Connection) -> None:
 
 
 def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mapping[str, Connection]) -> None:
-    """Pass on restarts, say when every host is done with the last of them, until the testbed says stop."""
+    """Pass on restarts and report when every host is done with the last, until the testbed stops."""
     number = 0
     done: set[str] = set()
     while True:
-        for one in wait([testbed, *children]):
-            if one is testbed:
+        for ready in wait([testbed, *children]):
+            if ready is testbed:
                 match testbed.recv():
                     case ("restart", number, start_ns, makes):
                         done.clear()
@@ -97,39 +99,39 @@ def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mappi
                     case _:
                         return
                 continue
-            assert isinstance(one, Connection)
-            if _said(one, children[one], testbed) == ("done", number):
-                done.add(children[one])
+            assert isinstance(ready, Connection)
+            if _message(ready, children[ready], testbed) == ("done", number):
+                done.add(children[ready])
                 if len(done) == len(children):
                     testbed.send(("done", number))
 
 
 def _command(testbed: Connection, children: Mapping[Connection, str]) -> tuple[Any, ...]:
-    """What the testbed says next; a child that ends before it does is a failure."""
-    for one in wait([testbed, *children]):
-        if isinstance(one, Connection) and one is not testbed:
-            _said(one, children[one], testbed)
+    """Return the testbed's next message; a child that ends before it has failed."""
+    for ready in wait([testbed, *children]):
+        if isinstance(ready, Connection) and ready is not testbed:
+            _message(ready, children[ready], testbed)
     return testbed.recv()
 
 
 def _gather(children: Mapping[Connection, str], testbed: Connection, kind: str = "ready") -> dict[str, Any]:
-    """A message of that kind of every child; raises when one has failed or the testbed has gone."""
+    """Return a message of a kind from every child; raise if a child has failed or the testbed has ended."""
     answers: dict[str, Any] = {}
     missing = dict(children)
     while missing:
-        for one in wait([*missing, testbed]):
-            if one is testbed:
-                _ = testbed.recv()  # a stop before its time
+        for ready in wait([*missing, testbed]):
+            if ready is testbed:
+                _ = testbed.recv()  # an early stop
                 raise _Ended
-            assert isinstance(one, Connection)
-            said, what = _said(one, missing[one], testbed)
-            if said == kind:  # and not what crossed our order
-                answers[missing.pop(one)] = what
+            assert isinstance(ready, Connection)
+            received, content = _message(ready, missing[ready], testbed)
+            if received == kind:  # other messages crossed the order
+                answers[missing.pop(ready)] = content
     return answers
 
 
-def _said(child: Connection, node: str, testbed: Connection) -> tuple[str, Any]:
-    """What a child has to say; that it has failed, is told and the end."""
+def _message(child: Connection, node: str, testbed: Connection) -> tuple[str, Any]:
+    """Return a child's message; report a failure to the testbed and end."""
     try:
         kind, what = child.recv()
     except EOFError:
@@ -154,7 +156,7 @@ def _child(seat: "_Seat", go: int, stop: int) -> None:
 
 @final
 class _Seat:
-    """The process of one place, and the hosts that are in it, one after the other."""
+    """The process of a place and its hosts, one after the other."""
 
     def __init__(self, job: Job, index: int, place: Place, parent: Connection, orders: Connection) -> None:
         self._job, self._index, self._place = job, index, place
@@ -163,6 +165,7 @@ class _Seat:
         self._number = 0
 
     def run(self, go: int, stop: int) -> None:
+        """Run the place's hosts from the byte on `go` until `stop` is readable, and report."""
         job = self._job
         netns.enter(self._place.namespace)
         raw = open_socket(self._place.interface)
@@ -204,7 +207,7 @@ class _Seat:
         return True
 
     def _obey(self) -> None:
-        """A restart: another host, to begin at a moment that all have been told."""
+        """Restart: replace the host by one that begins at the ordered moment."""
         self._before += self._host.stats
         self._number, start_ns, make = self._orders.recv()
         self._host = make()

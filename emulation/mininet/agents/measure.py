@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run in real time says for and against its own times, put together from those who counted."""
+"""Measurements of a run in real time, collected from counters, agents and /proc."""
 
 import os
 from collections.abc import Iterable, Mapping, Set
@@ -25,7 +25,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @final
 class CpuMeter:
-    """Begins to count when it is made; `processes` are pids by name."""
+    """Processor use of the machine and of `processes` (pids by name) since construction."""
 
     def __init__(self, processes: Mapping[str, int]) -> None:
         self._processes = processes
@@ -33,7 +33,7 @@ class CpuMeter:
         self._began = {name: _process_ticks(pid) for name, pid in processes.items()}
 
     def read(self) -> tuple[float, dict[str, float]]:
-        """Share of all processors that was busy, 0 to 1, and processor seconds of each process."""
+        """Return the share of all processors that was busy, 0 to 1, and processor seconds of each process."""
         busy, total = (now - then for now, then in zip(_machine_ticks(), self._machine, strict=True))
         seconds = {
             name: (_process_ticks(pid) - self._began[name]) / _TICKS for name, pid in self._processes.items()
@@ -42,7 +42,7 @@ class CpuMeter:
 
 
 def _machine_ticks() -> tuple[int, int]:
-    """Busy and all, over all processors."""
+    """Return busy and total ticks over all processors."""
     user, nice, system, idle, iowait, irq, softirq, steal, *_ = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     )
@@ -51,7 +51,7 @@ def _machine_ticks() -> tuple[int, int]:
 
 
 def _process_ticks(pid: int) -> int:
-    """Of a process and its threads; 0 once it is gone."""
+    """Return the ticks of a process and its threads; 0 if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -62,36 +62,36 @@ def _process_ticks(pid: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Two looks at the counters of a patch panel."""
+    """Counters of a patch panel at two times."""
 
     before: Mapping[str, JackCounters]
     after: Mapping[str, JackCounters]
 
     def __getitem__(self, jack: str) -> JackCounters:
-        """What a jack has counted in between."""
+        """Return the counts of a jack between the two times."""
         then, now = self.before[jack], self.after[jack]
-        return JackCounters(*(getattr(now, one) - getattr(then, one) for one in JackCounters.__slots__))
+        return JackCounters(*(getattr(now, name) - getattr(then, name) for name in JackCounters.__slots__))
 
 
 def usage(fabric: Fabric, between: Between) -> dict[str, tuple[LinkUsage, LinkUsage]]:
-    """What links carried, from their first to their second end, and back; times in ps of the scenario.
+    """Return the usage of links from their first to their second end, and back; times in scenario ps.
 
-    How much waited at once, nobody counts: `max_queued_bytes` is 0.
+    Queue lengths are not counted: `max_queued_bytes` is 0.
     """
 
-    def way(near: End, far: End, rate_bps: int) -> LinkUsage:
-        sent, come = between[jack_at(near)], between[jack_at(far)]
+    def direction(source: End, destination: End, rate_bps: int) -> LinkUsage:
+        sent, received = between[jack_at(source)], between[jack_at(destination)]
         return LinkUsage(
             frames=sent.from_frames,
             bytes=sent.from_bytes,
             busy_ps=sent.from_bytes * 8 * 10**12 // rate_bps,
-            lost_frames=max(0, sent.from_frames - come.to_frames),
+            lost_frames=max(0, sent.from_frames - received.to_frames),
             refused_frames=0,
             max_queued_bytes=0,
         )
 
     return {
-        link.name: (way(link.a, link.b, link.rate_bps), way(link.b, link.a, link.rate_bps))
+        link.name: (direction(link.a, link.b, link.rate_bps), direction(link.b, link.a, link.rate_bps))
         for link in fabric.links
     }
 
@@ -99,7 +99,7 @@ def usage(fabric: Fabric, between: Between) -> dict[str, tuple[LinkUsage, LinkUs
 @final
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Frames by the places of emulation.fidelity.DROP_PLACES, and those sent to links that were down."""
+    """Lost frames by emulation.fidelity.DROP_PLACES, and frames sent to links that were down."""
 
     places: Mapping[str, int]
     to_dead_links: int
@@ -112,16 +112,15 @@ def lost(
     paces: Iterable[Pace],
     struck: Set[End],
 ) -> Lost:
-    """`struck` are ends whose link was down for a while: what was sent into them then was lost by the fault.
+    """Return the lost frames of a run; frames sent into `struck` ends, once down, are lost by the fault.
 
-    Within a switch nobody tells us, but the sums do: frames that came to it and that its program neither
-    sent nor refused have not reached the program; frames that the program sent and that did not come out
-    have waited in vain behind it.
+    Losses within a switch follow from sums: frames that arrived and that the program neither sent nor refused
+    did not reach the program; frames that the program sent and that did not leave were dropped behind it.
     """
     ring = queue = dead = refused = 0
     for node in fabric.nodes:
         counted = seen[node.name]
-        come = counted.packet_outs
+        received = counted.packet_outs
         for port, sent in counted.sent.items():
             if port == _CPU_PORT:
                 continue
@@ -131,15 +130,15 @@ def lost(
                 dead += max(0, sent - left)
             else:
                 queue += max(0, sent - left)
-        come += sum(
+        received += sum(
             between[jack_at(End(node.name, port.number))].to_frames
             for port in node.ports
             if jack_at(End(node.name, port.number)) in between.after
         )
-        ring += max(0, come - sum(counted.sent.values()) - counted.refused)
+        ring += max(0, received - sum(counted.sent.values()) - counted.refused)
         refused += counted.refused
-    # Links that were down come in pairs of jacks: what came in at these and went out at none of them is lost,
-    # whoever dropped it. What a switch sent and a veth did not take is in `dead` already.
+    # At the two jacks of a link that was down, frames that entered and did not leave are lost, wherever they
+    # were dropped. Frames that a switch sent and a veth refused are in `dead` already.
     dark = {jack_at(end) for end in struck}
     dark |= {host_jack(end.node) for end in struck if end.port == HOST_PORT}
     veth = filtered = vanished = 0
@@ -167,7 +166,7 @@ def lost(
 
 
 def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
-    """Median, 99th percentile and maximum of all parts together; zeros of none."""
+    """Return median, 99th percentile and maximum of all parts together; zeros without values."""
     values = np.concatenate(list(parts) or [np.zeros(0)])
     if not len(values):
         return 0.0, 0.0, 0.0
@@ -178,7 +177,7 @@ def percentiles(parts: Iterable[np.ndarray]) -> tuple[float, float, float]:
 @final
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All that was counted of a run. `used` is processor seconds by process, `seconds` real time."""
+    """All counts of a run. `used` is processor seconds by process, `seconds` real time."""
 
     reports: Mapping[str, Report]
     between: Between
@@ -187,7 +186,7 @@ class Ending:
     used: Mapping[str, float]
 
     def bins(self) -> tuple[int, ...]:
-        """Bytes of data that reached hosts, by bins."""
+        """Return the bytes of data that reached hosts, by bins."""
         merged: dict[int, int] = {}
         for report in self.reports.values():
             for index, size in report.bins.items():
@@ -195,7 +194,7 @@ class Ending:
         return tuple(merged.get(index, 0) for index in range(max(merged, default=-1) + 1))
 
     def usage(self, fabric: Fabric) -> dict[str, tuple[LinkUsage, LinkUsage]]:
-        """What links carried, by name."""
+        """Return the usage of links by name."""
         return usage(fabric, self.between)
 
     def measured(
@@ -208,10 +207,13 @@ class Ending:
         shaped: bool,
         steps: int,
     ) -> tuple[Measured, int]:
-        """For and against the times of the run; and how many frames were sent to links that were down."""
+        """Return the measurements that judge the run, and the frames sent to links that were down."""
         paces = [report.pace for report in self.reports.values()]
-        gone = lost(fabric, self.between, seen, paces, struck)
-        used = {**self.used, **{f"agent of {node}": one.cpu_seconds for node, one in self.reports.items()}}
+        losses = lost(fabric, self.between, seen, paces, struck)
+        used = {
+            **self.used,
+            **{f"agent of {node}": report.cpu_seconds for node, report in self.reports.items()},
+        }
         busiest = max(used, key=lambda name: used[name])
         again = sum(pace.refused for pace in paces)
         measured = Measured(
@@ -224,12 +226,12 @@ class Ending:
             waiting_us=percentiles(pace.waited_us for pace in paces),
             cpu_busy=min(1.0, max(0.0, self.cpu_busy)),
             busiest=(busiest, used[busiest] / self.seconds),
-            drops=gone.places,
+            drops=losses.places,
             shaped=shaped,
             notes=_notes(fabric, again),
             steps=steps,
         )
-        return measured, gone.to_dead_links
+        return measured, losses.to_dead_links
 
 
 def _notes(fabric: Fabric, again: int) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the testbed and the processes of its hosts say to each other."""
+"""Messages between the testbed and the processes of its hosts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Idle", "Job", "Place", "Report"]
 
 @final
 class Idle:
-    """In the place of an agent where there is none: takes frames, says nothing, and is done."""
+    """A host without an agent: it takes frames, sends nothing, and is done."""
 
     failed: Failure | None = None
     finished_ps: int | None = 0
@@ -27,19 +27,22 @@ class Idle:
     result: Array = np.zeros(0, np.int32)
 
     def start(self, now: int) -> Output:
+        """Send nothing."""
         return [], None
 
     def on_frame(self, frame: bytes, now: int) -> Output:
+        """Ignore a frame."""
         return [], None
 
     def on_timer(self, now: int) -> Output:
+        """Do nothing."""
         return [], None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A host, which `make` gives, and where it runs: on an `interface` of a `namespace`."""
+    """A host, which `make` creates, and its place: an `interface` of a `namespace`."""
 
     node: str
     namespace: str
@@ -50,8 +53,11 @@ class Place:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`rate_bps` in real bits per second. `memory` is a file of one int64 a host, the bytes of data that
-    have come so far, and then, for each, room for its array."""
+    """All hosts of a run; `rate_bps` is in real bits per second.
+
+    `memory` is a file with an int64 for each host, its bytes of data received so far, followed by room for
+    each host's array.
+    """
 
     places: Sequence[Place]
     rate_bps: float
@@ -64,9 +70,9 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a host says at the end; its array is in the job's memory. Times in ps of the scenario.
+    """Final report of a host, whose array is in the job's memory. Times in scenario picoseconds.
 
-    `stats` are those of all agents that were there, all else is of the last.
+    `stats` are of all its agents together; all other fields are of the last agent.
     """
 
     stats: AgentStats

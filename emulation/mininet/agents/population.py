@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a run, seen from the testbed: their processes are started, told when, and heard at the end."""
+"""The hosts of a run from the testbed's side: start of their processes, orders, final reports."""
 
 import mmap
 import os
@@ -26,7 +26,7 @@ _READY_SECONDS = 300.0
 
 @final
 class Population:
-    """Starts at once a process that loads what hosts need, while the testbed does other things."""
+    """The host processes. Their parent starts at construction and loads modules in the background."""
 
     def __init__(self, record: RunRecord) -> None:
         ours, theirs = socketpair()
@@ -39,7 +39,7 @@ class Population:
                 stdin=subprocess.DEVNULL,
                 env=record.environment(),
                 pass_fds=(theirs.fileno(), *(fd for fd in (self._make_memory(),))),
-                process_group=0,  # Ctrl-C is the testbed's, even while this one still loads
+                process_group=0,  # Ctrl-C goes to the testbed, even while this process loads
             )  # fmt: skip
         self.connection = Connection(ours.detach())
         self._places: Sequence[Place] = ()
@@ -48,7 +48,7 @@ class Population:
         self.done = False
 
     def _make_memory(self) -> int:
-        # Anonymous: gone with the last process that has it, however that ends.
+        # Anonymous memory ends with the last process that holds it.
         self._memory = os.memfd_create("railyard")
         return self._memory
 
@@ -61,7 +61,7 @@ class Population:
         dilation: int,
         bin_ps: int,
     ) -> None:
-        """Have every host made in its namespace and wait until all are ready."""
+        """Create every host in its namespace, and wait until all are ready."""
         self._places, self._dtype, self._array_bytes = places, dtype, array_bytes
         os.ftruncate(self._memory, max(1, len(places) * (8 + array_bytes)))
         self._room = mmap.mmap(self._memory, 0)
@@ -75,35 +75,35 @@ class Population:
         self._expect("ready")
 
     def go(self, start_ns: int) -> None:
-        """Let time begin, at `start_ns` of the machine's monotonic clock."""
+        """Start time at `start_ns` of the machine's monotonic clock."""
         self.connection.send(("go", start_ns))
 
     def restart(self, start_ns: int, makes: Mapping[str, Callable[[], Agent | Iterated | Idle]]) -> None:
-        """Have every host made anew, and begin at `start_ns` of the machine's monotonic clock."""
+        """Replace every host by one that begins at `start_ns` of the machine's monotonic clock."""
         self._number += 1
         self.done = False
         self.connection.send(("restart", self._number, start_ns, makes))
 
     def hear(self) -> None:
-        """Take the message that the connection has: that all are done, or why one is not."""
-        # What was done before a restart, of which they had not heard yet, is not.
+        """Take a message from the connection: all hosts are done, or a host has failed."""
+        # A message sent before the last restart arrived does not count.
         self.done = self._expect("done") == self._number
 
     @property
     def received_bytes(self) -> int:
-        """Data that has come to all hosts together."""
+        """Bytes of data that all hosts together have received."""
         return int(self._tallies.sum())
 
     def reports(self) -> Mapping[str, Report]:
-        """Stop every host and hear what it has to say."""
+        """Stop every host, and return their reports."""
         self.connection.send(("stop",))
         while (message := self._take())[0] == "done":
-            pass  # on its way when they were told to stop
+            pass  # sent before the stop arrived
         return self._checked(message, "reports")
 
     def array(self, node: str) -> Array:
-        """A host's result, after reports()."""
-        index = next(place for place, one in enumerate(self._places) if one.node == node)
+        """Return a host's result array, after reports()."""
+        index = next(index for index, place in enumerate(self._places) if place.node == node)
         start = 8 * len(self._places) + index * self._array_bytes
         return np.frombuffer(self._room, np.uint8, self._array_bytes, start).view(self._dtype).copy()
 
@@ -113,7 +113,7 @@ class Population:
     def _take(self) -> tuple[Any, ...]:
         try:
             return self.connection.recv()
-        except (EOFError, OSError):  # at the end of a message, or in the middle of one
+        except (EOFError, OSError):  # between messages, or in the middle of a message
             return ("failed", "the hosts", f"their process has ended with code {self.process.wait()}")
 
     def _checked(self, message: tuple[Any, ...], kind: str) -> Any:
@@ -124,8 +124,8 @@ class Population:
         return message[1] if len(message) > 1 else {}
 
     def close(self) -> None:
-        """End every process; harmless when none runs."""
-        self.connection.close()  # which is what they end on
+        """End every process; does nothing if none runs."""
+        self.connection.close()  # processes end when it closes
         try:
             self.process.wait(5.0)
         except subprocess.TimeoutExpired:

@@ -1,2 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces, links, processes and counters of the Linux kernel that the Mininet testbed uses."""
+"""Linux facilities of the Mininet testbed; nothing here knows a fabric or a plan.
+
+record       record of everything a run makes, and cleaning up after it
+processes    processes of a run or in a namespace
+netns        named network namespaces
+netlink      batches of rtnetlink requests, and dumps
+requests     encoded requests for links, queues and filters
+kernel       kernel features, tried in a temporary namespace
+machine      requirements on this machine, and Mininet's own package
+watch        changes of carrier
+backlog      waiting until frames inside veth pairs are delivered
+capture      tcpdump on an interface
+"""

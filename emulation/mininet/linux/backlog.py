@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting until what is between two sides of a veth pair has come out.
+"""Waiting until all frames between the two sides of veth pairs have been delivered.
 
-A frame sent into a veth pair waits, for microseconds or while the processor is busy for longer, in the
-backlog of the processor that sent it, whatever becomes of the interfaces meanwhile. Each backlog is first in,
-first out: a frame of our own, sent on every processor, comes out behind everything that was in it.
+A frame sent into a veth pair waits in the backlog of the sending processor, for microseconds or as long as
+the processor is busy, even if the interfaces change meanwhile. A backlog is first in, first out, so a probe
+frame sent on every processor arrives behind every frame that was in its backlog.
 """
 
 import os
@@ -26,7 +26,7 @@ _MTU = 1500
 
 @final
 class Backlogs:
-    """A veth pair of its own in `namespace`: `probe0` and `probe1`, with indices from `index` on."""
+    """A veth pair for probes in `namespace`: `probe0` and `probe1`, with indices from `index` on."""
 
     def __init__(self, namespace: str, route: RouteSocket, index: int) -> None:
         def make() -> tuple[socket.socket, socket.socket]:
@@ -47,16 +47,17 @@ class Backlogs:
         self._in.settimeout(_SECONDS)
 
     def close(self) -> None:
+        """Close the sockets."""
         self._out.close()
         self._in.close()
 
     def wait(self) -> None:
-        """Returns when every frame that is in a backlog now has been dealt with."""
+        """Wait until every frame that is in a backlog now has left it."""
         frames = {
             b"\xff" * 6 + b"\2" + bytes(5) + _ETHERTYPE.to_bytes(2) + secrets.token_bytes(46)
             for _ in range(os.sysconf("SC_NPROCESSORS_CONF"))
         }
-        # Only a thread of its own may move about among the processors.
+        # A separate thread, since it changes its processor affinity.
         sender = threading.Thread(target=self._send, args=(tuple(frames),))
         sender.start()
         sender.join()
@@ -76,7 +77,7 @@ class Backlogs:
             try:
                 os.sched_setaffinity(0, {processor})
             except OSError:
-                continue  # one on which we may not run, and so nobody of the run
+                continue  # the run may not use this processor
             self._out.send(frame)
             self._sent.add(frame)
 

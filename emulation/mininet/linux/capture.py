@@ -18,11 +18,11 @@ _RING_KIB = 8192
 
 
 def start_capture(namespace: str, interface: str, path: Path, record: RunRecord) -> subprocess.Popen[bytes]:
-    """Write what passes an interface to a file; frames are in it from when this returns until terminate()."""
+    """Write the frames of an interface to a file, from when this returns until terminate()."""
     for tool, package in (("tcpdump", "tcpdump"), ("nsenter", "util-linux")):
         if shutil.which(tool) is None:
             raise TestbedError(f"{tool} is not installed", remedy=f"install the package {package}")
-    # -Z root: otherwise it gives up root before it opens a file that may be in root's folder.
+    # -Z root: tcpdump otherwise drops root before it opens a file that may be in root's folder.
     process = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{namespace}", "tcpdump", "-i", interface, "-w", str(path),
          "-n", "-p", "-U", "--immediate-mode", "--time-stamp-precision=nano", "-s", "0",
@@ -37,7 +37,7 @@ def start_capture(namespace: str, interface: str, path: Path, record: RunRecord)
         process.kill()
         process.wait()
         raise TestbedError(
-            f"tcpdump on {interface} in {namespace} to {path}: {told.strip() or 'it says nothing'}",
+            f"tcpdump on {interface} in {namespace} to {path}: {told.strip() or 'no output'}",
             remedy="see that the file can be written",
         )
     return process

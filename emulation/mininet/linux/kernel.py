@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this kernel can do, tried out once in a namespace that nobody sees."""
+"""Features of this kernel, tried once in a temporary namespace."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ __all__ = ["CLSACT", "CLS_BPF", "FEATURES", "MIRRED", "NETEM", "TBF", "VETH", "F
 @final
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A part of the kernel, as its module is called, the option that builds it, and what it is for here."""
+    """A part of the kernel: its module, the option that builds it, and its purpose in the testbed."""
 
     module: str
     option: str
@@ -40,17 +40,20 @@ _PATCH, _DEVICE, _MTU = 2, 3, 1500
 
 @cache
 def missing() -> Mapping[Feature, str]:
-    """What this kernel cannot do, and what it says of it. TestbedError where the process may not try."""
+    """Return missing features with the kernel's refusals. TestbedError if the process may not try."""
     return MappingProxyType(netns.inside_new(_try))
 
 
 def need(*features: Feature) -> None:
-    """TestbedError naming every one of the features that this kernel does not have."""
+    """Raise a TestbedError that names every feature this kernel lacks."""
     lacking = [feature for feature in features if feature in missing()]
     if not lacking:
         return
-    what = "; ".join(f"{one.module} ({one.option}), for {one.purpose}: {missing()[one]}" for one in lacking)
-    modules = " ".join(one.module for one in lacking)
+    what = "; ".join(
+        f"{feature.module} ({feature.option}), for {feature.purpose}: {missing()[feature]}"
+        for feature in lacking
+    )
+    modules = " ".join(feature.module for feature in lacking)
     raise TestbedError(
         f"kernel {platform.release()} has no {what}",
         remedy=f"load it (`modprobe -a {modules}`) or boot a kernel that has it; on Ubuntu it is in "
@@ -66,7 +69,7 @@ def _try() -> dict[Feature, str]:
         return route.attempt([request])
 
     pair = requests.Side(_PATCH, "patch", _MTU), requests.Side(_DEVICE, "device", _MTU)
-    # Each needs those before it: without a link there is nothing to try the rest on.
+    # Each trial needs the interfaces and queues of those before it.
     trials: tuple[tuple[Feature, Callable[[], Request]], ...] = (
         (VETH, lambda: requests.veth(*pair, namespace, "a veth pair")),
         (TBF, lambda: requests.rate_limit(_PATCH, 1e6, _MTU, 1 << 20, "tbf")),
@@ -77,18 +80,18 @@ def _try() -> dict[Feature, str]:
     )
     needed = dict.fromkeys(FEATURES[1:], (VETH,))
     needed |= {CLS_BPF: (VETH, CLSACT), MIRRED: (VETH, CLSACT, CLS_BPF)}
-    found: dict[Feature, str] = {}
+    refusals: dict[Feature, str] = {}
     try:
         for feature, trial in trials:
-            without = next((one for one in needed.get(feature, ()) if one in found), None)
+            without = next((need for need in needed.get(feature, ()) if need in refusals), None)
             refused = [] if without else attempt(trial())
             if without:
-                found[feature] = f"cannot be tried without {without.module}"
+                refusals[feature] = f"cannot be tried without {without.module}"
             elif refused and refused[0].errno in (errno.EPERM, errno.EACCES):
                 raise TestbedError(str(refused[0]), remedy="run as root (sudo)")
             elif refused:
-                found[feature] = str(refused[0])
+                refusals[feature] = str(refused[0])
     finally:
         os.close(namespace)
         route.close()
-    return found
+    return refusals

@@ -22,9 +22,9 @@ _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "m
 
 
 def need_machine(*, delays: bool = False, captures: bool = False) -> None:
-    """TestbedError names what is missing and where it comes from.
+    """Raise a TestbedError that names anything missing and its package.
 
-    `delays`: links are to be slowed down, `captures`: recorded.
+    `delays`: links will be delayed. `captures`: links will be recorded.
     """
     if os.geteuid() != 0:
         raise TestbedError(
@@ -42,9 +42,9 @@ def need_machine(*, delays: bool = False, captures: bool = False) -> None:
 
 
 def load(module: str) -> ModuleType:
-    """A module of Mininet, as "mininet.net"; TestbedError when it is not installed.
+    """Return a module of Mininet, such as "mininet.net"; TestbedError if it is not installed.
 
-    The package alone is taken from the system's Python, nothing else that is installed there.
+    Only this package is loaded from the system's Python.
     """
     if "mininet" not in sys.modules and importlib.util.find_spec("mininet") is None:
         spec = importlib.util.spec_from_file_location(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rtnetlink in a namespace: many requests in one call, dumps as bytes.
+"""rtnetlink in a namespace: many requests in one system call, dumps as bytes.
 
-One request, one answer costs a thousand interfaces seconds; here a whole batch goes to the kernel in one
-system call, which answers only what it refuses, and the last request.
+A request and an answer for each of a thousand interfaces takes seconds. A batch goes to the kernel in one
+system call, and the kernel answers only refused requests and the last.
 """
 
 import errno
@@ -32,7 +32,7 @@ _BUFFER = 4 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An encoded message, and what it asks for: errors begin with it, as `interface npu0-1`."""
+    """An encoded message, and its subject for error messages, such as `interface npu0-1`."""
 
     data: bytes
     what: str
@@ -41,7 +41,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the kernel would not do. `said` is its own explanation, often empty."""
+    """A refused request. `said` is the kernel's explanation, often empty."""
 
     what: str
     errno: int
@@ -53,24 +53,25 @@ class Refusal:
 
 @final
 class RouteSocket:
-    """A netlink socket of the namespace `namespace`, or of the caller's. For one thread at a time."""
+    """A netlink socket of `namespace`, by default of the caller's namespace. For one thread at a time."""
 
     def __init__(self, namespace: str | None = None) -> None:
         self._socket = netns.inside(namespace, _open) if namespace else _open()
         self._sequence = 0
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
     def do(self, requests: Sequence[Request]) -> None:
-        """All of them, in order. TestbedError names the first that the kernel refuses; the rest is done."""
+        """Send requests in order; TestbedError names the first refused one. All others are carried out."""
         refused = self.attempt(requests)
         if refused:
             more = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
             raise TestbedError(f"the kernel refuses {refused[0]}{more}")
 
     def attempt(self, requests: Sequence[Request]) -> list[Refusal]:
-        """The same; what is refused is returned."""
+        """Send requests in order, and return those that the kernel refuses."""
         refused: list[Refusal] = []
         batch: list[Request] = []
         size = 0
@@ -85,7 +86,7 @@ class RouteSocket:
         return refused
 
     def dump(self, request: bytes) -> Iterator[tuple[int, memoryview]]:
-        """Type and content, behind the netlink header, of every message of the answer."""
+        """Yield type and content, behind the netlink header, of every message of the answer."""
         self._socket.sendto(self._numbered(request, NLM_F_DUMP), (0, 0))
         while True:
             answer = memoryview(self._socket.recv(1 << 16))
@@ -123,7 +124,7 @@ class RouteSocket:
 
 
 def messages(buffer: memoryview) -> Iterator[tuple[int, int, int, memoryview]]:
-    """Type, flags, sequence number and content of the netlink messages in a buffer."""
+    """Yield type, flags, sequence number and content of the netlink messages in a buffer."""
     at = 0
     while at + _HEADER.size <= len(buffer):
         length, kind, flags, sequence, _ = _HEADER.unpack_from(buffer, at)
@@ -134,7 +135,7 @@ def messages(buffer: memoryview) -> Iterator[tuple[int, int, int, memoryview]]:
 
 
 def attributes(buffer: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Type and content of the attributes in a buffer."""
+    """Yield type and content of the attributes in a buffer."""
     at = 0
     while at + 4 <= len(buffer):
         length, kind = struct.unpack_from("=HH", buffer, at)
@@ -156,7 +157,7 @@ def _open() -> socket.socket:
         try:
             route.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
         except OSError:
-            continue  # the machine's own limit does as well, in more calls
+            continue  # the default limit suffices, with more system calls
     for option in (_NETLINK_EXT_ACK, _NETLINK_CAP_ACK):
         route.setsockopt(_SOL_NETLINK, option, 1)
     route.bind((0, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named network namespaces, where iproute2 keeps them: `ip netns exec NAME` reaches every one of them."""
+"""Named network namespaces in iproute2's directory, so that `ip netns exec NAME` reaches them."""
 
 import ctypes
 import fcntl
@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(name: str) -> None:
-    """Move the calling thread, and what it starts from now on, into the namespace `name`."""
+    """Move the calling thread, and processes it starts from now on, into the namespace `name`."""
     try:
         handle = os.open(DIRECTORY / name, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def enter(name: str) -> None:
 
 
 def inside(name: str, act: Callable[[], T]) -> T:
-    """The result of `act`, called by a thread in the namespace `name`; the caller stays where it is."""
+    """Return the result of `act`, called by another thread in the namespace `name`."""
 
     def there() -> T:
         enter(name)
@@ -52,7 +52,7 @@ def inside(name: str, act: Callable[[], T]) -> T:
 
 
 def inside_new(act: Callable[[], T]) -> T:
-    """The same in a new namespace, which is gone afterwards with whatever was made in it."""
+    """Return the result of `act`, called in a new namespace that is deleted afterwards."""
 
     def there() -> T:
         try:
@@ -65,9 +65,9 @@ def inside_new(act: Callable[[], T]) -> T:
 
 
 def create(name: str) -> None:
-    """Make the namespace `name`; interfaces made in it do not speak of themselves (see `quiet`).
+    """Make the namespace `name`; interfaces made in it send nothing by themselves (see `quiet`).
 
-    TestbedError when there is one of that name, or when the process may not.
+    TestbedError if the name is taken or the process lacks the right.
     """
     path = DIRECTORY / name
     with _directory():
@@ -79,7 +79,7 @@ def create(name: str) -> None:
             ) from None
 
     def make() -> None:
-        # The bind mount keeps the namespace when this thread, for now alone in it, has ended.
+        # The bind mount keeps the namespace when this thread, alone in it so far, has ended.
         if _mount("/proc/thread-self/ns/net", path, _MS_BIND) != 0:
             raise TestbedError(f"network namespace {name} cannot be kept: {_why()}", remedy=_remedy())
 
@@ -91,15 +91,15 @@ def create(name: str) -> None:
 
 
 def remove(name: str) -> None:
-    """Take the name away if it is there, and with it the namespace, unless someone is still in it."""
+    """Delete the name if it exists; the namespace ends unless a process is still in it."""
     path = DIRECTORY / name
-    # Fails where there is a bare file: from before a reboot, or when whoever made it did not get further.
+    # Fails for a plain file, left by a reboot or by an interrupted creation.
     _libc.umount2(os.fsencode(path), _MNT_DETACH)
     path.unlink(missing_ok=True)
 
 
 def identity(name: str) -> tuple[int, int] | None:
-    """Device and inode, the same for every handle on a namespace; None when there is none."""
+    """Return device and inode, equal for every handle of a namespace; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = (DIRECTORY / name).stat()
         if status.st_dev == Path("/proc/self/ns/net").stat().st_dev:
@@ -108,14 +108,15 @@ def identity(name: str) -> tuple[int, int] | None:
 
 
 def exists(name: str) -> bool:
+    """Return whether the namespace `name` exists."""
     return (DIRECTORY / name).exists()
 
 
 def quiet(name: str) -> None:
-    """Interfaces made from now on in the namespace `name` have no IPv6: they send no router solicitations."""
+    """Disable IPv6 on interfaces made in a namespace from now on, so that they send no solicitations."""
 
     def switch_off() -> None:
-        setting = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")  # of the namespace of who opens it
+        setting = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")  # applies to the opener's namespace
         if setting.exists() and setting.read_text().strip() != "1":
             setting.write_text("1")
 
@@ -124,9 +125,9 @@ def quiet(name: str) -> None:
 
 @contextmanager
 def _directory() -> Iterator[None]:
-    """/run/netns as iproute2 has it: a mount of its own whose changes every mount namespace sees.
+    """Lock /run/netns and mount it as iproute2 does: shared, so that every mount namespace sees its changes.
 
-    Otherwise a service with mounts of its own, started in the meantime, would hold every namespace for good.
+    Otherwise a service started meanwhile with its own mount namespace would hold every network namespace.
     """
     DIRECTORY.mkdir(mode=0o755, parents=True, exist_ok=True)
     handle = os.open(DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -146,7 +147,7 @@ def _mount(source: str | Path, target: Path, flags: int) -> int:
 
 
 def _by_a_thread(act: Callable[[], T]) -> T:
-    """A namespace is a thread's, so a thread that ends afterwards leaves nobody in the wrong one."""
+    """Call `act` in a new thread: a network namespace belongs to a thread, and this one ends."""
     done: list[T] = []
     failed: list[BaseException] = []
 

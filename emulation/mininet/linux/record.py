@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run makes on this machine, noted before it is made: after any death `clean` finds just that.
+"""Record of everything that a run makes on this machine, written before it is made, for cleaning up.
 
-A run has a folder, /run/railyard/ID, whose file `record` says who runs it and what it has made: a line a
-thing, on the disk before the thing is there. Interfaces need no line, they are gone with their namespaces;
-nor do processes, which carry the run's token in their environment.
+A run has a folder, /run/railyard/ID, whose file `record` names its owner and has a line for each thing it has
+made, on disk before the thing exists. Interfaces need no line, since they end with their namespaces; nor do
+processes, which carry the run's token in their environment.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from emulation.mininet.linux.requests import delete_group
 __all__ = ["RUNS", "Cleaned", "RunRecord", "clean", "living"]
 
 RUNS = Path("/run/railyard")
-"""A folder a run."""
+"""Directory with a folder for each run."""
 
 _RECORD = "record"
 _UNFINISHED = ".new-"
@@ -36,7 +36,7 @@ _MOMENT = 0.5
 @final
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A record, read."""
+    """A record as read from disk."""
 
     run: str
     token: str
@@ -55,7 +55,7 @@ class _Noted:
 @final
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of a run's things, each in words; `left` says why."""
+    """Result of cleaning up a run, in words; `left` has what remains, with the reason."""
 
     run: str
     removed: tuple[str, ...]
@@ -64,7 +64,7 @@ class Cleaned:
 
 @final
 class RunRecord:
-    """The record of the run that this process has begun; see `create`."""
+    """The record of a run that this process has begun; see `create`."""
 
     def __init__(self, run: str, token: str, folder: Path) -> None:
         self.id = run
@@ -80,7 +80,7 @@ class RunRecord:
         pid = os.getpid()
         line = {"id": run, "token": token, "pid": pid, "boot": _boot()}
         line |= {"started": processes.started(pid), "memory": processes.memory(pid)}
-        # The folder gets its name when the record is in it. Until then its name tells whose it is.
+        # The folder gets its final name once the record is in it; its name until then identifies its owner.
         unfinished = root / f"{_UNFINISHED}{run}-{_myself()}"
         record = cls(run, token, unfinished)
         try:
@@ -99,29 +99,29 @@ class RunRecord:
         full = _prefix(self.id) + name
         if "/" in full or len(full) > 255:
             raise TestbedError(f"namespace name {full!r}", remedy="take at most 240 characters and no /")
-        if (netns.DIRECTORY / full).exists():  # else it would be noted, and cleaned, as ours
+        if (netns.DIRECTORY / full).exists():  # it would be cleaned up as part of this run
             raise TestbedError(f"network namespace {full} exists already", remedy="take another name")
         self._note(what="namespace", name=full)
         netns.create(full)
         return full
 
     def environment(self) -> dict[str, str]:
-        """For every process of the run, which must be started (not only forked) with it: so it is found."""
+        """Return the environment that every process of the run must be started with, to be found."""
         return {**os.environ, processes.VARIABLE: self.token}
 
     def note_file(self, path: Path) -> None:
-        """A file outside the folder that is about to be made, and is to go with the run."""
+        """Record a file outside the folder that is about to be made and ends with the run."""
         path = path.absolute()
         if path.exists():
             raise TestbedError(
-                f"{path} exists already", remedy="take another path: this one goes with the run"
+                f"{path} exists already", remedy="take another path: this one is deleted with the run"
             )
         self._note(what="file", path=str(path))
 
     def close(self) -> None:
-        """End the run's processes and remove all that it made. TestbedError names what could not be.
+        """End the run's processes and remove everything that it made; TestbedError names what remains.
 
-        May be called again, and by a process that has been forked: then it does nothing.
+        Calling it again, or from a forked process, does nothing.
         """
         if os.getpid() != self._pid or not self.folder.exists():
             return
@@ -148,9 +148,9 @@ class RunRecord:
 
 
 def clean(all_runs: bool = False, *, dry_run: bool = False, root: Path = RUNS) -> list[Cleaned]:
-    """Remove what runs have left whose owner is gone; with `all_runs` end living ones, too.
+    """Remove everything left by runs whose owner has ended; with `all_runs` end living runs too.
 
-    With `dry_run` only say what would go. TestbedError without root.
+    With `dry_run`, only return what would be removed. TestbedError without root.
     """
     need_root("cleaning up after runs")
     cleaned: list[Cleaned] = []
@@ -173,18 +173,19 @@ def clean(all_runs: bool = False, *, dry_run: bool = False, root: Path = RUNS) -
 
 
 def living(root: Path = RUNS) -> list[tuple[str, int]]:
-    """Id and owner's process of every run that is going on."""
-    noted = [_read(folder) for folder in _folders(root)]
-    return [(one.run, one.pid) for one in noted if one and one.living]
+    """Return id and owner's pid of every living run."""
+    records = [_read(folder) for folder in _folders(root)]
+    return [(record.run, record.pid) for record in records if record and record.living]
 
 
 def need_root(what: str) -> None:
+    """Raise a TestbedError unless the process is root."""
     if os.geteuid() != 0:
         raise TestbedError(f"{what} needs root", remedy="run it with sudo")
 
 
 def _clean(folder: Path, *, end_owner: bool = False) -> Cleaned | None:
-    """None when another process has just done it."""
+    """Clean up a run; None if another process has just done so."""
     noted = _read(folder)
     if noted is None:
         return None
@@ -195,7 +196,7 @@ def _clean(folder: Path, *, end_owner: bool = False) -> Cleaned | None:
     if left:
         return Cleaned(noted.run, (), tuple(left))
     with _locked(folder):
-        noted = _read(folder)  # what has been noted until now
+        noted = _read(folder)  # with the lines written until now
         if noted is None:
             return Cleaned(folder.name, tuple(removed), ()) if removed else None
         _end_processes(noted, removed, left)
@@ -219,7 +220,7 @@ def _end_owner(noted: _Noted, removed: list[str], left: list[str]) -> None:
 
 def _end_processes(noted: _Noted, removed: list[str], left: list[str]) -> None:
     ours = processes.ancestors()
-    if noted.boot == _boot():  # a living owner's copies are its own affair: what it starts, it waits for
+    if noted.boot == _boot():  # a living owner waits for its own forks
         processes.settle(noted.pid, noted.started, 0 if noted.living else noted.memory)
     ended, stayed = processes.end(
         lambda: processes.carrying(noted.token) - ours, lambda pid: processes.carries(pid, noted.token)
@@ -239,8 +240,8 @@ def _tell_processes(
 def _remove_namespaces(noted: _Noted, removed: list[str], left: list[str]) -> None:
     there = {name: netns.identity(name) for name in noted.namespaces if netns.exists(name)}
     held = _holders([identity for identity in there.values() if identity])
-    # Interfaces first, whoever is in the namespace: a request that returns when they are gone, which a
-    # namespace's end does not wait for.
+    # Interfaces first: this request returns when they are deleted, while the end of a namespace deletes them
+    # later.
     for name, identity in there.items():
         if identity:
             _remove_interfaces(name)
@@ -255,7 +256,7 @@ def _remove_namespaces(noted: _Noted, removed: list[str], left: list[str]) -> No
 
 
 def _holders(namespaces: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """Who is in the namespaces to stay: a thread that has done its work there may take a moment to go."""
+    """Return the processes that stay in the namespaces; a finished thread may take a moment to leave."""
     deadline = time.monotonic() + _MOMENT
     while True:
         held = processes.inside(namespaces)
@@ -286,9 +287,9 @@ def _remove_files(noted: _Noted, removed: list[str], left: list[str]) -> None:
 def _remove_folder(folder: Path, removed: list[str], left: list[str]) -> None:
     if left:  # the record stays for the next time
         return
-    # Under a name that tells, if this is the end of this process, that nobody needs it any more.
-    gone = folder.rename(folder.with_name(f"{_UNFINISHED}{folder.name}-{_myself()}"))
-    shutil.rmtree(gone)
+    # If this process ends now, the new name marks the folder as abandoned.
+    abandoned = folder.rename(folder.with_name(f"{_UNFINISHED}{folder.name}-{_myself()}"))
+    shutil.rmtree(abandoned)
     removed.append(f"folder {folder}")
     _remove_if_empty(folder.parent)
 
@@ -326,7 +327,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _abandoned(folder: Path) -> bool:
-    """Whether it is a folder that whoever made it, or was removing it, did not live to finish."""
+    """Return whether a folder's creation or removal was interrupted by the end of its process."""
     match folder.name.removeprefix(_UNFINISHED).split("-"):
         case [_, pid, start] if folder.name.startswith(_UNFINISHED) and pid.isdecimal() and start.isdecimal():
             return not processes.alive(int(pid), int(start))
@@ -340,13 +341,13 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> _Noted | None:
-    """None where there is no record, or none that a run began."""
+    """Return the record in a folder; None without a complete record."""
     if folder.name.startswith(_UNFINISHED):
         return None
     lines: list[dict[str, Any]] = []
     with suppress(OSError):
         for line in (folder / _RECORD).read_text().splitlines():
-            with suppress(ValueError):  # the last one, half written: what it tells of was not made
+            with suppress(ValueError):  # the last line, half written, whose thing was not made
                 lines.append(json.loads(line))
     if not lines or lines[0].get("what") != "run":
         return None
@@ -365,7 +366,7 @@ def _read(folder: Path) -> _Noted | None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One cleaner at a time. Whoever waited finds the record gone."""
+    """Lock a run's record, for one cleaner at a time; a cleaner that waited finds no record."""
     try:
         handle = os.open(folder / _RECORD, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of the kernel about links, queues and filters, as pyroute2's messages, encoded."""
+"""Netlink requests for links, queues and filters, encoded from pyroute2's messages."""
 
 import struct
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ __all__ = [
 ]  # fmt: skip
 
 GROUP = 0x5241
-"""The link group of everything a panel makes: the kernel deletes a whole group in one go."""
+"""Link group of all interfaces of a panel, which the kernel deletes in one request."""
 ROOT = 0xFFFFFFFF
 LOSS, REDIRECT = 1, 2
-"""Preferences of the two filters of a jack: a frame that is lost is not redirected."""
+"""Preferences of the two filters of a jack; a lost frame is not redirected."""
 TIMER_SLACK = 100e-6
-"""Seconds by which a timer may fire late without a link's losing rate."""
+"""Seconds by which a timer may fire late without reducing a link's rate."""
 
 _IFF_UP = 1
 _CLSACT, _INGRESS = 0xFFFFFFF1, 0xFFFFFFF2
@@ -119,7 +119,7 @@ _OWN = {"tbf": _TbfOptions, "bpf": _BpfOptions}
 
 @final
 class _TcMessage(tcmsg):
-    """pyroute2 has no burst in bytes for tbf, and no classic bytecode for cls_bpf."""
+    """A traffic control message with tbf's burst in bytes and cls_bpf's classic bytecode, beyond pyroute2."""
 
     @staticmethod
     def get_options(message: Any, *argv: Any, **kwarg: Any) -> Any:
@@ -127,10 +127,10 @@ class _TcMessage(tcmsg):
 
 
 def veth(patch: Side, device: Side, namespace: int, what: str) -> Request:
-    """A pair: the device side, up, in the namespace behind the handle; the patch side here, down.
+    """Make a veth pair: the device side up in the namespace of a handle, the patch side down in this one.
 
-    The indices of the two sides must differ: where they are equal, the kernel takes the interface for one
-    that is its own lower one, and tells of a carrier that is lost up to a second late (linkwatch).
+    The indices of the two sides must differ: otherwise the kernel takes the interface for its own lower
+    device, and reports a lost carrier up to a second late (linkwatch).
     """
     peer = {"index": patch.index, "attrs": _side(patch)}
     data = {"attrs": [("VETH_INFO_PEER", peer)]}
@@ -145,7 +145,7 @@ def veth(patch: Side, device: Side, namespace: int, what: str) -> Request:
 
 
 def _side(side: Side) -> list[tuple[str, Any]]:
-    # Without a number of queues the kernel makes one for every processor that there could be.
+    # By default the kernel makes a queue for every possible processor.
     return [
         ("IFLA_IFNAME", side.interface),
         ("IFLA_MTU", side.mtu),
@@ -156,26 +156,28 @@ def _side(side: Side) -> list[tuple[str, Any]]:
 
 
 def set_up(index: int, up: bool, what: str) -> Request:
+    """Set an interface up or down."""
     message = ifinfmsg()
     message["index"], message["change"], message["flags"] = index, _IFF_UP, _IFF_UP if up else 0
     return _request(message, RTM_NEWLINK, 0, what)
 
 
 def delete_link(index: int, what: str) -> Request:
+    """Delete an interface."""
     message = ifinfmsg()
     message["index"] = index
     return _request(message, RTM_DELLINK, 0, what)
 
 
 def delete_group(what: str) -> Request:
-    """Every interface that a panel has made here, each with its far side. ENODEV when there is none."""
+    """Delete every interface that a panel has made in this namespace, with its peer; ENODEV without any."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_GROUP", GROUP)]
     return _request(message, RTM_DELLINK, 0, what)
 
 
 def clsact(index: int, what: str) -> Request:
-    """The place for filters: what the interface receives passes them before anyone else sees it."""
+    """Attach the clsact queue, whose filters see received frames before any other code."""
     message = _tc(index, _CLSACT, 0xFFFF0000)
     message["attrs"] = [("TCA_KIND", "clsact")]
     return _request(message, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, what)
@@ -184,12 +186,12 @@ def clsact(index: int, what: str) -> Request:
 def rate_limit(
     index: int, rate_bps: float, mtu: int, queue_bytes: int, what: str, *, delayed: bool = False
 ) -> Request:
-    """A queue that lets `rate_bps` bits a second out of the interface; one that is there keeps its frames.
+    """Limit an interface's egress to `rate_bps`; an existing queue keeps its frames.
 
-    `delayed`: behind the queue that `delay` makes.
+    `delayed`: the queue follows the one that `delay` makes.
     """
     rate = max(1, round(rate_bps / 8))
-    # One frame must fit; beyond it the bucket holds what a timer that fires late has missed.
+    # The bucket holds a frame, and the bytes that a late timer would have missed.
     burst = mtu + _FRAME_HEAD + round(rate * TIMER_SLACK)
     speed = struct.pack("=BBHhHI", 0, _LINKLAYER_ETHERNET, 0, -1, 0, min(rate, 0xFFFFFFFF))
     parameters = speed + bytes(len(speed)) + struct.pack("=III", queue_bytes, 0, 0)  # no peak rate
@@ -202,7 +204,7 @@ def rate_limit(
 
 
 def delay(index: int, seconds: float, frames: int, what: str) -> Request:
-    """A queue that holds every frame for `seconds`, `frames` of them at most."""
+    """Delay every frame by `seconds` in a queue of at most `frames` frames."""
     message = _tc(index, ROOT, _NETEM_HANDLE)
     options = {"delay": round(seconds * 1e9 / _TICK_NS), "limit": frames, "attrs": []}
     message["attrs"] = [("TCA_KIND", "netem"), ("TCA_OPTIONS", options)]
@@ -210,12 +212,12 @@ def delay(index: int, seconds: float, frames: int, what: str) -> Request:
 
 
 def delete_root(index: int, what: str) -> Request:
-    """The queues before what the interface sends, with all that waits in them."""
+    """Delete the egress queues of an interface, with all waiting frames."""
     return _request(_tc(index, ROOT, 0), RTM_DELQDISC, 0, what)
 
 
 def redirect(index: int, to: int, what: str) -> Request:
-    """What interface `index` receives leaves by interface `to`."""
+    """Send the frames that interface `index` receives out of interface `to`."""
     mirred = struct.pack("=IIiiiiI", 0, 0, _STOLEN, 0, 0, _EGRESS_REDIRECT, to)
     action = [("TCA_ACT_KIND", "mirred"), ("TCA_ACT_OPTIONS", {"attrs": [("TCA_MIRRED_PARMS", mirred)]})]
     actions = {"attrs": [("TCA_ACT_PRIO_1", {"attrs": action})]}
@@ -223,7 +225,7 @@ def redirect(index: int, to: int, what: str) -> Request:
 
 
 def loss(index: int, probability: float, what: str) -> Request:
-    """Lose what interface `index` receives with this probability, each frame by a draw of its own."""
+    """Drop each frame that interface `index` receives with this probability, independently."""
     limit = threshold(probability)
     program: _Program = (
         (_LOAD, 0, 0, _RANDOM),
@@ -235,36 +237,38 @@ def loss(index: int, probability: float, what: str) -> Request:
 
 
 def threshold(probability: float) -> int:
-    """32 random bits that are no less than this lose a frame: never less often than once in 2^32."""
+    """Return the smallest 32-bit random number that drops a frame; at least one number does."""
     return min(round((1.0 - probability) * 2**32), 2**32 - 1)
 
 
 def delete_filter(index: int, preference: int, what: str) -> Request:
+    """Delete the filter with a preference."""
     message = _tc(index, _INGRESS, 0)
     message["info"] = preference << 16 | _ANY_PROTOCOL
     return _request(message, RTM_DELTFILTER, 0, what)
 
 
 def delete_filters(index: int, what: str) -> Request:
+    """Delete all filters of an interface."""
     return _request(_tc(index, _INGRESS, 0), RTM_DELTFILTER, 0, what)
 
 
 def link_dump() -> bytes:
-    """Every interface, without its counters."""
+    """Return the dump request for every interface, without its counters."""
     message = ifinfmsg()
     message["attrs"] = [("IFLA_EXT_MASK", _SKIP_STATS)]
     return _request(message, RTM_GETLINK, 0, "").data
 
 
 def stats_dump() -> bytes:
-    """Of every interface its counters and nothing else: a fraction of what a dump of the interfaces costs."""
+    """Return the dump request for the counters of every interface, far cheaper than dumping interfaces."""
     message = ifstatsmsg()
     message["filter_mask"] = _LINK_64
     return _request(message, RTM_GETSTATS, 0, "").data
 
 
 def queue_dump() -> bytes:
-    """Of every interface its queues."""
+    """Return the dump request for the queues of every interface."""
     return _request(tcmsg(), RTM_GETQDISC, 0, "").data
 
 
@@ -275,8 +279,8 @@ def _tc(index: int, parent: int, handle: int) -> _TcMessage:
 
 
 def _filter(index: int, preference: int, program: _Program, then: tuple[str, Any], what: str) -> Request:
-    """In the place of the one of this preference that may be there: a frame sees the old one or the new."""
-    code = b"".join(struct.pack("=HBBI", *one) for one in program)
+    """Set the filter with a preference, atomically replacing an existing one."""
+    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     options = {"attrs": [("TCA_BPF_OPS_LEN", len(program)), ("TCA_BPF_OPS", code), then]}
     message = _tc(index, _INGRESS, 1)
     message["info"] = preference << 16 | _ANY_PROTOCOL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of carrier in a namespace, as the kernel tells them: how agents learn of dead ports."""
+"""Changes of carrier in a namespace, from the kernel's notifications."""
 
 import errno
 import socket
@@ -14,7 +14,7 @@ from emulation.mininet.linux.netlink import RouteSocket, attributes, messages
 
 __all__ = ["CarrierWatch"]
 
-# Up; up for good, as the kernel's own bookkeeping, which lags, has it; and with a far side that is up.
+# Administratively up; running, by the kernel's delayed state; and with the other side of the pair up.
 _CARRIER = 0x1 | 0x40 | 0x10000  # IFF_UP, IFF_RUNNING, IFF_LOWER_UP
 _IFLA_IFNAME = 3
 _LINK = struct.Struct("=BxHiII")  # of ifinfomsg: family, type, index, flags, which of them changed
@@ -24,10 +24,10 @@ _SO_RCVBUFFORCE = 33
 
 @final
 class CarrierWatch:
-    """Watches every interface of the namespace `namespace`, from how they are when it is made.
+    """Watches the carrier of every interface of a namespace, from construction on.
 
-    An interface has a carrier when it is up and the far side of its pair is. To be selected on: there is
-    something to take when it can be read.
+    An interface has a carrier if it and the other side of its pair are up. The object can be selected on:
+    it is readable when there are changes to take.
     """
 
     def __init__(self, namespace: str, *, buffer_bytes: int = _BUFFER) -> None:
@@ -37,17 +37,19 @@ class CarrierWatch:
         self._again()
 
     def fileno(self) -> int:
+        """Return the descriptor to select on."""
         return self._socket.fileno()
 
     def close(self) -> None:
+        """Close the sockets."""
         self._socket.close()
         self._route.close()
 
     def take(self) -> list[tuple[str, bool]]:
-        """Name and carrier of every interface whose carrier has changed since, in the order of the changes.
+        """Return name and carrier of every interface whose carrier has changed, in the order of the changes.
 
-        One that appears has had none before, one that is gone has none. Does not wait. Where changes came
-        faster than they were taken, so that the kernel has forgotten some, it tells only what came of them.
+        A new interface had no carrier before, a deleted one has none. Does not wait. If the kernel dropped
+        notifications because its buffer was full, only the resulting changes are returned.
         """
         changes: list[tuple[str, bool]] = []
         while True:
@@ -65,7 +67,7 @@ class CarrierWatch:
                 changes += self._heed(kind, content)
 
     def _again(self) -> list[tuple[str, bool]]:
-        """All interfaces as they are now."""
+        """Read the state of all interfaces, and return the changes."""
         changes: list[tuple[str, bool]] = []
         seen: set[int] = set()
         for kind, content in self._route.dump(requests.link_dump()):
@@ -79,7 +81,7 @@ class CarrierWatch:
         if kind not in (RTM_NEWLINK, RTM_DELLINK):
             return
         family, _, index, flags, _ = _LINK.unpack_from(content)
-        if family != socket.AF_UNSPEC:  # a bridge of its port
+        if family != socket.AF_UNSPEC:  # a bridge reports its port
             return
         if kind == RTM_DELLINK:
             yield from self._forget(index)
@@ -100,7 +102,7 @@ class CarrierWatch:
             yield name, False
 
     def _drain(self) -> None:
-        """Throw away what is older than the dump that follows."""
+        """Drop notifications that are older than the dump that follows."""
         while True:
             try:
                 self._socket.recv(1 << 16)
