@@ -8,7 +8,7 @@ from subprocess import CompletedProcess, run
 
 import pytest
 
-from emulation.mininet.linux import debian
+from emulation.mininet.linux import machine
 from emulation.mininet.net import command_line, make_net
 from railyard.cli.up import _instead_of_ping
 from topologies import Fabric
@@ -80,7 +80,7 @@ def mesh() -> Fabric:
 def test_mininets_ping_answers_with_commands_that_work(
     mesh: Fabric, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    if not debian._PLACE.is_dir():
+    if not machine._PLACE.is_dir():
         pytest.skip("Mininet is not installed: `make setup`")
     cut: list[tuple[str, bool]] = []
     net = make_net(
