@@ -12,7 +12,7 @@ __all__ = ["RailyardError", "TopologyError"]
 
 
 class RailyardError(Exception):
-    """What went wrong, naming the thing and its value; `remedy` says what to do about it."""
+    """Root of the error tree: a message that names the thing and its value, and a `remedy`."""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)

@@ -67,7 +67,7 @@ class Clos:
 
 
 def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
-    """The network of the fewest tiers that joins so many endpoints; see `clos`."""
+    """Return the network of the fewest tiers that joins a number of endpoints; see `clos`."""
     if endpoints < 1:
         raise TopologyError(f"{endpoints} endpoints", remedy="give at least one")
     _check_radix(radix)
@@ -78,7 +78,7 @@ def clos_of(endpoints: int, radix: int, *, uplinks: int = 0, spines: int = 0) ->
 
 
 def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int = 0) -> Clos:
-    """What joins leaves that have `below` endpoints each; TopologyError when three tiers of `radix` do not.
+    """Return the network above leaves of `below` endpoints; TopologyError when three tiers do not suffice.
 
     `uplinks` of a leaf, as many as it has below when 0; fewer are an oversubscription. `spines` of a pod, as
     few as carry it when 0.
@@ -116,7 +116,7 @@ def clos(leaves: int, below: int, radix: int, *, uplinks: int = 0, spines: int =
 
 
 def _fewest(lower: int, uplinks: int, ports: int, wanted: int) -> int | None:
-    """How many switches of so many ports take the uplinks of `lower`, each as many from each of them."""
+    """Return the fewest switches that take equal shares of the uplinks of each of `lower` switches."""
     fitting = (
         count
         for count in ([wanted] if wanted else range(1, uplinks + 1))

@@ -102,7 +102,7 @@ class Parameter:
 
     @property
     def text(self) -> str:
-        """What the parameter sets, in one line."""
+        """Meaning of the parameter, in one line."""
         return self.spec.text
 
     @property

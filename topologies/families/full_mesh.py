@@ -142,7 +142,7 @@ def mesh_of(
 
 
 def _pairs(dimensions: int) -> tuple[tuple[int, ...], ...]:
-    """Dimensions by twos, the widest place first: the order in which tables resolve an address."""
+    """Return dimensions in pairs, the widest place first: the order in which tables resolve an address."""
     pairs = [tuple(range(low, min(low + 2, dimensions))) for low in range(0, dimensions, 2)]
     return tuple(reversed(pairs))
 

@@ -14,6 +14,8 @@ CNA_BITS = 16
 @final
 @dataclass(frozen=True, slots=True)
 class AddressField:
+    """Field of an address: its name, and its width in bits."""
+
     name: str
     bits: int
 
@@ -38,11 +40,11 @@ class AddressPlan:
         return sum(part.bits for part in self.fields[at + 1 :])
 
     def mask(self, name: str) -> int:
-        """The largest value of a field."""
+        """Return the largest value of a field."""
         return (1 << self.fields[self._position(name)].bits) - 1
 
     def pack(self, **values: int) -> int:
-        """The address of these field values; a field left out is 0."""
+        """Return the address of these field values; a field left out is 0."""
         address = 0
         for name, value in values.items():
             if not 0 <= value <= self.mask(name):

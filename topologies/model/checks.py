@@ -28,7 +28,7 @@ class LaneUse:
 
 
 def check(fabric: Fabric) -> None:
-    """Raises one TopologyError that names every problem."""
+    """Raise one TopologyError that names every problem."""
     found = problems(fabric)
     if found:
         listed = "".join(f"\n  - {problem}" for problem in found)
@@ -149,7 +149,7 @@ def _links(fabric: Fabric) -> Iterator[str]:
 
 
 def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
-    """Forwarding and turn rules take a link for a step in its dimension, or between tiers, so it is one."""
+    """Yield problems of a link that is no step in its dimension or between tiers, as routes need."""
     if link.dimension is None:
         if a.tier == b.tier and a is not b:
             yield f"link {link.name}: in no dimension, but joins two nodes of tier {a.tier}"
@@ -221,7 +221,7 @@ def _fibre(switch: OpticalSwitch, place: str, end: End, port: Port | None, *, kn
 
 
 def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
-    """A link on a fibre is a circuit, and a circuit is the link that its switch makes of it."""
+    """Yield problems of links on fibres that are no circuits, and of circuits unlike their switch's."""
     names = {node.name for node in fabric.nodes}
     for link in fabric.links:
         circuit = circuit_of(fabric, link.name)

@@ -89,14 +89,14 @@ class _Fabric(_Strict):
 
 
 def to_json(fabric: Fabric) -> str:
-    """A document that `from_json` turns back into an equal fabric."""
+    """Return a document that `from_json` turns back into an equal fabric."""
     # Most fabrics have no optical switch, and their documents no word of any.
     absent = None if fabric.optical else {"optical"}
     return _Fabric.model_validate(fabric).model_dump_json(indent=1, exclude=absent) + "\n"
 
 
 def from_json(text: str) -> Fabric:
-    """The checked fabric of a document; TopologyError names every wrong field or every problem."""
+    """Return the checked fabric of a document; TopologyError names every wrong field or every problem."""
     try:
         read = _Fabric.model_validate_json(text)
     except ValidationError as error:

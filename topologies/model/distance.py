@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far nodes are apart, counted in links."""
+"""Lengths of shortest paths, counted in links."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ _SOURCES = 4096
 
 
 def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
-    """The links of the longest of all shortest ways between `ends`, all nodes by default.
+    """Return the length of the longest shortest path between `ends`, all nodes by default.
 
     TopologyError when no way joins two of them. Many sources at once, a bit each: one after the other would
     take minutes in a Pod.

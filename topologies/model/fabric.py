@@ -20,7 +20,7 @@ T = TypeVar("T")
 # The port that leads to a node's own side: its compute, not another node.
 HOST_PORT = 0
 
-# What micromirrors take, to the order of magnitude: ten milliseconds.
+# Switching time of micromirrors, to the order of magnitude: ten milliseconds.
 RECONFIGURATION_PS = 10_000_000_000
 
 
@@ -34,7 +34,7 @@ class _Facts:
 
 
 class NodeKind(StrEnum):
-    """What a node is. Above this floor nothing asks which kind it is, only what is told of the kind here.
+    """Kind of a node. Higher floors ask for a kind's properties, never for the kind itself.
 
     LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
     high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those.
@@ -84,8 +84,8 @@ class Port:
 class Node:
     """A node; `program` names its P4 program, `coordinates` its place in the order of `Fabric.dims`.
 
-    `tier` is its height: 0 for whoever sends and receives, more for switches, the higher the farther from
-    them. `lanes` is how many UB lanes it has; None: as many as `Fabric.host_lanes`.
+    `tier` is its height: 0 for endpoints, more for switches, the higher the farther from endpoints. `lanes`
+    is its number of UB lanes; None: as many as `Fabric.host_lanes`.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Node:
 
     @property
     def level(self) -> int:
-        """That of its kind: a level has one tier or several."""
+        """Level of the node's kind, which spans one tier or several."""
         return self.kind.level
 
 
@@ -135,7 +135,7 @@ class Link:
     dimension: int | None
 
     def far(self, node: str) -> End:
-        """The end that is not on `node`."""
+        """Return the end that is not on `node`."""
         if node not in (self.a.node, self.b.node):
             raise TopologyError(
                 f"link {self.name}: no end on {node}", remedy=f"ask for {self.a.node} or {self.b.node}"
@@ -212,41 +212,41 @@ class Fabric:
         object.__setattr__(self, "_optical", {switch.name: switch for switch in self.optical})
 
     def node(self, name: str) -> Node:
-        """The node of that name; TopologyError with close matches when there is none."""
+        """Return the node of a name; TopologyError with close matches when there is none."""
         try:
             return self._nodes[name]
         except KeyError:
             raise _unknown(self.name, "node", name, self._nodes) from None
 
     def node_of(self, address: int) -> Node | None:
-        """The node of that address, or None."""
+        """Return the node of an address, or None."""
         return self._by_address.get(address)
 
     def link(self, name: str) -> Link:
-        """The link of that name; TopologyError with close matches when there is none."""
+        """Return the link of a name; TopologyError with close matches when there is none."""
         try:
             return self._links[name]
         except KeyError:
             raise _unknown(self.name, "link", name, self._links) from None
 
     def optical_switch(self, name: str) -> OpticalSwitch:
-        """The optical switch of that name; TopologyError with close matches when there is none."""
+        """Return the optical switch of a name; TopologyError with close matches when there is none."""
         try:
             return self._optical[name]
         except KeyError:
             raise _unknown(self.name, "optical switch", name, self._optical) from None
 
     def link_at(self, node: str, port: int) -> Link | None:
-        """The link on that port, or None: the host port, or a port that does not exist."""
+        """Return the link on a port, or None: the host port, or a port that does not exist."""
         return self._link_at.get((node, port))
 
     def peer(self, node: str, port: int) -> End | None:
-        """The far end of the link on that port, or None where there is no link."""
+        """Return the other end of the link on a port, or None where there is no link."""
         link = self.link_at(node, port)
         return None if link is None else link.far(node)
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """The port of `node` whose link leads to `neighbour`; of parallel links the first."""
+        """Return the port of `node` whose link leads to `neighbour`; of parallel links the first."""
         self.node(node)
         self.node(neighbour)
         try:
@@ -258,24 +258,24 @@ class Fabric:
             ) from None
 
     def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
-        """The ports of `node` whose links lead to `neighbour`, in the order of the links."""
+        """Return the ports of `node` whose links lead to `neighbour`, in the order of the links."""
         return self._parallel.get((node, neighbour)) or (self.port_to(node, neighbour),)
 
     @property
     def has_parallel(self) -> bool:
-        """Whether several links join the same two nodes anywhere."""
+        """True if several links join a pair of nodes."""
         return bool(self._parallel)
 
     def link_between(self, node: str, neighbour: str) -> Link:
-        """The link between two neighbours; of parallel links the first."""
+        """Return the link between two neighbours; of parallel links the first."""
         return self._link_at[node, self.port_to(node, neighbour)]
 
     def links_between(self, node: str, neighbour: str) -> tuple[Link, ...]:
-        """All links between two neighbours, in their order."""
+        """Return all links between two neighbours, in their order."""
         return tuple(self._link_at[node, port] for port in self.ports_to(node, neighbour))
 
     def neighbours(self, node: str) -> tuple[str, ...]:
-        """Nodes one link away, in the order of the ports that lead to them."""
+        """Return the neighbours of a node, in the order of the ports that lead to them."""
         self.node(node)
         return tuple(self._ports[node])
 
@@ -286,7 +286,7 @@ class Fabric:
         return cast(T, self._cache[key])
 
     def graph(self) -> "nx.Graph":
-        """A new undirected graph: node names, and edges that carry `link`, the link's name."""
+        """Return a new undirected graph of node names, whose edges carry `link`, the link's name."""
         # Half of what it takes to import fabrics, which every process of a lab does.
         import networkx as nx
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards, racks, domains and planes, found in a fabric by where its nodes are and what joins them."""
+"""Boards, racks, domains and planes of a fabric, by the coordinates and links of its nodes."""
 
 from topologies.model.fabric import Fabric, Node, NodeKind
 
 __all__ = ["NIC", "boards", "domains", "nic_ports", "planes", "racks"]
 
-# What the port of an endpoint is called that leads to the network between domains; a number follows where a
-# NIC has several.
+# Name of an endpoint's port to the network between domains; a number follows where a NIC has several.
 NIC = "nic"
 
 
 def boards(fabric: Fabric) -> list[list[Node]]:
-    """NPUs that share every place but the slot, in the order of Pod, row, column and board."""
+    """Return the NPUs of each board, in the order of Pod, row, column and board."""
     found: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if node.kind is NodeKind.NPU:
@@ -20,7 +19,7 @@ def boards(fabric: Fabric) -> list[list[Node]]:
 
 
 def racks(fabric: Fabric) -> list[list[Node]]:
-    """Nodes that share every place above X and Y, HRS left out, in the order of Pod, row and column."""
+    """Return the nodes of each rack, without HRS, in the order of Pod, row and column."""
     found: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if node.kind is not NodeKind.HRS:
@@ -29,12 +28,12 @@ def racks(fabric: Fabric) -> list[list[Node]]:
 
 
 def nic_ports(node: Node) -> tuple[int, ...]:
-    """The ports by which an endpoint leaves its domain; empty where there are no domains."""
+    """Return the ports by which an endpoint leaves its domain; empty where there are no domains."""
     return tuple(port.number for port in node.ports if port.name.startswith(NIC) and not node.tier)
 
 
 def domains(fabric: Fabric) -> list[list[Node]]:
-    """Endpoints with a NIC that share every place but their rank, idle ones with the others."""
+    """Return the endpoints of each domain, idle endpoints among them."""
     found: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if nic_ports(node):
@@ -43,7 +42,7 @@ def domains(fabric: Fabric) -> list[list[Node]]:
 
 
 def planes(fabric: Fabric) -> list[list[Node]]:
-    """LRS that links inside of a rack join, so not those between racks; in the order of their first LRS."""
+    """Return the LRS of each plane, joined by links inside of a rack, in the order of the first LRS."""
     import networkx as nx
 
     rack = {node.name: node.coordinates[2:] for node in fabric.nodes if node.kind is NodeKind.LRS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and links put together by name; a generator says what is there and Wiring numbers the rest."""
+"""A fabric put together by the names of its nodes: a generator names nodes and links, Wiring numbers them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ __all__ = ["Wiring"]
 
 @final
 class Wiring:
-    """A fabric while it is made.
+    """Builder of a fabric.
 
     Nodes are indexed in the order in which they come, and a node's ports are numbered in the order of its
     links: from 1, whether it has a host port, which is 0, or not.
@@ -45,7 +45,7 @@ class Wiring:
         tier: int = 0,
         lanes: int | None = None,
     ) -> None:
-        """A node at an address, whose last fields are its coordinates; one of tier 0 has a host port."""
+        """Add a node at an address, whose last fields are its coordinates; in tier 0 it has a host port."""
         place = tuple(address >> shift & mask for shift, mask in self._places[: len(self._dims)])
         self._nodes[name] = Node(name, len(self._nodes), kind, program, address, place, (), tier, lanes)
         own = lanes or self._host_lanes
@@ -62,7 +62,7 @@ class Wiring:
         dimension: int | None = None,
         rate_bps: int | None = None,
     ) -> None:
-        """A link between nodes that are there; `labels` name its ports, on `a` and on `b`.
+        """Add a link between two nodes; `labels` name its ports, on `a` and on `b`.
 
         Its rate is that of its lanes unless `rate_bps` is given.
         """
@@ -78,11 +78,11 @@ class Wiring:
         self._links.append(link)
 
     def fibre(self, node: str, label: str, *, lanes: int, dimension: int | None = None) -> End:
-        """A new port that leads to an optical switch: along `dimension`, or (None) to another tier."""
+        """Add a port that leads to an optical switch: along `dimension`, or (None) to another tier."""
         return self._end(node, label, lanes, dimension)
 
     def _end(self, node: str, label: str, lanes: int, dimension: int | None) -> End:
-        """A new port, by which a link ends on a node."""
+        """Add a port for the end of a link."""
         ports = self._ports[node]
         number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
         ports.append(Port(number, label, lanes, dimension))
@@ -96,7 +96,7 @@ class Wiring:
         groups: tuple[tuple[int, ...], ...],
         remedies: Mapping[NodeKind, str],
     ) -> Fabric:
-        """What was put together; TopologyError, with the remedy for that kind, when a node lacks lanes."""
+        """Return the fabric; TopologyError, with the remedy for the node's kind, when a node lacks lanes."""
         for node in self._nodes.values():
             used = sum(port.lanes for port in self._ports[node.name] if port.number != HOST_PORT)
             if used > (available := node.lanes or self._host_lanes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of optical switches: what one is as a link, which stand in a fabric, the fabric with others."""
+"""Circuits of optical switches: as links, in a fabric, and the fabric with other circuits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ Circuit = tuple[int, int]
 
 
 def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circuit, ...]:
-    """The circuits of a crossconnect map for the optical switch `name`, in order of their lower ports.
+    """Return the circuits of a crossconnect map of optical switch `name`, in order of their lower ports.
 
     A circuit may be given from both of its ports or from one. TopologyError names a port that there is not,
     that is joined to itself, or that two circuits share.
@@ -48,7 +48,7 @@ def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circu
 
 
 def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
-    """The link that a circuit of the optical switch `name` is, whether it stands or not."""
+    """Return the link of a circuit of optical switch `name`, whether the circuit exists or not."""
     switch = fabric.optical_switch(name)
     low, high = circuit
     a, b = switch.ends[low], switch.ends[high]
@@ -65,7 +65,7 @@ def circuit_link(fabric: Fabric, name: str, circuit: Circuit) -> Link:
 
 
 def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
-    """The optical switch and the circuit that a link of that name is or would be; None when it is neither."""
+    """Return the optical switch and circuit of a link's name; None when the link is no circuit."""
     name, colon, ports = link.rpartition(":")
     low, dash, high = ports.partition("-")
     if not (colon and dash and low.isdecimal() and high.isdecimal()):
@@ -80,7 +80,7 @@ def circuit_of(fabric: Fabric, link: str) -> tuple[str, Circuit] | None:
 
 
 def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
-    """Which ports of the optical switch `name` the fabric's links join, each from both of its ends."""
+    """Return the ports of optical switch `name` that circuits join, from both ends of each circuit."""
     switch = fabric.optical_switch(name)
     port_of = {end: port for port, end in enumerate(switch.ends)}
     joined: dict[int, int] = {}
@@ -92,7 +92,7 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
 
 
 def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabric:
-    """The fabric whose optical switch `name` joins these ports and no others.
+    """Return the fabric whose optical switch `name` joins these ports alone.
 
     Circuits come after all other links, in the order of the fabric's optical switches and of their ports, so
     that it does not show in what order the switches came to be as they are. Nothing but `joined` is checked.
@@ -101,7 +101,7 @@ def with_circuits(fabric: Fabric, name: str, joined: Mapping[int, int]) -> Fabri
 
 
 def with_maps(fabric: Fabric, changed: Mapping[str, Mapping[int, int]]) -> Fabric:
-    """The same for several optical switches, by name; the others stay as they are."""
+    """Return the fabric with other maps for some optical switches, by name; the rest stay."""
     maps: dict[str, Mapping[int, int]] = {
         switch.name: changed[switch.name] if switch.name in changed else crossconnect(fabric, switch.name)
         for switch in fabric.optical

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can take the place of a node that is lost, the least that has to move first, or why nothing can.
+"""Replacements for a failed node, the smallest change first, or the reason why there is none.
 
-Of a rack with spares: one of them. Of domains of GPUs (Rail-only, faults; how is derived here):
+In a rack with spares: a spare NPU. In domains of GPUs (Rail-only, faults; the order is derived here):
 
     the switch of its rail is gone   a spare one, to which the optical switches of all domains turn that rail
     a GPU                            an idle one of its domain, which an optical switch turns to its rail
@@ -24,7 +24,7 @@ IsGone = Callable[[str], bool]
 def remedies(
     fabric: Fabric, lost: str, *, holders: Mapping[str, str], down: Set[str], is_gone: IsGone
 ) -> Iterator[Replacement]:
-    """Replacements in their order, whether or not their spares are free and would serve.
+    """Yield replacements in order of preference, whether or not their spares are free and would serve.
 
     `holders` gives, for nodes whose places were taken before, who has them now; `down` are links known to
     have failed.
@@ -47,7 +47,7 @@ def remedies(
 
 
 def serves(fabric: Fabric, lost: str, found: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
-    """Whether, by all that is known, the place of `lost` would have its links; circuits to come are well."""
+    """Return whether the place of `lost` would have its links, with new circuits taken as intact."""
     healed = (found.places.get(lost, lost), *found.places.values())
     concerned = [name for name in healed if _two_sided(fabric, name)]
     if not concerned:
@@ -65,7 +65,7 @@ def serves(fabric: Fabric, lost: str, found: Replacement, *, down: Set[str], is_
 
 
 def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone) -> str:
-    """Why nothing can take the place of a node, in words."""
+    """Return the reason why nothing can replace a node, in words."""
 
     def state(name: str) -> str:
         return "used already" if name in used else "gone" if is_gone(name) else ""
@@ -98,7 +98,7 @@ def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone
 
 
 def advice(fabric: Fabric) -> str:
-    """What would have helped."""
+    """Return what would have helped."""
     if any(_two_sided(fabric, node.name) for node in fabric.nodes):
         return "give the fabric optical switches with idle GPUs or spare rail switches, or idle domains"
     return "give the fabric more spare NPUs"
@@ -121,7 +121,7 @@ def _by_switch(fabric: Fabric, switch: str) -> Iterator[Replacement]:
 
 
 def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
-    """Maps by which every circuit to one node leads to another; empty when no optical switch has both."""
+    """Return maps that turn every circuit of `lost` to `spare`; empty when no optical switch has both."""
     found: dict[str, dict[int, int]] = {}
     for optical in fabric.optical:
         port_of = {end.node: port for port, end in enumerate(optical.ends)}
@@ -137,15 +137,15 @@ def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
 
 
 def _near(fabric: Fabric, place: str) -> list[Node]:
-    """The members of a domain."""
+    """Return the members of the domain of `place`."""
     domain = fabric.node(place).coordinates[1:]
     return [node for node in fabric.nodes if node.kind.member and node.coordinates[1:] == domain]
 
 
 def _idle_domains(fabric: Fabric, place: str) -> dict[str, dict[int, str]]:
-    """By number of a domain that has spares alone, these by rank; domains of the place's segment come first.
+    """Return idle domains by number, each with its spares by rank; the segment of `place` comes first.
 
-    Where domains are hosts of a segment, its number and theirs.
+    The number of a host in a segment is the number of the segment, then the host.
     """
     segment = fabric.node(place).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spares: where they stand, the fabric in which some have the places of others, and who is cut off without.
+"""Spares: their places, the fabric in which they replace failed nodes, and endpoints that are cut off.
 
 A rack of UB-Mesh has a spare NPU (64+1). A domain of GPUs may have idle ones, or be idle as a whole, and an
 optical switch may lead a GPU to another switch (Rail-only, faults).
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Side = Literal["domain", "network"]
-"""What an endpoint with a NIC needs both of."""
+"""Side of an endpoint with a NIC, which needs links on both sides."""
 
 SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain": "the rest of the domain"}
 
@@ -37,29 +37,29 @@ SIDES: Mapping[Side, str] = {"network": "the network between domains", "domain":
 @final
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """By node, the spare that takes its place; `circuits` are whole maps of optical switches to change."""
+    """Spares by the node they replace; `circuits` are whole maps of optical switches to change."""
 
     places: Mapping[str, str]
     circuits: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
 def standbys(fabric: Fabric) -> tuple[str, ...]:
-    """All endpoints that may take the place of another."""
+    """Return all spare endpoints."""
     return tuple(node.name for node in fabric.nodes if node.kind.spare)
 
 
 def idle_switches(fabric: Fabric) -> tuple[str, ...]:
-    """Switches that nothing is joined to: only optical switches lead there."""
+    """Return switches without links: only optical switches lead to them."""
     return tuple(node.name for node in fabric.nodes if node.tier and not fabric.neighbours(node.name))
 
 
 def has_spares(fabric: Fabric) -> bool:
-    """Whether anything could take the place of anything."""
+    """Return whether the fabric has a spare endpoint or an idle switch."""
     return bool(standbys(fabric) or idle_switches(fabric))
 
 
 def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
-    """The spares of the rack that a node stands in, or the idle GPUs of its domain, in their order."""
+    """Return the spares of a node's rack, or the idle GPUs of its domain, in their order."""
     node = fabric.node(name)
     if not nic_ports(node):
         rack = node.coordinates[2:]
@@ -72,16 +72,16 @@ def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
 
 
 def taken_over(fabric: Fabric, failed: str, spare: str) -> Fabric:
-    """The same fabric with the addresses of two nodes exchanged: the spare has that of the failed one.
+    """Return the fabric in which a spare and a failed node have exchanged their addresses.
 
-    Who sends to the address notices nothing. Places and links stay: `Node.coordinates` still say where each
-    stands. UB-Mesh gives the spare the place of the failed NPU; that it does so by its address is derived.
+    Senders to the address notice nothing. Places and links stay: `Node.coordinates` are unchanged. UB-Mesh
+    gives the spare the place of the failed NPU; that it does so by its address is derived.
     """
     return replaced(fabric, Replacement({failed: spare}))
 
 
 def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
-    """The same with all addresses of a replacement exchanged, and with its circuits."""
+    """Return the fabric with all addresses of a replacement exchanged, and with its circuits."""
     exchanged: dict[str, int] = {}
     for failed, spare in replacement.places.items():
         one, other = fabric.node(failed), fabric.node(spare)
@@ -100,7 +100,7 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
 
 
 def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:
-    """The side to which an endpoint with a NIC has no link but those that are `down`; None: it has both."""
+    """Return the side on which all links of an endpoint with a NIC are `down`; None if neither is."""
     node = fabric.node(name)
     nics = nic_ports(node)
     if not nics:
@@ -115,7 +115,7 @@ def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | Non
 
 
 def dark(fabric: Fabric) -> frozenset[str]:
-    """Endpoints whose NIC no optical switch joins to anything: no other domain reaches them."""
+    """Return endpoints whose NIC no circuit joins to a switch: no other domain reaches them."""
     return fabric.cached(
         "dark", lambda: frozenset(node.name for node in fabric.nodes if _is_dark(fabric, node))
     )
@@ -127,7 +127,7 @@ def _is_dark(fabric: Fabric, node: Node) -> bool:
 
 
 def _ranks(fabric: Fabric) -> frozenset[int]:
-    """Those that members have: a spare of another is idle in its domain, one of the same in an idle one."""
+    """Return the ranks of members: a spare of another rank is idle in its domain, else its domain is idle."""
     return fabric.cached(
         "ranks", lambda: frozenset(node.coordinates[0] for node in fabric.nodes if node.kind.member)
     )

@@ -25,7 +25,7 @@ def kinds(fabric: Fabric) -> dict[NodeKind, int]:
 
 
 def lanes(fabric: Fabric) -> dict[tuple[NodeKind, int], set[LaneUse]]:
-    """What nodes of a kind and tier use of their lanes."""
+    """Lanes that nodes of a kind and tier use."""
     audit = lane_audit(fabric)
     found: dict[tuple[NodeKind, int], set[LaneUse]] = {}
     for node in fabric.nodes:

@@ -50,7 +50,7 @@ Radix = Annotated[int, Spec("ports of 200 Gbit/s of a switch; cables between swi
 HbRate = Annotated[float, Spec("rate of a GPU into its host, each way", above=0)]
 NicRate = Annotated[float, Spec("rate of one of the two ports of a NIC, each way", above=0)]
 
-# Of the address field class: GPUs have 0 there.
+# Value of the address field class; GPUs have 0.
 _SWITCH = 1
 
 # Dimensions: ranks of a host, hosts of a segment, segments, and Pods if there are several.
@@ -200,7 +200,7 @@ def _endpoints(made: Wiring, shape: Shape) -> None:
 
 
 def _switches(made: Wiring, shape: Shape, radix: int) -> None:
-    """Their addresses are class and number, ToRs first; TopologyError when these are too many."""
+    """Add the switches; an address is class and number, ToRs first."""
     tors = [
         (shape.tor(pod, segment, rank, number), NodeKind.RAIL, 2)
         for pod in range(shape.pods)
@@ -225,7 +225,7 @@ def _switches(made: Wiring, shape: Shape, radix: int) -> None:
 
 
 def _insides(made: Wiring, shape: Shape, rates: _Rates) -> None:
-    """NVLink: a GPU's rate is shared by its links to all others of the host."""
+    """Link the GPUs of each host; a GPU's rate is shared by its links."""
     rate = max(1, rates.hb_rate_bps // (shape.rails - 1))
     for place in shape.host_numbers():
         for low, high in combinations(range(shape.rails), 2):
@@ -241,7 +241,7 @@ def _insides(made: Wiring, shape: Shape, rates: _Rates) -> None:
 
 
 def _nics(made: Wiring, shape: Shape, rates: _Rates) -> None:
-    """Port 0 of every NIC first, so that a ToR's ports are in the order of its hosts."""
+    """Link the NICs, port 0 of all first, so that a ToR's ports are in the order of its hosts."""
     for number in range(shape.tors):
         for pod, segment, host in shape.host_numbers():
             for rank in range(shape.rails):

@@ -22,7 +22,7 @@ Tors = Annotated[Literal["dual", "single"], Spec("ToRs of a NIC: two, or one")]
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many there are of everything, as numbers.
+    """Numbers of hosts, switches, planes and cables.
 
     `hosts` are those of a segment at work and `backup` those idle; `aggs` are of one plane of one Pod, and
     every ToR has `trunk` cables to each. `cores` are of one plane, in `core_groups` groups: an aggregation
@@ -75,17 +75,17 @@ class Shape:
 
     @property
     def active_ports(self) -> int:
-        """Of a ToR, to hosts at work."""
+        """Ports of a ToR to hosts at work."""
         return self.hosts * (self.rails if self.mixed else 1)
 
     @property
     def backup_ports(self) -> int:
-        """Of a ToR, to idle hosts."""
+        """Ports of a ToR to idle hosts."""
         return self.backup * (self.rails if self.mixed else 1)
 
     @property
     def nic_lanes(self) -> int:
-        """Of a NIC's cable, in ports of 200 Gbit/s: a NIC has two of them in all."""
+        """Lanes of a NIC's cable, in ports of 200 Gbit/s: a NIC has two ports in all."""
         return CABLE_LANES // self.tors
 
     @property
@@ -94,7 +94,7 @@ class Shape:
 
     @property
     def tor_oversubscription(self) -> float:
-        """What hosts at work send to a ToR over what it sends up."""
+        """Ratio of the rate from hosts at work into a ToR to the rate of its uplinks."""
         return self.active_ports * self.nic_lanes / (self.tor_ports_up * CABLE_LANES)
 
     @property
@@ -111,7 +111,7 @@ class Shape:
 
     @property
     def agg_oversubscription(self) -> float:
-        """Of the Pod towards the core; infinite without one."""
+        """Ratio of an aggregation switch's rate from below to its rate to cores; infinite without cores."""
         return self.agg_ports_down / self.agg_ports_up if self.cores else float("inf")
 
     @property
@@ -141,7 +141,7 @@ class Shape:
         return AddressPlan((AddressField("class", 1), *padding, *fields))
 
     def check(self) -> None:
-        """TopologyError when it cannot be built."""
+        """Raise TopologyError when the fabric cannot be built."""
         if self.planes not in (1, self.tors):
             raise TopologyError(
                 f"{self.planes} planes for {self.tors} ToRs of a set",
@@ -195,7 +195,7 @@ def planned(
     trunk: int = 1,
     radix: int = SWITCH_LANES,
 ) -> Shape:
-    """The checked shape of these parameters; `planes` 0: as many as a set has ToRs.
+    """Return the checked shape of these parameters; `planes` 0: as many as a set has ToRs.
 
     Cores are in as few groups of equal size as give each no more ports than `radix` has lanes for.
     """

@@ -79,7 +79,7 @@ def switch_name(wiring: str, group: int, number: int) -> str:
 
 
 def core_of(fabric: Fabric) -> Core:
-    """TopologyError when the fabric has no such core."""
+    """Return the core of a fabric; TopologyError when it has no groups of optical switches."""
     return fabric.cached("lumos core", lambda: _core_of(fabric))
 
 
@@ -102,7 +102,7 @@ def _core_of(fabric: Fabric) -> Core:
 
 
 def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list[int]]]:
-    """Maps that join all Pods by nearly as many circuits, and every spine alike.
+    """Return maps that join all pairs of Pods by nearly equal numbers of circuits, at every spine alike.
 
     Switch or pair k joins Pod i to the one 1 + k mod (P - 1) after it; with uniform wiring, Pods by rounds of
     a tournament, each of which lets one Pod out when there are an odd number of them.
@@ -115,7 +115,7 @@ def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list
 
 
 def _round(pods: int, number: int) -> list[int]:
-    """Of a tournament in which each meets each: the last stays, the others go round."""
+    """Return the pairs of a round-robin tournament's round: the last stays, the others rotate."""
     turning = pods - 1 if pods % 2 == 0 else pods
     found = [(2 * number - i) % turning for i in range(turning)]
     found = [DARK if i == j else j for i, j in enumerate(found)]
@@ -127,7 +127,7 @@ def _round(pods: int, number: int) -> list[int]:
 
 
 def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
-    """The fabric with these circuits and no others; TopologyError names optical switch and port."""
+    """Return the fabric with these circuits alone; TopologyError names optical switch and port."""
     core = core_of(fabric)
     rows = len(core.groups[0])
     if len(maps) != len(core.groups) or any(len(group) != rows for group in maps):
@@ -162,12 +162,12 @@ def _joined(core: Core, name: str, row: Sequence[int]) -> dict[int, int]:
 
 
 def crossconnects(fabric: Fabric) -> dict[str, dict[int, int]]:
-    """What each optical switch of the fabric joins, from both ends of each circuit."""
+    """Return the joined ports of each optical switch, from both ends of each circuit."""
     return {switch.name: crossconnect(fabric, switch.name) for switch in fabric.optical}
 
 
 def maps_of(fabric: Fabric) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Maps of the circuits that stand: what `with_maps` takes."""
+    """Return the maps of the fabric's circuits, as `with_maps` takes them."""
     core = core_of(fabric)
     return tuple(tuple(_row(fabric, core, switch.name) for switch in group) for group in core.groups)
 
@@ -186,7 +186,7 @@ def _row(fabric: Fabric, core: Core, name: str) -> tuple[int, ...]:
 
 
 def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
-    """Of each optical switch as it is built, from which Tx fibre to which Rx fibre it leads light.
+    """Return for each physical optical switch the Rx fibre that every Tx fibre leads to.
 
     Switch K of group H is `ocsH.K`. With cross and uniform wiring its fibres are one a Pod each way; with
     dual-link wiring P more, of the odd ports.
@@ -210,7 +210,7 @@ def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
 
 
 def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | None = None) -> None:
-    """TopologyError unless every electrical port hears whom it talks to.
+    """Raise TopologyError unless both directions of every electrical port lead to the same peer.
 
     `switches` are the settings of the optical switches, by default what `physical` gives: each has to be a
     partial permutation. With cross wiring it follows that switch 2k + 1 is the transpose of switch 2k.
@@ -253,7 +253,7 @@ def _electrical(core: Core) -> Iterator[tuple[int, int, int]]:
 
 
 def _fibres(core: Core, group: int, number: int, pod: int) -> tuple[_Place, _Place]:
-    """Where a port sends to, and where it hears from."""
+    """Return the optical port a spine's port sends to, and the optical port it receives from."""
     match core.wiring:
         case "cross":
             return (_built(group, number), pod), (_built(group, number ^ 1), pod)

@@ -2,13 +2,12 @@
 """LumosCore: Pods of leaf and spine switches whose core is groups of optical circuit switches.
 
 Servers are high-bandwidth domains. The NICs of a Pod fill its leaves in their order, every leaf has a trunk
-of tau cables to each spine, and spines have as many ports to optical switches as that takes. Spines of one
+of tau cables to each spine, and spines have as many ports to optical switches as that takes. Spines of equal
 number are a group, within which circuits join Pods (`topologies.families.lumos.core`). To routes, a
-group is a mesh
-among its spines, of which just the circuits stand, and of some several in parallel.
+group is a mesh of its spines of which only the circuits exist, some of them in parallel.
 
-Where it says nothing else, sizes are the paper's model: N Pods, H spines of one, tau cables between a leaf
-and a spine, K ports of a spine to optical switches (authors' appendix).
+Sizes are the paper's model unless marked otherwise: N Pods, H spines of a Pod, tau cables between a leaf and
+a spine, K ports of a spine to optical switches (authors' appendix).
 """
 
 from collections.abc import Iterator
@@ -167,7 +166,7 @@ def lumos(
 @final
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What there is of everything, its names and addresses."""
+    """Numbers, names and addresses of a fabric's parts."""
 
     pods: int
     leaves: int
@@ -178,7 +177,7 @@ class _Shape:
     ports: int
 
     def check(self) -> None:
-        """TopologyError when it cannot be built."""
+        """Raise TopologyError when the fabric cannot be built."""
         if self.leaves * self.accelerators % self.hb_size:
             raise TopologyError(
                 f"a Pod of {self.leaves * self.accelerators} accelerators in servers of {self.hb_size}",
@@ -228,7 +227,7 @@ class _Shape:
         return f"{'leaf' if kind is _Class.LEAF else 'spine'}{pod}.{number}"
 
     def number(self, kind: _Class, pod: int, number: int) -> int:
-        """The address of a switch: in place of domain and rank its number in the Pod, or its domain."""
+        """Return the address of a switch: its number in the Pod, or its domain, replaces domain and rank."""
         rank = (self.hb_size - 1).bit_length()
         place = number << rank if kind is _Class.HBS else number
         return self.plan.pack(**{"class": kind}, pod=pod, domain=place >> rank, rank=place & (1 << rank) - 1)
@@ -261,7 +260,7 @@ def _mesh(made: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
 
 
 def _optical(made: Wiring, shape: _Shape, wiring: str) -> dict[str, tuple[End, ...]]:
-    """What is at the ports of each optical switch; the spines get their ports, in the order of Pods."""
+    """Return the ends at the ports of each optical switch, after giving the spines their ports."""
     found: dict[str, tuple[End, ...]] = {}
     for group in range(shape.spines):
         spines = [shape.switch(_Class.SPINE, pod, group) for pod in range(shape.pods)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fabrics of GPUs and rails are made of: addresses, domains, and Clos networks of their NICs."""
+"""Parts of fabrics with rails: addresses, domains of GPUs, and Clos networks of their NICs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -90,7 +90,7 @@ _REMEDIES = {kind: "use a larger radix" for kind, _ in _SWITCHES.values()}
 
 @final
 class Domains:
-    """A fabric while it is made: GPUs in their domains first, then networks of their NICs.
+    """Builder of a fabric: GPUs in their domains first, then networks of their NICs.
 
     A lane is a port here: a link of one cable has one, a trunk as many as it has cables, and a switch as many
     as its radix. An address is class, domain and rank; of a switch it is class and place among its like.
@@ -139,7 +139,7 @@ class Domains:
         self._wiring = Wiring(
             self._plan, (self.ranks, self._domains), lane_rate_bps=nic_rate_bps, host_lanes=host_lanes
         )
-        # By domain, what is at the ports of its optical switch: first NICs, then leaves.
+        # Ends at the ports of each domain's optical switch: first NICs, then leaves.
         self._nics: list[list[End]] = [[] for _ in range(self._domains)]
         self._leaves: list[list[End]] = [[] for _ in range(self._domains)]
         # A port to every other GPU of the domain, or one to its switch, and the NIC's.
@@ -161,15 +161,15 @@ class Domains:
         return f"spare{domain}" if self._spares == 1 else f"spare{domain}.{rank - self._size}"
 
     def rail(self, rank: int) -> list[str]:
-        """The GPUs of that rank, those of idle domains last."""
+        """Return the GPUs of a rank, those of idle domains last."""
         return [self.gpu(domain, rank) for domain in range(self._domains)]
 
     def at(self, place: Place, *, domain: int, rank: int) -> int:
-        """The address of a domain and a rank, or of a switch counted so."""
+        """Return the address of a node that is placed by domain and rank."""
         return self._plan.pack(**{"class": place, "domain": domain, "rank": rank})
 
     def number(self, place: Place, number: int) -> int:
-        """The address of a switch that is counted in one sequence."""
+        """Return the address of a switch that is placed by its number in its tier."""
         room = 1 << (CNA_BITS - CLASS_BITS)
         if number >= room:
             raise TopologyError(
@@ -179,13 +179,13 @@ class Domains:
         return place << (CNA_BITS - CLASS_BITS) | number
 
     def switch(self, place: Place, name: str, address: int) -> None:
-        """A switch of as many ports as the radix, or as a domain's GPUs when it is inside of one."""
+        """Add a switch: its ports are as many as the radix, or as the GPUs of its domain."""
         kind, tier = _SWITCHES[place]
         lanes = self.ranks if place is Place.HBS else self._radix
         self._wiring.node(name, kind, "rail_switch", address, tier=tier, lanes=lanes)
 
     def idle(self, leaves: int) -> None:
-        """Fibres from idle GPUs, and from so many idle leaves, to the optical switches of all domains."""
+        """Add fibres from idle GPUs and from `leaves` idle leaves to the optical switches of all domains."""
         for domain, nics in enumerate(self._nics):
             idle = range(self._size, self.ranks)
             nics += [self._wiring.fibre(self.gpu(domain, rank), NIC, lanes=1) for rank in idle]
@@ -203,7 +203,7 @@ class Domains:
         spine: Callable[[int], tuple[str, int]],
         core: Callable[[int], tuple[str, int]],
     ) -> None:
-        """NICs to leaves that are there, and what is above: `spine` and `core` give name and address."""
+        """Link NICs to leaves, then add spines and cores, whose name and address `spine` and `core` give."""
         for leaf, below in zip(leaves, gpus, strict=True):
             for gpu in below:
                 if self._optical:
@@ -228,7 +228,7 @@ class Domains:
                 self._trunk(name, above, shape.core_trunk)
 
     def fabric(self, name: str) -> Fabric:
-        """What was put together."""
+        """Return the fabric as linked so far."""
         made = self._wiring.fabric(
             name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
         )
@@ -242,7 +242,7 @@ class Domains:
         return self._crossed(made) if self._optical else made
 
     def _crossed(self, made: Fabric) -> Fabric:
-        """With the optical switches, each of which joins its NICs, but for idle GPUs, to their leaves."""
+        """Return the fabric with optical switches that join the NICs of used GPUs to their leaves."""
         optical = [
             OpticalSwitch(
                 name=f"ocs{domain}",
@@ -259,7 +259,7 @@ class Domains:
         return with_maps(replace(made, optical=tuple(optical)), maps)
 
     def _gpus(self, ports: int) -> None:
-        """Idle GPUs of domains come after all others."""
+        """Add the GPUs, the idle ones of domains after all others."""
         places = [(domain, rank) for domain in range(self._domains) for rank in range(self.ranks)]
         for domain, rank in sorted(places, key=lambda place: place[1] >= self._size):
             address = self.at(Place.GPU, domain=domain, rank=rank)
@@ -301,7 +301,7 @@ class Domains:
 
 
 def _plan(domains: int, size: int) -> AddressPlan:
-    """Class, what is left over, domain, rank; TopologyError when 16 bits are too few."""
+    """Return the address plan: class, padding, domain, rank; TopologyError when 16 bits are too few."""
     domain, rank = (domains - 1).bit_length(), (size - 1).bit_length()
     pad = CNA_BITS - CLASS_BITS - domain - rank
     if pad < 0:

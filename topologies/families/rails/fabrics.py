@@ -218,7 +218,7 @@ def any_to_any(
 
 
 def _leaves(made: Domains, rank: int, count: int) -> list[str]:
-    """The leaves of a rail, which are there now; the only one is named by the rail alone."""
+    """Add the leaves of a rail and return their names; a single leaf is named by the rail alone."""
     names = [f"rail{rank}" if count == 1 else f"rail{rank}l{number}" for number in range(count)]
     for number, name in enumerate(names):
         made.switch(Place.LEAF, name, made.at(Place.LEAF, domain=number, rank=rank))

@@ -39,7 +39,7 @@ def dcn_clos(
     link_lanes: int = 4,
     switch_lanes: int = HRS_LANES,
 ) -> DcnClos:
-    """A Clos without oversubscription over SuperPods of `npus` that put out `lanes` by links of `link_lanes`.
+    """Return a Clos without oversubscription over SuperPods of `npus` with `lanes` in links of `link_lanes`.
 
     UB-Mesh names it, with UB switches or by the CPUs' network cards, and gives no numbers: neither what a
     SuperPod puts out, which is a stand-in here (x8 a rack), nor how many switches there are, which is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all UB-Mesh fabrics are made of: addresses, lanes, delays, and racks of NPUs put in their places."""
+"""Parts of UB-Mesh fabrics: addresses, lanes, delays, and NPUs and devices of racks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ DEVICE_LANES = 8
 RACK_DELAY_NS = 50
 HRS_DELAY_NS = 500
 
-# By physical place, widest first, as UB-Mesh demands; the widths are this project's.
+# Fields of the physical place, widest first, as UB-Mesh demands; the widths are this project's.
 UB_ADDRESS_PLAN = AddressPlan(
     (
         AddressField("class", 3),
@@ -123,7 +123,7 @@ class Rack:
     column: int = 0
 
     def address(self, of: Place, *, y: int, x: int) -> int:
-        """Of a node of that class in this rack; `y` and `x` are the fields board and npu."""
+        """Return the address of a node of class `of`; `y` and `x` are the fields board and npu."""
         place = {"class": of, "pod": self.pod, "row": self.row, "column": self.column}
         return UB_ADDRESS_PLAN.pack(**place, board=y, npu=x)
 
@@ -131,7 +131,7 @@ class Rack:
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many there are of each: slots of a board, boards of a rack, columns, rows of racks, pods."""
+    """Extents: slots of a board, boards of a rack, columns and rows of racks, Pods."""
 
     slots: int
     boards: int
@@ -141,7 +141,7 @@ class Shape:
 
     @staticmethod
     def of(dims: Sequence[int], wanted: int) -> "Shape":
-        """Of `wanted` extents; TopologyError when there are others or addresses cannot hold them."""
+        """Return the shape of `wanted` extents; TopologyError when their number or a size does not fit."""
         names = ("slots", "boards", "columns", "rows", "pods")[:wanted]
         sizes = tuple(dims)
         fields = [part.name for part in reversed(UB_ADDRESS_PLAN.fields)]
@@ -155,7 +155,7 @@ class Shape:
         return Shape(*sizes)
 
     def racks(self) -> Iterator[Rack]:
-        """All racks in the order of their numbers."""
+        """Yield all racks in the order of their numbers."""
         number = 0
         for pod in range(self.pods):
             for row in range(self.rows):
@@ -164,12 +164,12 @@ class Shape:
                     number += 1
 
     def npu(self, rack: Rack, board: int, slot: int) -> str:
-        """Name of the NPU in that place."""
+        """Return the name of an NPU."""
         return f"npu{(rack.number * self.boards + board) * self.slots + slot}"
 
 
 def device_lanes(count: int, planes: int, what: str) -> int:
-    """Lanes of each of `count` devices to each plane: x32 in all over four planes or more."""
+    """Return the lanes of each of `count` devices to each plane: x32 in all over four planes or more."""
     lanes = min(DEVICE_LANES, CPU_LANES // planes) // count if count else 0
     if count and not lanes:
         raise TopologyError(
@@ -180,18 +180,18 @@ def device_lanes(count: int, planes: int, what: str) -> int:
 
 
 def plane_lanes(planes: int, lanes: int, what: str = "uplink_lanes") -> int:
-    """Lanes of an NPU to each plane, so many has every link inside of it too."""
+    """Return the lanes of an NPU to each plane, which every link inside of a plane has too."""
     return share(what, lanes, "planes", planes)
 
 
 def lrs_address(rack: Rack, plane: int, number: int, *, inter_rack: bool = False) -> int:
-    """Address of an LRS of a plane, of those for NPUs or of those for other racks."""
+    """Return the address of an LRS of a plane, for NPUs or for other racks."""
     of = Place.LRS if plane < MAX_PLANES // 2 else Place.LRS_MORE
     return rack.address(of, y=plane % (MAX_PLANES // 2) * 2 + inter_rack, x=number)
 
 
 def share(what: str, lanes: int, among: str, count: int) -> int:
-    """Lanes for each of `count`; TopologyError when they cannot be dealt equally."""
+    """Return the lanes for each of `count`; TopologyError when they cannot be divided equally."""
     if count and (lanes < count or lanes % count):
         raise TopologyError(
             f"{what} {lanes} cannot be dealt equally to {count} {among}",
@@ -201,14 +201,14 @@ def share(what: str, lanes: int, among: str, count: int) -> int:
 
 
 def hrs_address(number: int) -> int:
-    """Address of an HRS: its number, in the fields from npu up to row."""
+    """Return the address of an HRS: its number, in the fields from npu up to row."""
     low, wide = number & 63, number >> 6
     place = {"class": Place.HRS, "row": wide >> 2, "column": wide & 3, "board": low >> 3, "npu": low & 7}
     return UB_ADDRESS_PLAN.pack(**place)
 
 
 def put_npus(wiring: Wiring, shape: Shape) -> None:
-    """All NPUs of all racks; their links come later."""
+    """Add all NPUs of all racks, without links."""
     for rack in shape.racks():
         for board in range(shape.boards):
             for slot in range(shape.slots):
@@ -217,7 +217,7 @@ def put_npus(wiring: Wiring, shape: Shape) -> None:
 
 
 def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None:
-    """Spare NPUs, then CPUs, of all racks."""
+    """Add the spare NPUs, then the CPUs, of all racks."""
     for rack in shape.racks():
         for i, name in enumerate(device_names("spare", rack, spares)):
             wiring.node(name, NodeKind.SPARE, "ub_npu", rack.address(Place.SPARE, y=0, x=i))
@@ -227,14 +227,14 @@ def put_devices(wiring: Wiring, shape: Shape, *, spares: int, cpus: int) -> None
 
 
 def device_names(kind: str, rack: Rack, count: int) -> tuple[str, ...]:
-    """Names of a rack's devices; the only one of its kind is named by the rack alone."""
+    """Return the names of a rack's devices; a single device of a kind is named by the rack alone."""
     if count == 1:
         return (f"{kind}{rack.number}",)
     return tuple(f"{kind}{rack.number}.{i}" for i in range(count))
 
 
 def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
-    """Links along X: every two NPUs of a board."""
+    """Link every two NPUs of a board: dimension X."""
     for board in range(shape.boards):
         for low, high in combinations(range(shape.slots), 2):
             ends = shape.npu(rack, board, low), shape.npu(rack, board, high)
@@ -242,7 +242,7 @@ def mesh_boards(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_p
 
 
 def mesh_slots(wiring: Wiring, shape: Shape, rack: Rack, *, lanes: int, delay_ps: int) -> None:
-    """Links along Y: every two NPUs of one slot."""
+    """Link every two NPUs of a slot: dimension Y."""
     for low, high in combinations(range(shape.boards), 2):
         for slot in range(shape.slots):
             ends = shape.npu(rack, low, slot), shape.npu(rack, high, slot)

@@ -84,7 +84,7 @@ class RacksWithPlanes:
                 self._join_plane(rack, plane)
 
     def mesh_racks(self, delay_ps: int) -> None:
-        """Racks of a row in a full mesh, and racks of a column: each LRS to those in its place."""
+        """Link racks of a row, and racks of a column, in a full mesh: LRS of equal place and plane."""
         racks = list(self._shape.racks())
         for dimension, (letter, wide) in enumerate((("z", "column"), ("w", "row")), 2):
             for low in racks:
@@ -103,7 +103,7 @@ class RacksWithPlanes:
                         )
 
     def join_hrs(self, delay_ps: int, *, everything: bool = False) -> None:
-        """Each inter-rack LRS to its HRS, by a link like the others or by all lanes that come from below."""
+        """Link each inter-rack LRS to its HRS, by an equal share of lanes or by all lanes from below."""
         lanes = self._thin * (self._shape.boards if everything else 1)
         for rack in self._shape.racks():
             for place, name in enumerate(self._of_rack("r")):
@@ -122,7 +122,7 @@ class RacksWithPlanes:
         return self._wiring.fabric(name, host_delay_ps=self._delay_ps, groups=groups, remedies=LANE_REMEDIES)
 
     def _of_rack(self, group: str) -> list[str]:
-        """The ends of the names of a rack's LRS of a group, plane after plane."""
+        """Return the suffixes of the names of a rack's LRS of a group, plane by plane."""
         return [f"p{plane}{group}{i}" for plane in range(self._planes) for i in range(self._shape.boards)]
 
     def _put_plane(self, rack: Rack, plane: int) -> None:
@@ -162,6 +162,6 @@ class RacksWithPlanes:
 
 
 def _in_line(one: Rack, other: Rack, wide: str) -> bool:
-    """Whether racks of one Pod differ in that alone."""
+    """Return whether two racks of a Pod differ in the field `wide` alone."""
     same = "row" if wide == "column" else "column"
     return one.pod == other.pod and getattr(one, same) == getattr(other, same)

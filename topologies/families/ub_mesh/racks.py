@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other ways to build the rack, to compare with (UB-Mesh, Fig. 16): Y, or all, through switches.
+"""Alternative racks (UB-Mesh, Fig. 16): links along Y, or all links, through switches.
 
 The paper gives what is linked and how many lanes an NPU has for it, not how lanes are dealt to switches; that
 is derived here, and written with each.
@@ -48,11 +48,11 @@ from topologies.model.wiring import Wiring
 
 __all__ = ["BOARD_LANES", "CLOS_LRS", "HRS_UPLINK_LANES", "ub_rack_1dfm_a", "ub_rack_1dfm_b", "ub_rack_clos"]
 
-# Of an NPU, towards other boards (UB-Mesh, 1D-FM-A).
+# Lanes of an NPU towards other boards (UB-Mesh, 1D-FM-A).
 BOARD_LANES = 16
-# Of an NPU, towards HRS (UB-Mesh, 1D-FM-B).
+# Lanes of an NPU towards HRS (UB-Mesh, 1D-FM-B).
 HRS_UPLINK_LANES = 32
-# Of an NPU, towards the LRS that lead to CPUs and the spare NPU: derived, what is left for them.
+# Lanes of an NPU towards the LRS of CPUs and the spare NPU: derived, the remaining lanes.
 DEVICE_UPLINK_LANES = 8
 # LRS of the rack that is a Clos (UB-Mesh).
 CLOS_LRS = 72
@@ -239,7 +239,7 @@ def _hrs(wiring: Wiring, count: int) -> None:
 
 
 def _join_hrs(wiring: Wiring, shape: Shape, hrs: int, *, lanes: int, delay_ps: int) -> None:
-    """Every NPU to every HRS of the rack."""
+    """Link every NPU to every HRS of the rack."""
     rack = Rack(0)
     for number in range(hrs):
         for board in range(shape.boards):
@@ -250,7 +250,7 @@ def _join_hrs(wiring: Wiring, shape: Shape, hrs: int, *, lanes: int, delay_ps: i
 
 
 def _devices(rack: Rack, spares: int, cpus: int) -> Iterator[tuple[str, str]]:
-    """Kind and name of spare NPUs, then CPUs."""
+    """Yield kind and name of spare NPUs, then of CPUs."""
     for kind, count in (("spare", spares), ("cpu", cpus)):
         for name in device_names(kind, rack, count):
             yield kind, name
