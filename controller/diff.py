@@ -21,7 +21,7 @@ class Update:
 
 
 def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
-    """Updates from `old` to `new`: changes and additions in the order of `new`, then removals.
+    """Return the updates from `old` to `new`: changes and additions in the order of `new`, then removals.
 
     Removals come last so that a frame always finds either the old entry or the new one.
     """
@@ -39,7 +39,7 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
 
 
 def apply_updates(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
-    """What tables hold that held `entries`, after `updates` one by one."""
+    """Return the entries of tables that held `entries`, after the updates in order."""
     found = _by_key(entries)
     for update in updates:
         if update.kind == "delete":

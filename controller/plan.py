@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: what every switch's tables shall hold, as values that know neither P4Runtime nor a testbed."""
+"""A plan: the table entries of every switch, as values independent of P4Runtime and of the testbeds."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -42,13 +42,15 @@ Hashing = Literal["per-tier", "identical"]
 @final
 @dataclass(frozen=True, slots=True)
 class Exact:
+    """Match of a whole field."""
+
     value: int
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Lpm:
-    """The leading `prefix` bits of the field equal those of `value`."""
+    """Match of the leading `prefix` bits of a field."""
 
     value: int
     prefix: int
@@ -57,6 +59,8 @@ class Lpm:
 @final
 @dataclass(frozen=True, slots=True)
 class Ternary:
+    """Match of the bits that are set in `mask`."""
+
     value: int
     mask: int
 
@@ -64,7 +68,7 @@ class Ternary:
 @final
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Both ends included."""
+    """Match of a range of values, both ends included."""
 
     low: int
     high: int
@@ -73,7 +77,7 @@ class Range:
 @final
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """An optional field that is asked for; one that is not is left out of `Entry.match`."""
+    """Match of an optional field; a field that may have any value is left out of `Entry.match`."""
 
     value: int
 
@@ -98,7 +102,7 @@ class Entry:
 
     @property
     def key(self) -> Hashable:
-        """What identifies the entry in a switch: two entries of equal key replace each other."""
+        """Identity of the entry in a switch: two entries of equal key replace each other."""
         return self.table, self.match, self.priority
 
 
@@ -108,7 +112,7 @@ class Plan:
     """Entries for every switch of a fabric, and the routes they were made from.
 
     `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
-    every link, the sources to tell when it fails. `failed` links carry no route. `hashing` is what the
+    every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
     switches' groups were made for.
     """
 
@@ -129,5 +133,5 @@ class Plan:
         object.__setattr__(self, "_by_source", by_source)
 
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
-        """The routes of one source by destination."""
+        """Return the routes of one source by destination."""
         return self._by_source.get(source, {})

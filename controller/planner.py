@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole plan of a fabric: routes, entries for every switch, and whom to tell when a link fails."""
+"""The plan of a fabric: routes, entries of every node, and the nodes to notify when a link fails."""
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -28,13 +28,16 @@ from topologies.transform.spares import dark
 
 __all__ = ["check_routes", "make_plan"]
 
-# Paths for which shares are still solved for; a program of more takes minutes.
+# Largest number of paths for which shares are solved: a larger linear program takes minutes.
 _MAX_SHARED_PATHS = 50_000
 
 
 @contextmanager
 def _garbage_collection_paused() -> Iterator[None]:
-    """Plans are many values in no circle: to look for one among them takes longer than to make them."""
+    """Pause the cyclic garbage collector.
+
+    Plans allocate millions of acyclic objects; the collector would scan them repeatedly and free nothing.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -56,10 +59,11 @@ def make_plan(
     hashing: Hashing = "per-tier",
     check: bool = True,
 ) -> Plan:
-    """A plan that avoids the `failed` links, by name.
+    """Make a plan that avoids the `failed` links, given by name.
 
-    Planned for are `peers`, both ways, or all pairs of endpoints that an optical switch does not leave dark;
-    the tables reach the others, too.
+    Source routes are planned for `peers`, in both directions, or for all pairs of endpoints that an optical
+    switch does not leave dark; the tables reach all other endpoints too.
+
     `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
     busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
@@ -99,7 +103,7 @@ def make_plan(
 
 
 def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
-    """Pairs to plan for, in the order of the fabric's nodes."""
+    """Return the pairs to plan for, in the order of the fabric's nodes."""
     if peers is None:
         unlit = dark(fabric)
         ends = [node.name for node in fabric.nodes if not node.tier and node.name not in unlit]
@@ -115,9 +119,9 @@ def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
 
 
 def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> None:
-    """Raises DeadlockError when these routes together with those of the tables could deadlock.
+    """Raise DeadlockError when these routes, together with those of the tables, could deadlock.
 
-    Where no turns that the rules permit close a circle, no routes do.
+    If the turns that the rules permit close no cycle, no routes do.
     """
     fabric = finder.fabric
     if fabric.cached(
@@ -137,7 +141,7 @@ def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> 
 
 
 def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
-    """A path up to its first turn that is not allowed, where the switch drops the frame."""
+    """Return a path up to its first forbidden turn, where the switch drops the frame."""
     while rules.vls_of(fabric, path) is None:
         path = path[:-1]
     return path
@@ -179,10 +183,10 @@ def _entries(
 
 @final
 class _Subscribers(Mapping[str, tuple[str, ...]]):
-    """For every link the sources that have a candidate path over it, in the order of the fabric's nodes.
+    """Sources with a candidate path over each link, in the order of the fabric's nodes.
 
-    Candidates, not routes: a source that has moved to another of its candidates must learn when that fails
-    too. Found when first asked for: on a large fabric most plans never are.
+    Candidates and not only routes count: a source that has moved to another candidate must learn when that
+    path fails too. Computed on first use, because most plans of large fabrics never need it.
     """
 
     def __init__(self, fabric: Fabric, candidates: Mapping[Pair, list[Path]]) -> None:

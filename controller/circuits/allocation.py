@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A demand between Pods as circuits of every optical switch."""
+"""Allocation of a demand between Pods to the circuits of every optical switch."""
 
 from typing import Literal
 
@@ -31,21 +31,19 @@ def allocate(
     working: np.ndarray | None = None,
     seconds: float = 60.0,
 ) -> CircuitPlan:
-    """All circuits of a demand between Pods, (P, P), with `ports` ports to optical switches a spine.
+    """Allocate all circuits of a demand between Pods, (P, P); a spine has `ports` ports to optical switches.
 
-    `working[h, k]` says which pairs of switches can be used, all unless given. Guaranteed: every demand that
-    `check_demand` lets pass is realised whole, and of the circuits between two Pods each spine has its share,
-    by the number of its working pairs, give or take less than two (four, where those numbers differ).
-    Methods:
+    `working[h, k]` marks the usable pairs of switches; by default all are. Every demand that `check_demand`
+    accepts is allocated whole. Each spine gets its share of the circuits between two Pods, by the number of
+    its working pairs, within less than two circuits (four where these numbers differ).
 
-        flow     few circuits of `standing` move. New ones are placed one by one, greedily, each by a shortest
-                 chain of moves. Where one finds no place or the spread gets too uneven, halvings decide,
-                 which always find a way: min-cost flows, each as good as any by what stands in either half.
-        scratch  halvings without a look at what stands
-        greedy   shares over spines from scratch, then one circuit after the other (`assign_greedy`)
-        exact    no circuits with the same guarantees move less; PlanError when it takes too many seconds
+    The method `flow` moves few circuits of `standing`: it places new circuits one by one, each by a shortest
+    chain of moves; where a circuit has no place or the spread gets too uneven, recursive bisection decides,
+    by min-cost flows that always have a solution. `scratch` is bisection that ignores standing circuits.
+    `greedy` shares circuits over spines from scratch, then assigns them one by one (`assign_greedy`).
+    `exact` moves the fewest circuits under the same guarantees.
 
-    PlanError names the Pod that asks for too much.
+    PlanError names the Pod that asks for too much, or says that `exact` took more than `seconds`.
     """
     demand = np.asarray(demand)
     slots = _usable_slots(spines, ports, demand.shape[-1], standing, working)
@@ -71,7 +69,7 @@ def allocate(
 def allocate_by_spine(
     counts: Ints, ports: int, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """Circuits of a demand that says which spine is to have them, (H, P, P); few move, as with `realise`.
+    """Allocate a demand given by spine, (H, P, P); few standing circuits move, as with `allocate`.
 
     A group whose demand did not change keeps its circuits. PlanError names the spine and the Pod that asks
     for too much of it.
@@ -105,7 +103,7 @@ def allocate_by_spine(
 
 
 def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
-    """Maps, (slots, N), where spine s has `each[s]` slots."""
+    """Return maps, (slots, N), where spine s has `each[s]` slots."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     if old is None:
@@ -113,14 +111,14 @@ def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
     maps, done = place_circuits(demand, old, each, either_way=True)
     if done:
         return maps
-    # Some found no place. Halvings find one, from what has been placed or from what stood, whichever moves
-    # less.
+    # Some circuits could not be placed. Bisection always succeeds: from the placed circuits or from the
+    # standing circuits, whichever moves fewer.
     found = [_bisect(demand, each, start) for start in (maps, old)]
     return min(found, key=lambda one: count_moves(old, one).added)
 
 
 def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
-    """By halvings that heed the spread only if they must."""
+    """Allocate by bisection, with an even spread over spines only where the first result is uneven."""
     n, slots = len(demand), int(each.sum())
     first = np.zeros(1, np.int64)
     circuits = Entries.standing(standing)
@@ -132,7 +130,7 @@ def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
 
 
 def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
-    """Whether each spine has its share of the circuits between any two Pods, give or take less than two."""
+    """Return whether each spine has its share of circuits between any two Pods, within less than two."""
     n, spines = len(demand), len(each)
     slot, row = np.nonzero(maps >= 0)
     col = maps[slot, row]
@@ -144,7 +142,7 @@ def _is_even_over_spines(demand: Ints, maps: Ints, each: Ints) -> bool:
 
 
 def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
-    """Places what is new in the slots that are a group's; whether all of it found a place."""
+    """Place a group's new circuits in its slots, and return whether all were placed."""
     maps[mine], done = place_circuits(demand, maps[mine], np.array([mine.sum()]), either_way=True)
     return done
 
@@ -152,7 +150,7 @@ def _place_in_group(demand: Ints, maps: Ints, mine: np.ndarray) -> bool:
 def _usable_slots(
     spines: int, ports: int, pods: int, standing: CircuitPlan | None, working: np.ndarray | None
 ) -> Ints:
-    """The slots h * pairs + k that can be used, checked."""
+    """Return the usable slots h * pairs + k after checking the arguments."""
     if spines < 1 or ports < 2 or ports % 2:
         raise PlanError(
             f"{spines} spines of {ports} ports",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A demand dealt out over slots by halving, each halving one min-cost flow that moves few standing circuits.
+"""Recursive bisection of a demand over slots; each cut is a min-cost flow that moves few standing circuits.
 
 A slot is what takes one circuit from each Pod and one to each: a pair of optical switches; or a part of a
 matrix that may hold more. Slots are numbered through; those of one spine follow each other. A block is a run
@@ -35,7 +35,7 @@ def bisect(
     limited: bool = True,
     even: bool = True,
 ) -> Entries:
-    """The entries of each slot, `block` being the slot.
+    """Return the entries of each slot; `block` is the slot.
 
     `spines[s]` is the number of slots of spine s; `first` are the spines with which the blocks of `wanted`
     begin, each reaching to the next. A slot holds at most one circuit a row and a column. Unless not `even`,
@@ -78,7 +78,7 @@ def bisect(
 
 
 def even_split(matrix: Ints, parts: int) -> Ints:
-    """(parts, N, N) that sum up to a matrix (N, N) of whole numbers, as even as whole numbers are.
+    """Return (parts, N, N) that sum up to an integer matrix (N, N), as evenly as integers allow.
 
     Every entry, row sum and column sum of each part is the share of one in `parts`, rounded up or down.
     Halved again and again rather than peeled off one by one: the bounds are those of LumosCore, the flows
@@ -95,7 +95,7 @@ def even_split(matrix: Ints, parts: int) -> Ints:
 @final
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Where each block is cut, and whether that is between spines. One slot stays in its first half."""
+    """Cut of each block, and whether it lies between spines; a single slot stays in the first half."""
 
     start: Ints
     cut: Ints
@@ -113,7 +113,7 @@ class _Cuts:
 def _choose_first_half(
     wanted: Entries, n: int, cuts: _Cuts, standing: Entries | None, low: Ints, high: Ints, limited: bool
 ) -> Ints:
-    """What the first half of its block gets of each entry, from `low` to `high`."""
+    """Return the part of each entry, from `low` to `high`, that goes to the first half of its block."""
     a, block = wanted.count, wanted.block
     n0, size = cuts.cut - cuts.start, np.maximum(cuts.stop - cuts.start, 1)
     whole = size[block]
@@ -126,13 +126,13 @@ def _choose_first_half(
     low_sum, high_sum = _sum_bounds(sums.reshape(-1, 2 * n), n0[:, None], size[:, None], limited)
     low_sum[:, n:], high_sum[:, n:] = -high_sum[:, n:], -low_sum[:, n:]
     nodes = Nodes(low_sum.ravel(), high_sum.ravel(), np.repeat(np.arange(len(n0)), 2 * n))
-    # Odd ones are rounded up and down in turn, which leaves the flow less to mend.
+    # Odd entries are rounded up and down in turn, which leaves the flow less to correct.
     wish = (a * n0[block] + (np.arange(len(a)) & 1) * (whole - 1)) // whole
     return minimise_cost(Items(points, slopes, row, col), nodes, wish)
 
 
 def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> tuple[Ints, Ints]:
-    """For each entry how many circuits stand in the first and in the second half of its block."""
+    """Return the standing circuits of each entry in the first and in the second half of its block."""
     block = np.searchsorted(cuts.start, standing.block, "right") - 1
     key, theirs = wanted.key(n), standing.key(n, block)
     at = np.minimum(np.searchsorted(key, theirs), max(len(key) - 1, 0))
@@ -143,7 +143,7 @@ def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> 
 
 
 def _sum_bounds(sums: Ints, n0: Ints, size: Ints, limited: bool) -> tuple[Ints, Ints]:
-    """Of what the first half may get of each row and column, (blocks, 2 n)."""
+    """Return the bounds of what the first half gets of each row and column, (blocks, 2 n)."""
     if limited:
         return np.maximum(sums - (size - n0), 0), np.minimum(sums, n0)
     share, rest = np.divmod(sums * n0, size)

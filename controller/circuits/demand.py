@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be asked of circuits, and what to do with ports that nobody asked for."""
+"""Checks of a demand for circuits, and demands trimmed or filled to the ports that Pods have."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ __all__ = ["check_demand", "check_leaves", "check_matrix", "pod_demand", "satura
 
 
 def check_demand(demand: Ints, ports: int) -> None:
-    """PlanError unless circuits between Pods, (N, N), can be asked for of Pods with that many ports each.
+    """Raise PlanError unless Pods with `ports` ports each can have the circuits of a demand, (N, N).
 
-    That is all it takes: cross wiring realises every demand that passes.
+    Cross wiring realises every demand that passes.
     """
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
@@ -33,7 +33,7 @@ def check_demand(demand: Ints, ports: int) -> None:
 
 
 def check_matrix(demand: Ints) -> Ints:
-    """As whole numbers; PlanError unless square and not negative."""
+    """Return a demand as integers; PlanError unless it is square, integer and not negative."""
     demand = np.asarray(demand)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
         raise PlanError(f"a demand of shape {demand.shape}", remedy="give one row and one column a Pod")
@@ -46,7 +46,7 @@ def check_matrix(demand: Ints) -> Ints:
 
 
 def check_leaves(demand: Ints, links: int) -> Ints:
-    """A demand between leaves as whole numbers; PlanError unless leaves with so many links up can have it."""
+    """Return a demand between leaves as integers; PlanError unless `links` uplinks a leaf suffice."""
     demand = check_matrix(demand)
     if (apart := np.argwhere(demand != demand.T)).size:
         i, j = apart[0]
@@ -75,10 +75,10 @@ def _check_rows(demand: Ints, limit: int, name: Callable[[int], str], what: str)
 
 
 def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
-    """What is left of a demand, (N, N), where Pods have no more than `ports`, (N,), each.
+    """Return a demand, (N, N), reduced to Pods with `ports`, (N,), ports.
 
-    One circuit after the other is given up by the Pod that lacks most ports, to the Pod to which it has most
-    for what they are worth, (N, N), and the last one between two Pods only where there is no other.
+    The Pod that lacks most ports gives up one circuit at a time, to the Pod to which it has most circuits for
+    what they are worth, (N, N); the last circuit between two Pods goes only when no other is left.
     """
     found = np.array(demand, np.int64)
     over = found.sum(axis=1) - ports
@@ -86,7 +86,7 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
         pod = int(over.argmax())
         has = np.flatnonzero(found[pod])
         rest = (found[pod, has] - 1) / np.maximum(worth[pod, has], 1)
-        # Of those that are equal one that lacks ports as well.
+        # Ties go to a Pod that lacks ports as well.
         other = int(has[np.lexsort((-over[has], -rest))[0]])
         found[pod, other] -= 1
         found[other, pod] -= 1
@@ -95,11 +95,11 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
 
 
 def saturate_demand(demand: Ints, ports: int) -> Ints:
-    """The demand, (N, N), and circuits on ports that it leaves over, evenly.
+    """Return a demand, (N, N), with circuits added evenly on the ports that it leaves unused.
 
-    Again and again the Pod with most ports left is joined to the Pod to which it has fewest circuits, and of
-    those to that with most ports left. No way leaves fewer ports over: one where their number is odd, more
-    only in a Pod that has more left than all others together.
+    Repeatedly joins the Pod with most unused ports to the Pod to which it has fewest circuits; ties go to the
+    Pod with most unused ports. No method leaves fewer ports unused: one if their number is odd, more only in
+    a Pod that has more unused ports than all other Pods together.
     """
     check_demand(demand, ports)
     filled = np.array(demand, np.int64)
@@ -119,9 +119,9 @@ def saturate_demand(demand: Ints, ports: int) -> Ints:
 
 
 def pod_demand(leaves: Ints, leaves_per_pod: int) -> Ints:
-    """Circuits between Pods, (..., P, P), of a demand between leaves, (..., P * leaves, P * leaves).
+    """Return circuits between Pods, (..., P, P), for a demand between leaves, (..., P * leaves, P * leaves).
 
-    What stays inside a Pod asks for none.
+    Demand inside a Pod needs no circuit.
     """
     leaves = np.asarray(leaves)
     pods = leaves.shape[-1] // leaves_per_pod

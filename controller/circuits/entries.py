@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of circuits by what is in them: a demand is mostly zeros, a slot almost nothing else."""
+"""Sparse matrices of circuits: most entries of a demand are zero, and nearly all entries of a slot."""
 
 from dataclasses import dataclass
 from typing import Self, final
@@ -14,7 +14,7 @@ __all__ = ["Entries"]
 @final
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What is not zero of a row of (n, n) matrices: `count[e]` at `row[e]`, `col[e]` of matrix `block[e]`."""
+    """Nonzero entries of (n, n) matrices: `count[e]` at `row[e]`, `col[e]` of matrix `block[e]`."""
 
     block: Ints
     row: Ints
@@ -23,30 +23,32 @@ class Entries:
 
     @classmethod
     def of(cls, matrices: Ints) -> Self:
-        """Those of (blocks, n, n), in order."""
+        """Return the nonzero entries of (blocks, n, n), in order."""
         block, row, col = np.nonzero(matrices)
         return cls(block, row, col, matrices[block, row, col].astype(np.int64))
 
     @classmethod
     def standing(cls, maps: Ints) -> Self:
-        """The circuits of (slots, n) maps, where -1 is dark."""
+        """Return the circuits of (slots, n) maps, where -1 is dark."""
         slot, row = np.nonzero(maps >= 0)
         return cls(slot, row, maps[slot, row].astype(np.int64), np.ones(len(slot), np.int64))
 
     def select(self, which: np.ndarray) -> Self:
+        """Return the entries at these positions."""
         return type(self)(self.block[which], self.row[which], self.col[which], self.count[which])
 
     def key(self, n: int, block: Ints | None = None) -> Ints:
-        """One number for block, row and column, in their order."""
+        """Return one integer for block, row and column, in their order."""
         return ((self.block if block is None else block) * n + self.row) * n + self.col
 
     def dense(self, blocks: int, n: int) -> Ints:
+        """Return the matrices, (blocks, n, n)."""
         found = np.zeros((blocks, n, n), np.int64)
         np.add.at(found, (self.block, self.row, self.col), self.count)
         return found
 
     def maps(self, slots: int, n: int) -> Ints:
-        """(slots, n) of entries of one circuit each, -1 where there is none."""
+        """Return maps, (slots, n), of entries of one circuit each; -1 is dark."""
         found = np.full((slots, n), -1)
         found[self.block, self.row] = self.col
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fewest circuits moved, by integer program (the authors' Mini-Rewiring, here by HiGHS): a baseline.
+"""Fewest circuits moved, by integer program (the authors' Mini-Rewiring, here by HiGHS): a baseline.
 
 A 0-1 unknown for each slot and each ordered pair of Pods that want circuits: small fabrics only.
 """
@@ -27,7 +27,7 @@ def assign_exact(
     seconds: float = 60.0,
     nodes: int | None = None,
 ) -> Ints:
-    """As `assign_pairs`, but no maps keep more of `standing`.
+    """Assign like `assign_pairs`, but keep the most of `standing` that any maps can keep.
 
     PlanError when that takes too many seconds or, where `nodes` limits them instead, too many nodes of the
     solver's tree, whose number is the same on every machine.
@@ -47,9 +47,9 @@ def assign_exact(
 def allocate_exact(
     demand: Ints, spines: int, pairs: int, standing: Ints | None = None, *, seconds: float = 60.0
 ) -> Ints:
-    """Maps (spines * pairs, N) of a checked demand (N, N), which end gets the even port and all.
+    """Return maps (spines * pairs, N) of a checked demand (N, N) that keep the most standing circuits.
 
-    As with `realise`, of the circuits between two Pods each spine has its share, give or take less than two.
+    Each spine has its share of the circuits between two Pods, within less than two, as with `allocate`.
     PlanError when it takes too many seconds.
     """
     n = len(demand)
@@ -70,9 +70,9 @@ def allocate_exact(
 
 
 def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes: int) -> Ints:
-    """Maps (slots, N) with as many circuits of a demand (N, N) as `working` ports allow, most of them old.
+    """Return maps (slots, N) with the most circuits of a demand (N, N) that `working` ports allow.
 
-    Of Pods that want few circuits of each other none is given up for one that has many. PlanError when it
+    No circuit between Pods that want few is given up for Pods that have many. PlanError when it
     takes too many nodes of the solver's tree, whose number, unlike time, is the same everywhere.
     """
     n = len(demand)
@@ -85,7 +85,7 @@ def allocate_most(demand: Ints, standing: Ints, working: WorkingPorts, *, nodes:
 
 @final
 class _Program:
-    """Unknowns x[slot, row, col], each slot a partial permutation; `worth` of each, first what stands."""
+    """Integer program: unknowns x[slot, row, col], each slot a partial permutation; `worth` is maximised."""
 
     def __init__(
         self, wanted: np.ndarray, slots: int, standing: Ints | None, working: WorkingPorts | None = None
@@ -108,7 +108,7 @@ class _Program:
             self.bound_sums(self.slot * self._n + end, slots * self._n, 0, 1)
 
     def bound_sums(self, sums: np.ndarray, count: int, low: np.ndarray | int, high: np.ndarray | int) -> None:
-        """Bounds `count` sums; unknown u belongs to sum `sums[u]`."""
+        """Bound `count` sums; unknown u belongs to sum `sums[u]`."""
         self._add(sums, np.arange(len(sums)), np.ones(len(sums)))
         self._low.append(np.broadcast_to(low, count))
         self._high.append(np.broadcast_to(high, count))
@@ -118,6 +118,7 @@ class _Program:
         self._parts.append((self._rows + rows, cols, values))
 
     def solve(self, room: str, **limits: float) -> Ints:
+        """Return the maps of the optimum; PlanError when it is not proven within `limits`."""
         maps = np.full((self._slots, self._n), -1)
         if not len(self.slot):
             return maps

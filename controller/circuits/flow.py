@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers chosen as cheaply as their sums allow: one min-cost flow.
+"""Min-cost flow: integers chosen at least cost under bounds on their sums.
 
 Every choice of circuits here has this shape (LumosCore's minimum-rewiring step, its Appendix A). An item is a
 whole number, at a convex price. Raising it by one raises the sum at its node `gain` and lowers that at its
@@ -36,7 +36,7 @@ class Items:
     lose: Ints
 
     def at_lowest_cost(self, wish: Ints) -> Ints:
-        """Each on its own at its lowest price; where several are, the one closest to the wish."""
+        """Return each number at its own lowest cost; among equal costs, the number closest to the wish."""
         low = self.points[0] + (np.diff(self.points, axis=0) * (self.slopes < 0)).sum(axis=0)
         high = low + (np.diff(self.points, axis=0) * (self.slopes == 0)).sum(axis=0)
         return np.clip(wish, low, high)
@@ -45,7 +45,7 @@ class Items:
 @final
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Bounds of the sums. No item joins nodes of two blocks."""
+    """Bounds of the sums at each node; no item joins nodes of two blocks."""
 
     low: Ints
     high: Ints
@@ -53,9 +53,9 @@ class Nodes:
 
 
 def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
-    """The cheapest numbers whose sums keep within the bounds; of those that cost the same some near the wish.
+    """Return the cheapest numbers whose sums are within the bounds, close to the wish among equal costs.
 
-    Blocks whose sums do so from the start are left out, so that what did not change costs next to nothing.
+    Blocks whose sums are within the bounds from the start are skipped, so unchanged blocks cost little.
     PlanError when there are no such numbers; a caller whose bounds have a fractional solution never sees it,
     as the constraints are those of a network.
     """
@@ -102,7 +102,11 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
 
 
 def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
-    """Points and slopes, as `Items` has them, of x from `low` to `high`."""
+    """Return points and slopes, as in `Items`, of the cost of sharing `a` circuits between two places.
+
+    x circuits go to the first place and a - x to the second, where u0 and u1 such circuits stand; x is from
+    `low` to `high`. The cost is the number of removed circuits, max(0, u0 - x) + max(0, u1 - (a - x)), flat
+    between u0 and a - u1 (LumosCore)."""
     u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
     points = np.stack(
         (low, np.clip(np.minimum(u0, u1), low, high), np.clip(np.maximum(u0, u1), low, high), high)
@@ -114,7 +118,7 @@ def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[In
 @final
 @dataclass(frozen=True, slots=True)
 class _Arcs:
-    """Arcs in parts: tail, head, capacity and unit cost of each."""
+    """Arcs of the flow network in parts, each with tail, head, capacity and unit cost."""
 
     parts: tuple[tuple[Ints, Ints, Ints, Ints], ...]
 
@@ -123,7 +127,7 @@ class _Arcs:
         return cls(tuple(tuple(one.ravel() for one in part) for part in parts))  # pyright: ignore
 
     def flows(self, supply: Ints) -> list[Ints]:
-        """Of the cheapest flow, part by part; arcs without capacity are left out of the solver."""
+        """Return the cheapest flow, part by part; the solver gets no arcs without capacity."""
         tail, head, capacity, cost = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         some = np.flatnonzero(capacity)
         solver: Any = SimpleMinCostFlow()  # its stubs have no arrays that numpy could make

@@ -22,7 +22,7 @@ __all__ = ["leaf_plan", "leaf_spine_load", "leaf_split", "pod_centric_split"]
 
 
 def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
-    """(spines, n, n), what each spine is to carry of a demand between n leaves; symmetric, as even as can be.
+    """Return the part of a demand between n leaves that each spine carries, (spines, n, n), symmetric.
 
     Loads of links are at most tau a leaf and spine for even tau. PlanError names a leaf that wants more than
     spines * tau.
@@ -32,7 +32,7 @@ def leaf_split(leaves: Ints, spines: int, tau: int) -> Ints:
 
 
 def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None = None) -> CircuitPlan:
-    """The same as `counts` of a plan, for even tau, and near to the counts of the plan that stood before.
+    """Return a plan whose `counts` are such a split, for even tau, close to the counts of a standing plan.
 
     Leaves stand for Pods and their links to a spine for ports in it, even and odd: what `realise` guarantees
     of those holds of these, whose bound is that of `leaf_split`.
@@ -45,9 +45,9 @@ def leaf_plan(leaves: Ints, spines: int, tau: int, standing: CircuitPlan | None 
 def pod_centric_split(
     leaves: Ints, leaves_per_pod: int, counts: Ints, rng: np.random.Generator | None = None
 ) -> Ints:
-    """(spines, n, n), how flows between leaves fall on the circuits of Pods, `counts`, (spines, P, P).
+    """Return how flows between leaves share the circuits of Pods, `counts`, (spines, P, P): (spines, n, n).
 
-    A baseline that does not look at leaves. Between two Pods each unit of demand takes one of their circuits:
+    A baseline that ignores leaves. Between two Pods each unit of demand takes one of their circuits:
     in order of leaves and spines, or at random, as hashing does. Inside a Pod it takes any spine: the next,
     or one at random.
     """
@@ -72,5 +72,5 @@ def pod_centric_split(
 
 
 def leaf_spine_load(split: Ints) -> Ints:
-    """(n, spines), the units of demand on the links from each leaf to each spine, of (spines, n, n)."""
+    """Return the units of demand on the links from each leaf to each spine, (n, spines)."""
     return np.asarray(split).sum(axis=2).T

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The circuits of one group: which pair of optical switches carries which of them.
+"""Circuits of one group: assignment to the pairs of optical switches.
 
 The switches 2k and 2k+1 are pair k. `maps[k, i] = j` says that pair k joins the even port of Pod i's spine
 with the odd port of Pod j's, -1 that it leaves that even port dark; so a row of maps is a partial
@@ -19,7 +19,7 @@ __all__ = ["assign_from_scratch", "assign_greedy", "assign_pairs", "check_sums"]
 
 
 def assign_pairs(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
-    """(pairs, N) maps with `matrix[i, j]` circuits from i's even ports to j's odd ones, few of them new.
+    """Return maps, (pairs, N), with `matrix[i, j]` circuits from i's even to j's odd ports, few of them new.
 
     Row and column sums of the matrix, (N, N), are at most `pairs`. Two pairs: no maps keep more of
     `standing`, (pairs, N). More: the better of two ways. New circuits are placed one by one, by the shortest
@@ -49,7 +49,7 @@ def _bisect(matrix: Ints, pairs: int, standing: Ints | None) -> Ints:
 
 
 def _fewest_additions(matrix: Ints, standing: Ints) -> int:
-    """Circuits that must be made, wherever they go."""
+    """Return the number of circuits that any assignment has to add."""
     slot, row = np.nonzero(standing >= 0)
     has = np.zeros_like(matrix)
     np.add.at(has, (row, standing[slot, row]), 1)
@@ -57,12 +57,12 @@ def _fewest_additions(matrix: Ints, standing: Ints) -> int:
 
 
 def assign_from_scratch(matrix: Ints, pairs: int) -> Ints:
-    """The same as if nothing stood: a baseline."""
+    """Assign circuits as if none stood: a baseline."""
     return assign_pairs(matrix, pairs)
 
 
 def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Ints:
-    """The same, one circuit after the other: a baseline.
+    """Assign circuits one by one: a baseline.
 
     What stands and is still wanted stays, lowest pair first. A new circuit takes the first pair in which both
     ports are free, else one in which its even port is and swaps circuits along a path of two pairs
@@ -92,7 +92,7 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
 
 
 def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) -> None:
-    """Exchanges pairs k and other along a path from a column that is free in other, to free it in k."""
+    """Exchange pairs k and other along a path from a column that is free in other, to free it in k."""
     path = []
     j, here, there = column, k, other
     while (i := back[here, j]) >= 0:
@@ -110,6 +110,7 @@ def _swap_along_path(maps: Ints, back: Ints, k: int, other: int, column: int) ->
 
 
 def check_sums(matrix: Ints, pairs: int) -> Ints:
+    """Return the matrix as integers; PlanError if a row or column sum exceeds the number of pairs."""
     matrix = np.asarray(matrix, np.int64)
     for axis, what in ((1, "row"), (0, "column")):
         sums = matrix.sum(axis=axis)

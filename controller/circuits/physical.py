@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps as what optical switches are set to, and whether every port hears whom it talks to.
+"""Cross-connects of optical switches, and a check that both directions of a port have one peer.
 
 Cross wiring: switch 2k takes what even ports 2k send and gives it to odd ports 2k + 1; switch 2k + 1 takes
 what odd ports 2k + 1 send and gives it to even ports 2k. Uniform wiring: switch k takes from ports k and
@@ -18,18 +18,18 @@ __all__ = ["check_crossconnects", "check_l2", "crossconnects"]
 
 
 def crossconnects(maps: Ints) -> Ints:
-    """Input to output of each switch, (..., 2 * pairs, N) of (..., pairs, N): 2k by the map, 2k + 1 back."""
+    """Return input to output of each switch, (..., 2 * pairs, N): 2k is map k, 2k + 1 its inverse."""
     maps = np.asarray(maps)
     return np.stack((maps, _inverse(maps)), axis=-2).reshape(*maps.shape[:-2], -1, maps.shape[-1])
 
 
 def check_l2(maps: Ints) -> None:
-    """PlanError unless the maps, (..., pairs, N), give every electrical port one peer for both directions."""
+    """Raise PlanError unless maps, (..., pairs, N), give each port one peer for both directions."""
     check_crossconnects(crossconnects(maps))
 
 
 def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "cross") -> None:
-    """PlanError unless each of (..., K, N) is a partial permutation and ports hear whom they talk to.
+    """Raise PlanError unless each of (..., K, N) is a partial permutation and each port hears its own peer.
 
     `switches[k, i] = j`: what Pod i sends into switch k comes out at Pod j; -1 is dark. The error names the
     switch and the port.
@@ -71,5 +71,5 @@ def _inverse(maps: Ints) -> Ints:
 
 
 def _name(at: tuple[int, ...]) -> str:
-    """Of the switch at (..., k, port)."""
+    """Return the name of the switch at (..., k, port)."""
     return " ".join(("".join(f"group {one}, " for one in at[:-2]) + f"optical switch {at[-2]}").split())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New circuits put among those that stand, one after the other, so that few of those have to move.
+"""Placement of new circuits among standing circuits, one by one, so that few standing circuits move.
 
-A port is free that is dark or has a circuit of which there are too many. A circuit goes where both its ports
-are free in one slot. If there is no such slot it goes where one is and drives out the circuit at the other,
-which is then placed in the same way, and so on: a chain, of which a shortest is found. Kempe chains, which go
-to and fro between two slots, are among them.
+A port is free if it is dark or holds a surplus circuit. A circuit goes to a slot where both its ports are
+free. If no slot has both, the circuit takes a slot with one free port and displaces the circuit at the other
+port, which is then placed in the same way. This is a chain of moves, and a shortest chain is used. Kempe
+chains, which alternate between two slots, are a special case.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ _Candidate = tuple[Ints, Ints, np.ndarray, np.ndarray]
 _Link = tuple[int, int, int]
 
 WorkingPorts = tuple[np.ndarray, np.ndarray]
-"""Which even and which odd ports can be used, (N, slots) each."""
+"""Usable even and odd ports, (N, slots) each."""
 
 _MAX_CHAIN = 8  # circuits that a chain moves; longer ones are not looked for
 _MAX_NEW_SHARE = 0.25  # of the demand that is new is too much to place one by one,
@@ -36,7 +36,7 @@ _UNUSABLE = 64  # worse than all that counts against a place
 def place_circuits(
     demand: Ints, maps: Ints, spines: Ints, *, either_way: bool, working: WorkingPorts | None = None
 ) -> tuple[Ints, bool]:
-    """Maps, (slots, N), with what the demand, (N, N), has more of, and whether that is all that it wants.
+    """Return maps, (slots, N), with the circuits that a demand, (N, N), adds, and whether all were placed.
 
     `spines` are the numbers of slots of each. With `either_way` the demand is symmetric and a circuit may
     have its even port at either Pod; else at that of the row. It is not all either where some spine's
@@ -75,7 +75,7 @@ def place_circuits(
 @final
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Circuits in search of a place, as many steps away from the new one.
+    """Circuits in search of a place, all as many moves away from the new circuit.
 
     Each stands in a slot, or in none, -1, and would leave its port at one Pod to what drives it out, that at
     `left_pod` to whoever comes, on the even side, 0, or on the odd, 1. Likewise what its parent has given up.
@@ -102,7 +102,7 @@ class _Level:
 
 @final
 class _Placement:
-    """Slots and what is in them. `more[i, j]` circuits are wanted beyond that; below zero, are loose."""
+    """Slots and their circuits; `missing[i, j]` circuits are wanted beyond them, a surplus if negative."""
 
     def __init__(
         self, demand: Ints, maps: Ints, spines: Ints, either_way: bool, working: WorkingPorts | None
@@ -130,7 +130,7 @@ class _Placement:
         self._demand, self._share, self._allow_extra = demand, spines / slots, False
 
     def place(self, i: int, j: int) -> int:
-        """Puts what is wanted from i to j where both ports are free; how many find no such place."""
+        """Place missing circuits from i to j where both ports are free, and return how many are left."""
         row, col = np.array([i]), np.array([j])
         for missing in range(int(self.missing[i, j]), 0, -1):
             has, allowed = self._spread(row, col)
@@ -144,9 +144,9 @@ class _Placement:
         return 0
 
     def place_by_chain(self, i: int, j: int, spine: int | None = None) -> bool:
-        """Puts one circuit from i to j where others move for it, few; False if that takes too many.
+        """Place one circuit from i to j by a short chain of moves; False if no chain is short enough.
 
-        In the spine given, if one is.
+        Only within `spine` if it is given.
         """
         for self._allow_extra in (False, True):
             if chain := self._chain(i, j, spine):
@@ -159,9 +159,9 @@ class _Placement:
         return bool(chain)
 
     def place_by_swap(self, i: int, j: int) -> bool:
-        """Puts one circuit from i to j along the shortest path of two slots of one spine.
+        """Place one circuit from i to j by a swap along the shortest path between two slots of one spine.
 
-        False unless there one of the Pods has an even port free and the other an odd one.
+        False unless one Pod has a free even port in that spine and the other Pod a free odd port.
         """
         best: list[_Link] | None = None
         where = (0, 0, 0, 0)
@@ -184,7 +184,7 @@ class _Placement:
         return True
 
     def _swap_path(self, slot: int, other: int, col: int, longest: int) -> list[_Link] | None:
-        """Circuits that change slots so that an odd port that is free in `other` becomes free in `slot`."""
+        """Return the circuits to exchange so that an odd port free in `other` becomes free in `slot`."""
         path: list[_Link] = []
         while not self._odd_free[col, slot]:
             row = int(self._row_of[slot, col])
@@ -200,7 +200,7 @@ class _Placement:
         return path
 
     def place_by_force(self, i: int, j: int, spine: int | None = None) -> None:
-        """Puts one circuit from i to j in a place where it drives out few, one such at random."""
+        """Place one circuit from i to j in a random slot among those where it displaces fewest circuits."""
         self._allow_extra = True
         ways = self._candidate_slots(_Level.new(i, j))
         self._allow_extra = False
@@ -215,7 +215,7 @@ class _Placement:
         self._put_circuit(int(slot), int(a[0]), int(b[0]))
 
     def take_displaced(self) -> list[tuple[int, int]]:
-        """Pairs of Pods that lack circuits since this was asked last."""
+        """Return the pairs of Pods that have lost circuits since the last call."""
         pairs, self._displaced = self._displaced, set()
         return [pair for pair in sorted(pairs) if self.missing[pair] > 0]
 
@@ -223,7 +223,7 @@ class _Placement:
         return [(i, j), (j, i)] if self._either_way else [(i, j)]
 
     def drop_surplus(self) -> None:
-        """Drops what is still too many, from the fullest spines."""
+        """Drop surplus circuits, from the fullest spines first."""
         over = self.missing < 0
         for i, j in np.argwhere(np.triu(over) if self._either_way else over).tolist():
             while self.missing[i, j] < 0:
@@ -231,7 +231,7 @@ class _Placement:
                 self._remove_from_spine(i, j, int(self._spine_of[has[0].argmax()]))
 
     def even_out(self) -> None:
-        """Moves circuits from spines with too many between two Pods to others; some may be driven out."""
+        """Move circuits from spines with too many between two Pods to other spines, displacing some."""
         slot, row = np.nonzero(self.maps >= 0)
         col = self.maps[slot, row]
         low, high = np.nonzero(np.triu(self._demand) if self._either_way else self._demand)
@@ -256,9 +256,9 @@ class _Placement:
         self._remove_circuit(slot, *((i, j) if mine[slot] else (j, i)))
 
     def _spread(self, row: Ints, col: Ints, own: Ints | None = None) -> tuple[Ints, np.ndarray]:
-        """Circuits from row to col in the spine of each slot, (circuits, slots), and whether one more may be.
+        """Return circuits from row to col in the spine of each slot, (circuits, slots), and room for more.
 
-        `own` are slots in which the circuits stand that are asked about: those do not count.
+        `own` are the slots of the circuits in question, which do not count.
         """
         there = self.maps[:, row] == col
         if self._either_way:
@@ -274,7 +274,7 @@ class _Placement:
         return has[self._spine_of].T, allowed[self._spine_of].T
 
     def _chain(self, i: int, j: int, spine: int | None) -> list[tuple[int, int, int]]:
-        """What goes where, (slot, even end, odd end), the new circuit first; empty if nothing is found."""
+        """Return the moves, (slot, even end, odd end), the new circuit first; empty if there is no chain."""
         n = len(self._even_free)
         levels: list[_Level] = []
         level = _Level.new(i, j)
@@ -299,7 +299,7 @@ class _Placement:
         return []
 
     def _candidate_slots(self, level: "_Level") -> list[_Candidate]:
-        """Even end, odd end, and in which slots their ports are free, (circuits, slots), each way round."""
+        """Return even end, odd end and slots where their ports are free, (circuits, slots)."""
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
         found = []
@@ -312,7 +312,7 @@ class _Placement:
         return found
 
     def _next_level(self, level: "_Level", ways: list[_Candidate], seen: np.ndarray) -> "_Level":
-        """The circuits that would be driven out, each once."""
+        """Return the circuits that would be displaced, each once."""
         parts = []
         for a, b, even, odd in ways:
             one, slot = np.nonzero(even ^ odd)
@@ -342,7 +342,7 @@ class _Placement:
                 self._even_free[a, stay] = self._odd_free[b, stay] = False
 
     def _put_circuit(self, slot: int, row: int, col: int) -> None:
-        """A circuit in the place of those that are there."""
+        """Put a circuit into a slot in place of the circuits at its ports."""
         if (far := int(self.maps[slot, row])) >= 0:
             self._remove_circuit(slot, row, far)
         if (far := int(self._row_of[slot, col])) >= 0:

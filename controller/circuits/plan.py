@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits of every group, as a value."""
+"""Circuits of every group as a value, checks of maps, and what moved between two plans."""
 
 from dataclasses import dataclass
 from typing import Self, final
@@ -18,7 +18,7 @@ DARK = -1
 @final
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """How many standing circuits went, how many were made, and how many stayed as they were."""
+    """Number of circuits removed, added and kept by a change."""
 
     removed: int
     added: int
@@ -26,14 +26,14 @@ class Moves:
 
 
 def count_moves(standing: Ints, maps: Ints) -> Moves:
-    """What changed between two sets of maps of one shape."""
+    """Return what changed between two sets of maps of one shape."""
     standing, maps = np.asarray(standing), np.asarray(maps)
     kept = int(((standing == maps) & (maps >= 0)).sum())
     return Moves(int((standing >= 0).sum()) - kept, int((maps >= 0).sum()) - kept, kept)
 
 
 def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
-    """PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
+    """Raise PlanError unless maps have that shape and are partial permutations that join no Pod to itself."""
     maps = np.asarray(maps)
     if maps.shape != shape:
         raise PlanError(f"maps of shape {maps.shape}", remedy=f"this fabric's have shape {shape}")
@@ -57,10 +57,10 @@ def check_maps(maps: Ints, shape: tuple[int, ...]) -> None:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitPlan:
-    """Which circuits stand: `maps[h, k, i] = j` of group h, (H, K/2, P), as in controller.circuits.pairs.
+    """Standing circuits: `maps[h, k, i] = j` of group h, (H, K/2, P), as in controller.circuits.pairs.
 
-    `counts[h, i, j]` of them, (H, P, P), join spines h of Pods i and j, whichever way round. `moved` is what
-    changed against the plan before; without one all are made.
+    `counts[h, i, j]` circuits, (H, P, P), join spines h of Pods i and j in either orientation. `moves` counts
+    changes against the plan before; without a plan before, all circuits are added.
     """
 
     counts: Ints
@@ -69,7 +69,7 @@ class CircuitPlan:
 
     @classmethod
     def of(cls, maps: Ints, standing: Self | None = None) -> Self:
-        """Of maps that nobody else writes to."""
+        """Return the plan of these maps, which become read-only."""
         spines, _, n = maps.shape
         h, k, i = np.nonzero(maps >= 0)
         directed = np.bincount((h * n + i) * n + maps[h, k, i], minlength=spines * n * n).reshape(
@@ -82,5 +82,5 @@ class CircuitPlan:
 
     @property
     def total(self) -> int:
-        """Circuits that stand."""
+        """Number of standing circuits."""
         return self.moves.kept + self.moves.added

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A demand on what is left when ports, optical switches or spines do not work: whole if it can be.
+"""Allocation to the ports that work, and circuits for ports that a demand leaves unused.
 
-With pairs of switches out of use `realise` still has its guarantee, for so many ports less. Single ports
-break it: which circuits then fit is an edge colouring with some colours forbidden, which is NP-complete.
+With whole pairs of switches out of use, `allocate` keeps its guarantee for the remaining ports. Single failed
+ports break it: finding circuits that fit is then an edge colouring with forbidden colours, NP-complete.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ _MAX_NODES = 10
 def allocate_available(
     demand: Ints, standing: CircuitPlan, working: np.ndarray, worth: Ints | None = None
 ) -> CircuitPlan:
-    """As many circuits of a demand between Pods, (P, P), as working ports allow; few that stand move.
+    """Allocate as many circuits of a demand between Pods, (P, P), as working ports allow, moving few.
 
     `working[h, k, i]` says of the even and the odd port, in this order, of Pod i's spine h at pair k whether
     it can be used, (H, K/2, P, 2). What Pods have too few ports for is given up first, by what circuits are
@@ -34,7 +34,7 @@ def allocate_available(
     find no place, pairs whose ports all work carry all of it if they can, else an integer program says what
     is the most that can be, and on large fabrics what has found a place is all.
 
-    PlanError as with `realise`, when the demand is too large even if all worked.
+    PlanError as with `allocate`, when the demand is too large even if all worked.
     """
     demand = np.asarray(demand)
     spines, pairs, n = standing.maps.shape
@@ -66,7 +66,7 @@ def allocate_available(
 def fill_unused_ports(
     plan: CircuitPlan, standing: CircuitPlan | None = None, *, working: np.ndarray | None = None
 ) -> CircuitPlan:
-    """The plan with circuits between ports that it leaves dark, as many in each pair of switches as can be.
+    """Return a plan with circuits added between its dark ports, the most that each pair of switches allows.
 
     What `standing` has between two of them stays. Other ports are joined so that few circuits come between
     Pods that have many. `plan` is the demand's; to light that of the next demand, give what this returns as
@@ -112,7 +112,7 @@ def fill_unused_ports(
 
 
 def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
-    """Without circuits at ports that do not work."""
+    """Return maps without the circuits at ports that do not work."""
     found = np.full_like(maps, DARK)
     slot, row = np.nonzero(maps >= 0)
     works = even[row, slot] & odd[maps[slot, row], slot]
@@ -121,7 +121,7 @@ def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints
 
 
 def _most_circuits(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
-    """By integer program, if it is small enough, else what has been placed."""
+    """Return the most circuits by integer program if it is small enough, else the placed circuits."""
     if np.count_nonzero(demand) * len(old) > _MAX_UNKNOWNS:
         return placed
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A symmetric demand as a matrix and its transpose: which end of each circuit gets the even port.
+"""Split of a symmetric demand into a matrix and its transpose: which end of each circuit gets the even port.
 
 Under cross wiring a circuit joins an even port with an odd one, so that a Pod's circuits are A[i, j] from its
 even ports and A[j, i] from its odd ones, C = A + A.T (LumosCore's symmetric integer matrix decomposition).
@@ -16,7 +16,7 @@ __all__ = ["orient", "symmetric_split"]
 
 
 def symmetric_split(demand: Ints) -> Ints:
-    """A of C = A + A.T for a symmetric C, (N, N), without diagonal.
+    """Return A of C = A + A.T for a symmetric C, (N, N), without diagonal.
 
     Entries, row sums and column sums of A are half of those of C, rounded up or down. Half of each entry goes
     both ways. What is odd makes a simple graph; with its odd nodes joined to one more its edges fall into
@@ -45,7 +45,7 @@ def symmetric_split(demand: Ints) -> Ints:
 
 
 def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
-    """A of C = A + A.T for each of (blocks, N, N) with as much as can be of what stands.
+    """Return A of C = A + A.T for each of (blocks, N, N), keeping the most standing circuits.
 
     Block b has the slots `first[b]` to `first[b] + each[b] - 1` of `standing`. Row and column sums of A are
     at most `each[b]`, twice which no row sum of C may exceed. Entries of A may be far from half of C: a

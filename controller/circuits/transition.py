@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits that follow what jobs send, and the plans of a change that loses no frame (LumosCore).
+"""Circuits that follow the jobs' demand, and the plans of a change that loses no frame (LumosCore).
 
-A change has two plans: one on the circuits that stay, for the time in which the others are dark, and one on
-those that then stand. Whoever keeps its circuits keeps its routes. Where ports do not work, what is left
-carries as much as it can, and it is said which jobs lack what.
+A change has two plans: the first uses only the circuits that stay, while the other circuits are dark; the
+second uses the new circuits. Pods that keep their circuits keep their routes. When ports fail, the working
+ports carry as much as they can, and `circuit_shortages` names the jobs that lack circuits.
 """
 
 from collections.abc import Iterable, Mapping, Set
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Crossconnects = Mapping[str, Mapping[int, int]]
-"""What each optical switch joins, by its name; those left out stay as they are."""
+"""Cross-connects by the name of the optical switch; switches that are left out stay as they are."""
 
 OpticalPort = tuple[str, int]
 """An optical switch and one of its ports."""
@@ -48,7 +48,7 @@ OpticalPort = tuple[str, int]
 @final
 @dataclass(frozen=True, slots=True)
 class CircuitShortage:
-    """Of its share of circuits between two Pods a job has just `has`; the lower Pod comes first."""
+    """A job that has fewer circuits between two Pods than its share `wanted`; the lower Pod comes first."""
 
     job: str
     pods: tuple[int, int]
@@ -63,14 +63,14 @@ class CircuitShortage:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CircuitTarget:
-    """What to join for a demand; `cut` says between which Pods, (P, P), it sends and no circuit is found."""
+    """Cross-connects for a demand; `unserved`, (P, P), marks pairs of Pods without a circuit."""
 
     circuits: dict[str, dict[int, int]]
     unserved: NDArray[np.bool_]
 
 
 def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
-    """Bytes between Pods, (P, P), both ways added up and the same in both halves; none inside of a Pod."""
+    """Return bytes between Pods, (P, P), symmetric: the sum of both directions; zero within a Pod."""
     pods = core_of(fabric).pods
     found = np.zeros((pods, pods), np.int64)
     for (source, far), amount in demand.items():
@@ -82,7 +82,7 @@ def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
 
 
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
-    """Circuits in proportion to traffic, (P, P), for Pods of so many ports: at least one where there is any.
+    """Return circuits in proportion to traffic, (P, P), at least 1 if there is any, for so many ports.
 
     The Pod that sends most has as many as its ports allow. Derived here: the paper takes demands as given.
     """
@@ -96,10 +96,10 @@ def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
 
 
 def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int]]:
-    """What optical switches are to join for such a demand; few of the fabric's circuits move.
+    """Return the cross-connects for a demand; few of the fabric's circuits move.
 
-    Ports that the demand has no use for keep theirs, or get others. PlanError when there are more pairs of
-    Pods to join than ports.
+    Ports that the demand does not need keep their circuits, or get other circuits. PlanError when there
+    are more pairs of Pods to join than ports.
     """
     return allocate_crossconnects(fabric, demand).circuits
 
@@ -107,12 +107,12 @@ def crossconnects_for(fabric: Fabric, demand: Demand) -> dict[str, dict[int, int
 def allocate_crossconnects(
     fabric: Fabric, demand: Demand, dark: Set[OpticalPort] = frozenset()
 ) -> CircuitTarget:
-    """The same where ports of optical switches are `dark`, and whether all that send have circuits then.
+    """Return the cross-connects for a demand when ports are `dark`, and the unserved Pods.
 
     With dark ports some Pods may get fewer than they want, or none between two of them; PlanError still when
     there are more pairs of Pods than ports if all work.
     """
-    # Its solvers take as long to import as all else that a run needs.
+    # Importing the solvers takes as long as importing everything else that a run needs.
     from controller.circuits import CircuitPlan, allocate, allocate_available, fill_unused_ports
 
     core = core_of(fabric)
@@ -131,7 +131,7 @@ def allocate_crossconnects(
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
-    """Which ports are left, (H, K/2, P, 2): the even one of each Pod's spine and the odd one."""
+    """Return which ports work, (H, K/2, P, 2): the even and the odd port of each Pod's spine."""
     core = core_of(fabric)
     found = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
     for h, group in enumerate(core.groups):
@@ -142,7 +142,7 @@ def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
 
 
 def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int64]:
-    """Circuits that stand and are not `down`, between Pods, (P, P), the same in both halves."""
+    """Return the standing circuits that are not `down`, between Pods, (P, P), symmetric."""
     pods = core_of(fabric).pods
     found = np.zeros((pods, pods), np.int64)
     for link in fabric.links:
@@ -156,10 +156,10 @@ def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[n
 def circuit_shortages(
     fabric: Fabric, jobs: Mapping[str, Demand], lit: NDArray[np.int64]
 ) -> tuple[CircuitShortage, ...]:
-    """Which jobs have fewer of the circuits `lit` between Pods, (P, P), than their shares of all ports.
+    """Return the jobs with fewer of the circuits `lit` between Pods, (P, P), than their shares of all ports.
 
-    Circuits between two Pods are dealt to the jobs that send between them in proportion to what they send, by
-    highest averages, so that none has more when there are fewer.
+    The jobs that send between two Pods share the circuits in proportion to their traffic, by highest
+    averages, so that no job gets more when there are fewer circuits.
     """
     core = core_of(fabric)
     traffic = {job: pod_traffic(fabric, demand) for job, demand in jobs.items()}
@@ -177,7 +177,7 @@ def circuit_shortages(
 
 
 def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """So many among those that weigh something (Sainte-Lague)."""
+    """Share `count` among the weights by highest averages (Sainte-Laguë)."""
     found = dict.fromkeys(weights, 0)
     for _ in range(count):
         found[max(weights, key=lambda one: weights[one] / (2 * found[one] + 1))] += 1
@@ -185,7 +185,7 @@ def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def keep_common_circuits(fabric: Fabric, circuits: Crossconnects) -> Fabric:
-    """The fabric with those circuits alone that stand now and are to stand then."""
+    """Return the fabric with only the circuits that stand now and after the change."""
     now = crossconnects(fabric)
     both = {
         name: {low: high for low, high in joined.items() if now[name].get(low) == high}
@@ -202,7 +202,7 @@ def replan(
     demand: Demand | None,
     down: Set[str] = frozenset(),
 ) -> Plan:
-    """The same for a fabric of other circuits, some of them `down`. PlanError when a pair has no path."""
+    """Return the plan for a fabric of other circuits, some `down`; PlanError if a pair has no path."""
     known = {link.name for link in fabric.links}
     return make_plan(
         fabric,
@@ -216,5 +216,5 @@ def replan(
 
 
 def table_updates(plan: Plan, installed: Mapping[str, Iterable[Entry]]) -> dict[str, tuple[Update, ...]]:
-    """What makes the entries of a plan of those that are installed, node by node."""
+    """Return the updates from the installed entries to those of a plan, by node."""
     return {name: diff(installed[name], entries) for name, entries in plan.entries.items()}

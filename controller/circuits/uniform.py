@@ -27,7 +27,7 @@ _EXACT_PODS = 8
 def allocate_uniform(
     demand: Ints, ports: int, method: Literal["exact", "greedy"] | None = None, *, seconds: float = 60.0
 ) -> tuple[int, Ints]:
-    """How many circuits of a demand, (N, N), that many switches realise, and their maps, (ports, N).
+    """Return how many circuits of a demand, (N, N), `ports` switches realise, and their maps, (ports, N).
 
     `maps[k, i] = j` and `maps[k, j] = i` where switch k joins Pods i and j; -1 is dark. Exact, the most that
     there can be, by integer program; greedy, one heaviest matching a switch, where Pods that want more weigh
@@ -46,7 +46,7 @@ def allocate_uniform(
 
 
 def dual_link_maps(maps: Ints) -> Ints:
-    """The same circuits where both ports of a pair are on one optical switch, (pairs, 2 P) of (pairs, P).
+    """Return maps, (pairs, 2 P), of the circuits when both ports of a pair are on one optical switch.
 
     Port 2 i of such a switch is the even port of Pod i, 2 i + 1 the odd one: each joined to the other, so
     that every demand can be realised, but with P ports a switch serves P / 2 Pods. The scheme is recalled

@@ -50,7 +50,7 @@ class Hops:
         tails, heads, way = [], [], []
         for link in fabric.links:
             for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                # Parallel links wait for the same, and the first stands for all.
+                # Parallel links wait for the same channels, so the first represents all.
                 self.number.setdefault((near, far), len(tails))
                 tails.append(numbers[near])
                 heads.append(numbers[far])
@@ -74,15 +74,16 @@ class Hops:
 
     @property
     def channels(self) -> int:
-        """How many there are, used or not."""
+        """Number of channels, used or not."""
         return len(self) * VLS
 
     def channel(self, number: int) -> Channel:
+        """Return the channel of a number by name."""
         hop, vl = divmod(number, VLS)
         return Channel(self.links[hop // 2], self.nodes[self.heads[hop]], vl)
 
     def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
-        """Channels that a frame takes one by one, and the node where a turn is not allowed, or ''."""
+        """Return the channels that a frame takes in turn, and the node of a forbidden turn, or ''."""
         turns, way, vl = self.turns, 0, entry_vl
         found = []
         for near, far in pairwise(path):

@@ -51,15 +51,17 @@ class DependencyGraph:
 
     @property
     def channels(self) -> int:
+        """Number of channels in use."""
         return int(self.used.sum())
 
     @property
     def dependencies(self) -> int:
+        """Number of dependencies between channels."""
         return len(self.before)
 
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
-        """By channel, those waited for: the graph with names, for those that are small enough."""
+        """The graph with names, for small fabrics: the channels that each channel waits for."""
         found: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
             found[before].add(self.hops.channel(after))
@@ -76,7 +78,7 @@ class DependencyGraph:
 def path_graph(
     fabric: Fabric, paths: Iterable[Path], rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS
 ) -> DependencyGraph:
-    """The graph of these paths; PlanError names the first path with a turn that the rules do not allow."""
+    """Return the graph of these paths; PlanError names the first path with a forbidden turn."""
     hops = Hops(fabric, rules)
     size = hops.channels
     used = np.zeros(size, dtype=np.bool_)
@@ -95,7 +97,7 @@ def path_graph(
 
 
 def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) -> DependencyGraph:
-    """The graph of pairs of channels, each as before * hops.channels + after."""
+    """Return the graph of pairs of channels, each as before * hops.channels + after."""
     both = np.array(sorted(pairs), dtype=np.int64)
     before, after = np.divmod(both, hops.channels)
     return DependencyGraph(hops, used, before.astype(np.int32), after.astype(np.int32))
@@ -104,7 +106,7 @@ def graph_of_pairs(hops: Hops, used: NDArray[np.bool_], pairs: Iterable[int]) ->
 def permitted_graph(
     fabric: Fabric, rules: RuleSet, *, entry_vls: Sequence[int] = ENTRY_VLS, u_turns: bool = True
 ) -> DependencyGraph:
-    """The graph of every turn the rules allow, whatever steers a frame: no cycle here, none with any route.
+    """Return the graph of every turn that the rules allow; without a cycle in it, no routes deadlock.
 
     A frame may enter at every node, on one of `entry_vls`. The tables cannot tell a frame that goes back
     where it came from, so U-turns belong to it; no simple path has any.
@@ -132,7 +134,7 @@ def permitted_graph(
 
 
 def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
-    """All pairs of hops of which the second begins where the first ends."""
+    """Return all pairs of hops of which the second begins where the first ends."""
     # The hops that leave a node stand side by side in `leaving`, from `first` of the node on.
     leaving = np.argsort(hops.tails, kind="stable").astype(np.int32)
     count = np.bincount(hops.tails, minlength=len(hops.nodes))
@@ -149,9 +151,9 @@ def _hop_pairs(hops: Hops, u_turns: bool) -> tuple[Numbers, Numbers]:
 
 
 def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
-    """Channels of one cycle in waiting order, the same one every time; empty when there is none.
+    """Return the channels of a cycle in waiting order, the same cycle every time; empty without a cycle.
 
-    Of the channels on cycles it is the first, by the order of the fabric's links, and a shortest way back.
+    The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
     """
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -174,7 +176,7 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 
 
 def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None:
-    """Raises DeadlockError naming a cycle when there is one."""
+    """Raise DeadlockError naming a cycle if the graph has one."""
     cycle = find_cycle(graph)
     if cycle:
         shown = [f"{channel.link} to {channel.to} on VL {channel.vl}" for channel in cycle[:4]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What turn rules make of a fabric: the paths they admit, the VLs those take, and whether they can deadlock.
+"""Effect of turn rules on a fabric: admitted paths, the VLs that they take, and whether they can deadlock.
 
 UB-Mesh calls this TFC and publishes its outline only: model deadlock by the channel dependency graph, merge
 turn rules and limits on virtual lanes, and get every path a map to VLs without a cycle. The rules are in
@@ -31,7 +31,7 @@ _ENTRY_VL = 0
 
 
 class PathClass(StrEnum):
-    """What kind a path is; every path between two endpoints is of exactly one.
+    """Class of a path; every path between two endpoints is of exactly one class.
 
     Direct: one hop. Dimension-ordered: several, each in another dimension, so none is superfluous. Detour: a
     dimension takes two hops or more, in a row. Interleaved: a dimension is left and taken up again. Through
@@ -74,6 +74,7 @@ class Analysis:
 
     @property
     def dependencies(self) -> int:
+        """Number of dependencies between channels."""
         return self.graph.dependencies
 
     @property
@@ -82,7 +83,7 @@ class Analysis:
         return 1 + max((vl for lanes in self.lanes for vl in lanes), default=-1)
 
     def count_paths(self, hops: int, counts: Counts | None = None) -> int:
-        """Admitted paths of so many hops, or those of other `counts`."""
+        """Return the number of admitted paths of so many hops, or of paths in other `counts`."""
         found = self.admitted if counts is None else counts
         return sum(count for (_, length), count in found.items() if length == hops)
 
@@ -95,7 +96,7 @@ def analyse(
     *,
     refused: bool = True,
 ) -> Analysis:
-    """Every simple path of up to `max_hops` hops, from `sources` or from all endpoints, under the rules.
+    """Analyse every simple path of up to `max_hops` hops from `sources`, by default all endpoints.
 
     It takes microseconds a path: give few sources where there are millions. Without `refused`, paths that the
     rules do not admit are not followed nor counted. PlanError when `max_hops` is less than 1.
@@ -124,7 +125,7 @@ _Shape = tuple[tuple[int | None, ...], int]
 
 @final
 class _PathCounter:
-    """Goes every path of a fabric and counts."""
+    """Enumerates and counts the paths of a fabric."""
 
     def __init__(self, fabric: Fabric, rules: RuleSet, max_hops: int, refused: bool) -> None:
         self._hops = Hops(fabric, rules)
@@ -145,6 +146,7 @@ class _PathCounter:
         self._held: set[int] = set()
 
     def start(self, source: int) -> None:
+        """Count the paths from one source."""
         self._extend(source, (source,), (), 0, (), 0, _ENTRY_VL)
 
     def _extend(
@@ -183,13 +185,14 @@ class _PathCounter:
             self._pairs.add(before * size + after)
 
     def graph(self) -> DependencyGraph:
+        """Return the dependency graph of the admitted paths."""
         used = np.zeros(self._hops.channels, dtype=np.bool_)
         used[list(self._held)] = True
         return graph_of_pairs(self._hops, used, self._pairs)
 
 
 def _height(node: Node) -> int:
-    """How far from endpoints a path gets by a node: a switch inside of a domain counts as one above it."""
+    """Return the height that a path reaches at a node; a switch inside a domain counts as level 1."""
     return max(node.level, bool(node.tier))
 
 
@@ -215,7 +218,7 @@ def _class(dimensions: Sequence[int | None], height: int) -> PathClass:
 @final
 @dataclass(frozen=True, slots=True)
 class DimensionOrders:
-    """Of shortest paths between nodes that differ in every dimension: the orders of dimensions admitted.
+    """Orders of dimensions admitted for shortest paths between nodes that differ in every dimension.
 
     `share` is of all (pair, order) combinations, `fewest` of the `orders` there are for any pair.
     """
@@ -226,7 +229,7 @@ class DimensionOrders:
 
 
 def admitted_orders(fabric: Fabric, rules: RuleSet) -> DimensionOrders:
-    """Orders of dimensions that the rules admit in a full mesh; a mesh among switches does not count.
+    """Return the orders of dimensions that the rules admit in a full mesh, ignoring a mesh among switches.
 
     Whether they do depends on the direction of each hop alone, and in a full mesh as many pairs go up in a
     dimension as go down: the corners of the mesh stand for all pairs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which turns a frame may take and on which virtual lane (VL) it leaves (UB-Mesh, TFC).
+"""Turn rules: the turns that a frame may take, and the virtual lane (VL) on which it leaves (UB-Mesh, TFC).
 
 The paper leaves out the details of its turn and VL rules; these are this project's own. Every hop is of a
 group, and the groups of a route rise: it moves in the mesh of its tier, climbs to the switches, climbs
@@ -66,7 +66,7 @@ HOST = Direction(0, False)
 
 
 class VlIncrement(Enum):
-    """What takes a frame to the next VL of its class."""
+    """Event that moves a frame to the next VL of its class."""
 
     VALLEY = "valley"
     STEP = "step"
@@ -95,7 +95,7 @@ class RuleSet:
         return tuple(sorted(set(self.stages.values())))
 
     def next_vl(self, came: Direction, leaves: Direction, vl: int) -> int | None:
-        """VL on which a frame leaves, or None for a turn that is not allowed."""
+        """Return the VL on which a frame leaves, or None for a forbidden turn."""
         if HOST.group in (came.group, leaves.group) or self.increment is VlIncrement.FREE:
             return vl
         base = vl - vl % CLASS_VLS
@@ -107,7 +107,7 @@ class RuleSet:
         return leaving if leaving < base + self.vls else None
 
     def vls_of(self, fabric: Fabric, path: Path, entry_vl: int = 0) -> tuple[int, ...] | None:
-        """VL of every hop of a path, or None when one of its turns is not allowed."""
+        """Return the VL of every hop of a path, or None if a turn is forbidden."""
         came, vl, found = HOST, entry_vl, []
         for near, far in hops_of(path):
             leaves = direction(self, fabric, near, far)
@@ -120,12 +120,12 @@ class RuleSet:
 
 
 def rule_names() -> tuple[str, ...]:
-    """Names that `rule_set` takes."""
+    """Return the names that `rule_set` takes."""
     return ("T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl")
 
 
 def rule_set(name: str, fabric: Fabric) -> RuleSet:
-    """The named rules on a fabric; PlanError lists the names when there is none such.
+    """Return the named rules on a fabric; PlanError lists the names if the name is unknown.
 
     T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
     one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
@@ -157,7 +157,7 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
 
 
 def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
-    """The way of the hop from one node to a neighbour."""
+    """Return the direction of the hop from a node to a neighbour."""
     known: dict[tuple[str, str], Direction] = fabric.cached(("directions", rules.name), dict)
     found = known.get((near, far))
     if found is None:
@@ -173,7 +173,7 @@ def _direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction
 
 
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
-    """Kinds of hops that the fabric has; its circuits, made or not, are as its links."""
+    """Return the kinds of hops of a fabric; possible circuits count like links."""
     found: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:
@@ -219,7 +219,7 @@ def _number_stages(stages: set[Stage]) -> dict[Stage, int]:
 
 
 def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]:
-    """Entries of the tables arrival, departure and vl_turn of one node."""
+    """Return the entries of the tables arrival, departure and vl_turn of one node."""
     local = HOST_PORT, CPU_PORT
     arrivals, leaving = {}, {}
     for far in fabric.neighbours(node):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many priorities on few levels: a Max-K-Cut of the contention graph that turns no edge round.
+"""Compression of many priorities to few levels: a Max-K-Cut of the contention graph that turns no edge round.
 
 Published (Crux, section 4.3, algorithm 1): an edge leads from the job of higher priority to that of lower
 where the two share a link, and weighs the intensity of the higher, which is what is lost when both get one
@@ -22,7 +22,7 @@ SAMPLES = 10
 
 
 def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Floats:
-    """Weights (jobs, jobs) of the graph: `uses` (jobs, links) is who sends over what, `order` by priority."""
+    """Return the weights (jobs, jobs) of the graph; `uses` (jobs, links) marks the links of each job."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     shared = uses.astype(np.float32)
@@ -31,17 +31,17 @@ def contention(uses: NDArray[np.bool_], order: Ints, intensities: Floats) -> Flo
 
 
 def cut_weight(weights: Floats, levels: Ints) -> float:
-    """Weight of the edges between levels."""
+    """Return the weight of the edges between levels."""
     return float(weights[levels[:, None] != levels].sum())
 
 
 def has_inversion(weights: Floats, levels: Ints) -> bool:
-    """Whether any edge leads from a later level to an earlier one."""
+    """Return whether any edge leads from a later level to an earlier level."""
     return bool(((weights > 0) & (levels[:, None] > levels)).any())
 
 
 def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0) -> Ints:
-    """A level for each job, 0 first. PlanError for a graph with a cycle, or without levels."""
+    """Return a level for each job, 0 served first; PlanError for a graph with a cycle, or no levels."""
     if levels < 1 or samples < 1:
         raise PlanError(f"{levels} levels, {samples} samples", remedy="give at least one of each")
     rng = np.random.default_rng(seed)
@@ -57,12 +57,12 @@ def compress(weights: Floats, levels: int, samples: int = SAMPLES, seed: int = 0
             best[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
         if inside <= 0:
             break
-    # Levels that nobody got are left out.
+    # Empty levels are left out.
     return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
 
 def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
-    """Breadth first, jobs that become free at once in random order."""
+    """Return a topological order, breadth first, with random order among jobs that become free together."""
     edges = weights > 0
     waiting = edges.sum(axis=0)
     front = np.flatnonzero(waiting == 0)
@@ -82,7 +82,7 @@ def _topological(weights: Floats, rng: np.random.Generator) -> Ints:
 
 
 def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
-    """The least weight inside of at most so many runs of a sequence, and where all but the last end."""
+    """Return the least weight within at most `levels` runs of a sequence, and the ends of the runs."""
     number = len(weights)
     sums = np.zeros((number + 1, number + 1))
     sums[1:, 1:] = weights.cumsum(axis=0).cumsum(axis=1)
@@ -105,7 +105,7 @@ def _partition(weights: Floats, levels: int) -> tuple[float, Ints]:
 
 
 def best_cut(weights: Floats, levels: int) -> Ints:
-    """By trying all assignments: for few jobs. PlanError above two million of them."""
+    """Return the best levels by trying all assignments; PlanError above two million assignments."""
     number = len(weights)
     if levels < 1 or levels**number > 2_000_000:
         raise PlanError(f"{number} jobs on {levels} levels", remedy="try few jobs and levels, or compress")

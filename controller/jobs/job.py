@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """What an iteration computes and sends, and over which paths it may.
+    """A job: what an iteration computes and sends, and the candidate paths of its flows.
 
     `gpus` accelerators compute for `compute` seconds, the last `overlap` of which goes on while the job
     sends; `work` is what they do in that time, GPU-seconds where it is None, else FLOP or any unit that all
@@ -73,12 +73,12 @@ class Job:
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """By flow, which of its candidates are paths."""
+        """Candidates that are paths, by flow: (flows, candidates)."""
         return np.asarray((self.paths >= 0).any(axis=2))
 
     @property
     def port_seconds(self) -> float:
-        """Seconds that its largest flow takes by its port."""
+        """Seconds that the largest flow takes through its port."""
         return float(self.amounts.max(initial=0.0)) / self.port
 
     @property
@@ -90,7 +90,7 @@ class Job:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """By job: the candidate of each of its flows, the level that links serve it in, 0 first, and a shift.
+    """Choices by job: the path of each flow, the priority level (0 is served first) and a start shift.
 
     Jobs of one `group` have a common circle of time, on which job j goes round `turns[j]` times, beginning
     `shifts[j]` of its iteration late. Group -1: the job begins whenever it does.
@@ -104,14 +104,14 @@ class Schedule:
 
     @classmethod
     def of(cls, choices: Sequence[Ints], levels: Ints | None = None) -> Schedule:
-        """Without shifts; of one level where no levels are given."""
+        """Return a schedule without shifts, with a single level unless levels are given."""
         number = len(choices)
         level = np.zeros(number, np.int64) if levels is None else levels
         return cls(tuple(choices), level, np.full(number, -1), np.ones(number, np.int64), np.zeros(number))
 
 
 def link_loads(job: Job, choice: Ints, links: int) -> Floats:
-    """M_{j,e}: what an iteration puts on each link."""
+    """Return M_{j,e}, the traffic of an iteration on each link."""
     taken = job.paths[np.arange(len(choice)), choice]
     used = taken >= 0
     amounts = np.broadcast_to(job.amounts[:, None], taken.shape)
@@ -119,25 +119,25 @@ def link_loads(job: Job, choice: Ints, links: int) -> Floats:
 
 
 def bottleneck_seconds(job: Job, choice: Ints, rates: Floats) -> float:
-    """t_j: seconds that the slowest link takes for an iteration alone; 0 for a job that sends nothing."""
+    """Return t_j, the seconds of the slowest link for an iteration alone; 0 for a job that sends nothing."""
     if not len(choice):
         return 0.0
     return max(float((link_loads(job, choice, len(rates)) / rates).max()), job.port_seconds)
 
 
 def intensity(job: Job, choice: Ints, rates: Floats) -> float:
-    """I_j = W_j / t_j; endless for a job that sends nothing."""
+    """Return I_j = W_j / t_j; infinite for a job that sends nothing."""
     seconds = bottleneck_seconds(job, choice, rates)
     return job.iteration_work / seconds if seconds else np.inf
 
 
 def iteration_seconds(compute: float, sending: float, overlap: float) -> float:
-    """Seconds of an iteration alone: sending begins `overlap` of the computation before its end."""
+    """Return the seconds of an iteration alone; sending overlaps the last `overlap` of computation."""
     return max(compute, (1 - overlap) * compute + sending)
 
 
 def check_rates(rates: Floats) -> None:
-    """PlanError unless all links have a rate."""
+    """Raise PlanError unless all links have a rate."""
     if len(rates) and not (rates > 0).all():
         link = int(np.argmin(rates))
         raise PlanError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of its candidate paths each flow takes.
+"""Path selection: the candidate path that each flow takes.
 
 Published: from the most GPU-intensive job to the least, each takes the least congested path given those
 placed (Crux, section 4.1). How congestion is measured is ours: a link's is the share of time that jobs placed
@@ -23,7 +23,7 @@ _PASSES = 3
 
 
 def hash_paths(job: Job, seed: int = 0) -> Ints:
-    """A path for each flow at random, as multipath by hash picks it; the same for the same name and seed."""
+    """Return a random path for each flow, as ECMP hashing does; it depends on the name and the seed only."""
     rng = np.random.default_rng((seed, zlib.crc32(job.name.encode())))
     among = job.candidates
     place = (rng.random(len(among)) * among.sum(axis=1)).astype(np.int64)
@@ -34,7 +34,7 @@ def hash_paths(job: Job, seed: int = 0) -> Ints:
 def least_congested(
     jobs: Sequence[Job], order: Iterable[int], rates: Floats, busy: Floats | None = None
 ) -> tuple[Ints, ...]:
-    """A candidate for each flow of each job: jobs in order, in a job the flows that send most first.
+    """Return a candidate for each flow of each job: jobs in order, within a job the largest flows first.
 
     Of candidates the one whose worst link is least congested; of equal ones that with the least over all
     links; then the first. Where flows of a job slow each other down then, they are placed again, each given
@@ -67,7 +67,7 @@ def least_congested(
 
 
 def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
-    """By link, the sum of the shares of time for which jobs keep it busy when alone."""
+    """Return, by link, the sum of the shares of time for which each job alone keeps it busy."""
     found = np.zeros(len(rates))
     for job, choice in zip(jobs, choices, strict=True):
         if len(choice):
@@ -80,19 +80,20 @@ def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def largest_flow_seconds(job: Job, rates: Floats) -> float:
-    """Seconds of its largest flow."""
+    """Return the seconds of the largest flow."""
     return max(float((job.amounts / rates.max()).max()), job.port_seconds) or 1.0
 
 
 def _uncontended_seconds(job: Job, most: float) -> float:
-    """Seconds of an iteration in which no flow of the job meets another."""
+    """Return the seconds of an iteration in which no two flows of the job share a link."""
     return iteration_seconds(job.compute, most, job.overlap)
 
 
 @lru_cache(maxsize=1024)
 def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
-    """Flows that send as much over the same candidates, those that send most first; these candidates, and
-    whether no two of them have a link in common.
+    """Group flows with equal amounts and candidates, largest first.
+
+    Returns the flows of each group, their candidates, and whether the candidates are link-disjoint.
     """
     kinds: dict[tuple[float, bytes], list[int]] = {}
     for flow, amount in enumerate(job.amounts.tolist()):
@@ -107,13 +108,13 @@ def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
 
 
 def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
-    """Take flows off the links of their paths."""
+    """Remove flows from the links of their paths."""
     np.subtract.at(own, paths, more[paths])
     own[-1] = 0.0
 
 
 def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> Ints:
-    """Of candidates without common links the best again and again, `own` becoming what is on links then."""
+    """Place flows on link-disjoint candidates, each on the best, and add their load to `own`."""
     adds = more[paths]
     # By candidate and how many flows it has by then, what its links are at.
     there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
@@ -139,7 +140,7 @@ def _place_one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more
 
 
 def mean_hops(job: Job, choice: Ints) -> float:
-    """Mean number of links that what a job sends goes over."""
+    """Return the mean number of links on the paths of a job, weighted by traffic."""
     hops = (job.paths[np.arange(len(choice)), choice] >= 0).sum(axis=1)
     whole = job.amounts.sum()
     return float(job.amounts @ hops / whole) if whole else 0.0

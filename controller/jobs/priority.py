@@ -31,8 +31,9 @@ _NEGLIGIBLE = 0.5 / HORIZON
 
 
 def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> int:
-    """The job with the most network traffic: the sum over links of what an iteration sends, by its length
-    alone.
+    """Return the job with the most network traffic.
+
+    Traffic is the sum over links of what an iteration sends, divided by its length alone.
     """
     traffic = []
     for job, choice in zip(jobs, choices, strict=True):
@@ -44,14 +45,14 @@ def reference_job(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -
 
 
 def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[float, float]:
-    """Seconds of sending that each gains by going first on one link."""
+    """Return the seconds of sending that each job gains by going first on one link."""
     first = simulate((job, other), (0, 1), seconds).sent
     second = simulate((job, other), (1, 0), seconds).sent
     return float(first[0] - second[0]), float(second[1] - first[1])
 
 
 def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
-    """k_j of a job against the reference."""
+    """Return k_j of a job against the reference job."""
     own, others = (one.sending for one in (job, other))
     if not own or not others:
         return 1.0
@@ -77,7 +78,7 @@ def _correction(
 
 
 def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
-    """k of every job, 1 of the reference."""
+    """Return k of every job; k of the reference job is 1."""
     if not jobs:
         return np.zeros(0)
     chosen = reference_job(jobs, choices, rates)
@@ -89,5 +90,5 @@ def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
 
 
 def ranking(values: Floats) -> Ints:
-    """Jobs from the highest value to the lowest; of equal ones the first comes first."""
+    """Return jobs from the highest value to the lowest; ties keep their order."""
     return np.argsort(-np.asarray(values), kind="stable").astype(np.int64)

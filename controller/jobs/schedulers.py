@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who gets which paths and levels: Crux, and what it is compared with, behind one interface.
+"""Schedulers: Crux and its baselines, which give jobs paths and levels, behind one interface.
 
 Of the baselines TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): the least congested
 links, and the longer the distance the higher the priority. Sincronia and CASSINI are named there and not
@@ -35,12 +35,12 @@ __all__ = [
     "topology_aware",
 ]
 
-# Jobs in the order in which they came, rates of links, levels there are, seed -> schedule.
+# Jobs in order of arrival, rates of links, number of levels, seed -> schedule.
 Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
 
 
 def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
-    """(jobs, links): who sends over what."""
+    """Return (jobs, links): whether a job sends over a link."""
     found = np.zeros((len(jobs), links), bool)
     for row, job, choice in zip(found, jobs, choices, strict=True):
         row[:] = link_loads(job, choice, links) > 0
@@ -48,7 +48,7 @@ def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDAr
 
 
 def levels_by_rank(order: Ints, levels: int) -> Ints:
-    """The first of an order get a level each, all others the last: Sincronia, by Crux, figure 13."""
+    """Give the first jobs a level each and all others the last level (Sincronia; Crux, figure 13)."""
     found = np.empty(len(order), np.int64)
     found[order] = np.minimum(np.arange(len(order)), levels - 1)
     return found
@@ -59,26 +59,26 @@ def _hashes(jobs: Sequence[Job], seed: int) -> tuple[Ints, ...]:
 
 
 def hash_only(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Paths by hash, one level: what a network does by itself."""
+    """Choose paths by hash and one level: a network without a scheduler."""
     return Schedule.of(_hashes(jobs, seed))
 
 
 def fair(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Least congested paths, who came first chooses first; one level, so that no job goes before another."""
+    """Choose least congested paths in order of arrival, and one level: no job precedes another."""
     return Schedule.of(least_congested(jobs, range(len(jobs)), rates))
 
 
 def shortest_first(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """Sincronia-like: paths by hash, order by bottlenecks."""
+    """Choose paths by hash and levels by bottlenecks, like Sincronia."""
     choices = _hashes(jobs, seed)
     return Schedule.of(choices, levels_by_rank(bottleneck_order(jobs, choices, rates), levels))
 
 
 def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Ints:
-    """Sincronia's: on the busiest link whoever sends most for its weight goes last; weights are scaled;
-    again.
+    """Return Sincronia's order of jobs.
 
-    A job is a coflow of what its iteration sends, all weights 1 at first.
+    On the busiest link the job that sends most for its weight goes last; weights are scaled, and the rest is
+    ordered in the same way. A job is a coflow of what its iteration sends, all weights 1 at first.
     """
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -101,7 +101,7 @@ def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 
 
 def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """TACCL*: least congested paths in the order in which jobs came, what goes farther first."""
+    """Choose least congested paths in order of arrival, and serve longer paths first (TACCL*)."""
     choices = least_congested(jobs, range(len(jobs)), rates)
     far = np.array([mean_hops(job, choice) for job, choice in zip(jobs, choices, strict=True)])
     kinds = np.unique(far.round(6))[::-1]
@@ -111,7 +111,7 @@ def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: in
 
 
 def interleave(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
-    """CASSINI-like: paths by hash, one level, and shifts by which jobs that share links send in turns."""
+    """Choose paths by hash, one level, and shifts by which jobs that share links send in turns (CASSINI)."""
     choices = _hashes(jobs, seed)
     groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
     return replace(Schedule.of(choices), groups=groups, turns=turns, shifts=shifts)
@@ -126,7 +126,7 @@ def crux(
     paths: bool = True,
     compressed: bool = True,
 ) -> Schedule:
-    """Crux. Without `paths` they are by hash; without `compressed` every job has a level of its own."""
+    """Choose paths and levels by Crux; without `paths` by hash, without `compressed` a level for each job."""
     check_rates(rates)
     if not jobs:
         return Schedule.of(())
@@ -144,14 +144,14 @@ def crux(
     order = ranking(value)
     if not compressed:
         return Schedule.of(choices, levels_by_rank(order, len(jobs)))
-    # What sends nothing loses nothing.
+    # A job that sends nothing loses nothing.
     finite = np.where(np.isfinite(intensities), intensities, 0.0)
     graph = contention(link_usage(jobs, choices, len(rates)), order, finite)
     return Schedule.of(choices, compress(graph, levels, seed=seed))
 
 
 def priorities(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Floats, Floats]:
-    """P_j and I_j."""
+    """Return P_j and I_j of every job."""
     found = np.array([intensity(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
     return corrections(jobs, choices, rates) * found, found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When in a common circle of time jobs begin, so that those that share links send in turns (CASSINI's idea).
+"""Start shifts in a common circle of time, so that jobs that share links send in turns (CASSINI's idea).
 
 Ours: jobs that share a link and whose iterations alone are 1, 2 or 4 times as long as one another's, give or
 take TOLERANCE, form groups; a group's circle is its longest iteration, which a shorter job goes round several
@@ -27,7 +27,7 @@ TURNS = (1, 2, 4)
 def interleaving_shifts(
     jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 ) -> tuple[Ints, Ints, Floats]:
-    """Group, turns and shift of each job; -1, 1 and 0 for those that nobody fits."""
+    """Return group, turns and shift of each job; -1, 1 and 0 for a job that fits no group."""
     number = len(jobs)
     busy = np.array(
         [link_loads(job, choice, len(rates)) / rates for job, choice in zip(jobs, choices, strict=True)]
@@ -60,13 +60,13 @@ def interleaving_shifts(
 
 
 def _turns(circle: float, length: float) -> int:
-    """How often it goes round, 0 if that is no whole number of TURNS."""
+    """Return how often a job goes round the circle, or 0 if that is none of TURNS."""
     ratio = circle / length
     return next((turns for turns in TURNS if abs(ratio / turns - 1) <= TOLERANCE), 0)
 
 
 def _members(first: int, length: Floats, groups: Ints, sharing: np.ndarray) -> list[int]:
-    """Whoever is reached from a job over shared links, fits its circle and has no group yet."""
+    """Return the ungrouped jobs that fit the circle of a job and are reached from it over shared links."""
     found, open_ = [first], [first]
     while open_:
         for other in np.flatnonzero(sharing[open_.pop()]).tolist():

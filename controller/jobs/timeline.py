@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that compute and send in turns over shared links, exactly, from event to event: what gets done in a
-time.
+"""Exact simulation, event by event, of jobs that compute and send in turns over shared links.
 
 All flows of a job advance together, as fast as its most congested link lets them (Crux, section 3.3). Levels
 are served strictly in order; jobs of one level are slowed alike on a link that is too narrow for them.
@@ -19,16 +18,16 @@ from controller.jobs.job import Floats, Job, Schedule, iteration_seconds, link_l
 
 __all__ = ["JobProfile", "RunTotals", "job_profiles", "simulate", "utilisation"]
 
-# Part of a step that may be left of it by rounding.
+# Share of a step that rounding may leave over.
 _ROUNDING = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JobProfile:
-    """`compute` seconds an iteration, then `busy` seconds by link alone, `least` seconds in all at the least.
+    """Iteration of a job: `compute` seconds, then sending that alone takes `busy` seconds on each link.
 
-    The first iteration begins `late` seconds on.
+    Sending takes at least `min_sending` seconds. The first iteration begins after `start_delay` seconds.
     """
 
     compute: float
@@ -39,7 +38,7 @@ class JobProfile:
 
     @property
     def sending(self) -> float:
-        """Seconds an iteration sends alone, t_j."""
+        """Seconds of sending of an iteration alone, t_j."""
         return max(self.min_sending, *self.busy.values(), 0.0)
 
     @property
@@ -51,8 +50,10 @@ class JobProfile:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RunTotals:
-    """By job, in `seconds`: seconds computed, seconds that its sending would have taken alone, iterations
-    ended.
+    """Totals by job over `seconds`.
+
+    `computed` are seconds of computation, `sent` the seconds that the sending would have taken alone,
+    `iterations` the iterations completed.
     """
 
     seconds: float
@@ -62,8 +63,10 @@ class RunTotals:
 
 
 class _JobState:
-    """Where a job is: seconds until it begins at all and until it may send, of computation and of sending
-    left.
+    """Progress of a job in its iteration.
+
+    `wait` and `head` are the seconds until the job begins and until it may send; `tail` and `left` are the
+    seconds of computation and of sending left.
     """
 
     __slots__ = ("computed", "ended", "head", "left", "sent", "shape", "tail", "usage", "wait", "whole")
@@ -78,14 +81,16 @@ class _JobState:
         self.begin()
 
     def begin(self) -> None:
+        """Begin the next iteration."""
         self.head = (1 - self.shape.overlap) * self.shape.compute
         self.tail = self.shape.compute
         self.left = self.whole
 
 
 def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) -> RunTotals:
-    """Let jobs run that long, all from the begin of an iteration. Links have the rate 1: a second's busy time
-    each.
+    """Run jobs for so many seconds, each from the beginning of an iteration.
+
+    Links have the rate 1: a busy time of one second each second.
     """
     if len(levels) != len(jobs):
         raise PlanError(f"{len(levels)} levels of {len(jobs)} jobs", remedy="give one a job")
@@ -112,7 +117,7 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
 
 
 def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
-    """Of those that send, the share of the speed that they would have alone."""
+    """Return the speeds of the sending jobs, each as a share of its speed alone."""
     room: dict[int, float] = {}
     found: dict[_JobState, float] = {}
     for rank in ranks:
@@ -137,7 +142,7 @@ def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
 
 
 def _seconds_to_event(one: _JobState, speed: float) -> float:
-    """Seconds until something of it ends."""
+    """Return the seconds until the next event of a job."""
     if one.wait > 0:
         return one.wait
     found = one.tail if one.tail > 0 else np.inf
@@ -169,7 +174,7 @@ def _subtract(left: float, gone: float, scale: float) -> float:
 
 
 def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[JobProfile]:
-    """Jobs over the paths of a schedule, late by its shifts."""
+    """Return the profiles of jobs on the paths of a schedule, delayed by its shifts."""
     found = []
     for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
         busy = link_loads(job, choice, len(rates)) / rates
@@ -180,7 +185,7 @@ def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:
-    """Share of the time that accelerators of all jobs compute, over `seconds`."""
+    """Return the share of `seconds` for which the accelerators of all jobs compute."""
     ran = simulate(job_profiles(jobs, schedule, rates), schedule.levels.tolist(), seconds)
     gpus = np.array([job.gpus for job in jobs], float)
     return float(gpus @ ran.computed / (gpus.sum() * seconds))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The P4Runtime client: all that the controller says to switches. The one module here that opens a socket.
+"""P4Runtime client: the only way in which the controller programs switches. No other module opens a socket.
 
 A synchronous face on the event loop in the background. One channel serves every device of an address.
 """
@@ -33,8 +33,8 @@ _OPTIONS = [
 ]
 
 
-# Devices that are talked to at a time. Of more, client and server would hold the requests in memory, each
-# with a pipeline of 300 KB, and a gRPC server refuses some of those that wait when they exceed a thousand.
+# Largest number of devices with a call in progress. With more, client and server would hold the requests in
+# memory, each with a pipeline of 300 KB, and a gRPC server refuses some above a thousand.
 _AT_ONCE = 64
 
 
@@ -116,15 +116,15 @@ class P4RuntimeClient:
         return done
 
     def write(self, node: str, updates: Sequence[Update]) -> None:
-        """Carry out updates in order. One that is refused does not stop the others."""
+        """Carry out updates in order; a refused update does not stop the rest."""
         run(self._device(node).write(updates))
 
     def read(self, node: str, table: str | None = None) -> list[Entry]:
-        """The entries of a table, or of all, without default entries."""
+        """Return the entries of a table, or of all tables, without default entries."""
         return run(self._device(node).read(table))
 
     def read_counter(self, node: str, counter: str) -> dict[int, tuple[int, int]]:
-        """(packets, bytes) of every index of an indexed counter."""
+        """Return (packets, bytes) of every index of an indexed counter."""
         return run(self._device(node).read_counter(counter))
 
     def packet_out(self, node: str, payload: bytes, **metadata: int) -> None:
@@ -141,7 +141,7 @@ class P4RuntimeClient:
         run(self._device(node).barrier())
 
     def packet_in(self, node: str, timeout: float = 5.0) -> PacketIn:
-        """The next packet-in of a node, in the order the switch sent them."""
+        """Return the next packet-in of a node, in the order in which the switch sent them."""
         device = self._device(node)
         try:
             packet = device.packets.get(timeout=timeout)
@@ -151,7 +151,7 @@ class P4RuntimeClient:
                 remedy="check that a frame for the controller was sent",
             ) from None
         if packet is None:
-            device.packets.put(None)  # for whoever asks next
+            device.packets.put(None)  # for the next call
             raise device.broken()
         return packet
 
@@ -173,7 +173,7 @@ class P4RuntimeClient:
 
 
 async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all, so many at a time; the first error ends the others."""
+    """Run all coroutines, at most _AT_ONCE at a time; the first error cancels the rest."""
     free = asyncio.Semaphore(_AT_ONCE)
     work = list(coroutines)
 
@@ -189,5 +189,5 @@ async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for coroutine in work:
-            coroutine.close()  # also of those whose turn never came
+            coroutine.close()  # also the coroutines that never started
         raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One device of a P4Runtime server: its stream, and the calls that name it.
+"""A device of a P4Runtime server: its stream, and the calls that name it.
 
 Lives in the event loop of the client, which opens the channel and hands down the stub.
 """
@@ -47,7 +47,7 @@ class PacketIn:
 
 @final
 class Device:
-    """One device. Everything but `packets` belongs to the event loop."""
+    """A device of a server. Everything but `packets` belongs to the event loop."""
 
     def __init__(
         self,
@@ -77,11 +77,13 @@ class Device:
     # -- the stream
 
     async def open(self) -> None:
+        """Open the stream and become the primary controller."""
         self._stream = self._stub.StreamChannel()
         self._reader = asyncio.create_task(self._read_stream())
         await self._arbitrate()
 
     async def close(self) -> None:
+        """End the stream, so that the server forgets the election id."""
         if self._reader is None:
             return
         # Ended from this side, the stream is over only when the server has forgotten the election id.
@@ -91,6 +93,7 @@ class Device:
         await asyncio.wait([self._reader])
 
     async def barrier(self) -> None:
+        """Wait until the switch has handled all packet-outs; InstallError if it refused any."""
         await self._arbitrate()
         if self._refused:
             message, more = self._refused[0], len(self._refused) - 1
@@ -120,6 +123,7 @@ class Device:
             )
 
     async def packet_out(self, payload: bytes, metadata: Mapping[str, int]) -> None:
+        """Send a frame into the switch."""
         info = await self._p4info()
         with _naming(self._node):
             sent = info.encode_metadata(metadata)
@@ -169,13 +173,14 @@ class Device:
                 pass  # the news that another controller has come or gone; a write will tell if it matters
 
     def broken(self) -> InstallError:
-        """Why the stream ended, as an error of its own for each who asks."""
+        """Return why the stream ended, as a new error for each caller."""
         error = self._broken or self._error(rpc_code.UNAVAILABLE, "the stream has ended")
         return InstallError(error.message, remedy=error.remedy)
 
     # -- calls
 
     async def push_pipeline(self, info: P4Info, config: p4r.ForwardingPipelineConfig) -> None:
+        """Give the device its program."""
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self._id,
             election_id=self._election_id,
@@ -189,7 +194,7 @@ class Device:
         self._info = info
 
     async def _p4info(self) -> P4Info:
-        """The p4info that was pushed, else the one the switch has."""
+        """Return the pushed p4info, else the p4info of the switch."""
         if self._info is None:
             request = p4r.GetForwardingPipelineConfigRequest(
                 device_id=self._id, response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
@@ -204,12 +209,14 @@ class Device:
         return self._info
 
     async def install(self, entries: Sequence[Entry], report: Callable[[int], None]) -> None:
+        """Insert entries in batches; `report` gets the size of each batch."""
         for start in range(0, len(entries), _BATCH):
             batch = entries[start : start + _BATCH]
             await self._write([("insert", entry) for entry in batch])
             report(len(batch))
 
     async def write(self, updates: Sequence[Update]) -> None:
+        """Write updates in batches."""
         for start in range(0, len(updates), _BATCH):
             await self._write([(update.kind, update.entry) for update in updates[start : start + _BATCH]])
 
@@ -231,6 +238,7 @@ class Device:
             raise self._refusal(batch, error) from error
 
     async def read(self, table: str | None) -> list[Entry]:
+        """Return the entries of a table, or of all tables."""
         info = await self._p4info()
         request = p4r.ReadRequest(device_id=self._id)
         wanted = request.entities.add().table_entry
@@ -248,6 +256,7 @@ class Device:
             raise self._failure(f"read of table {table}" if table else "read of all tables", error) from error
 
     async def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
+        """Return (packets, bytes) by index of a counter."""
         info = await self._p4info()
         request = p4r.ReadRequest(device_id=self._id)
         with _naming(self._node):
@@ -267,7 +276,7 @@ class Device:
     # -- errors
 
     def _refusal(self, batch: Sequence[tuple[str, Entry]], error: grpc.RpcError) -> InstallError:
-        """The first refused update of a batch, by what the status says of each."""
+        """Return an error for the first refused update of a batch, from its status."""
         failed = [
             (position, detail) for position, detail in enumerate(_details(error)) if detail.canonical_code
         ]
@@ -311,7 +320,7 @@ def _code_name(code: int) -> str:
 
 @contextmanager
 def _naming(node: str) -> Iterator[None]:
-    """Put the node in front of errors that do not know it."""
+    """Prefix errors with the name of the node."""
     try:
         yield
     except InstallError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An asyncio event loop in a thread of its own, for code that is not asynchronous itself.
 
-There is one a process, and neither it nor gRPC's poller is ever closed: gRPC goes on to wake loops that are
-closed, and reads from a poller that closed with the last channel.
+A process has one such loop, and neither the loop nor gRPC's poller is ever closed: gRPC wakes closed loops,
+and reads from a poller that closed with the last channel.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ _starting = threading.Lock()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """The loop; its thread starts with the first call and ends with the process."""
-    with _starting:  # `cache` alone would let two first callers have a loop each
+    """Return the loop; its thread starts with the first call and ends with the process."""
+    with _starting:  # `cache` alone would give two concurrent first callers a loop each
         return _started()
 
 

@@ -30,7 +30,7 @@ _MATCH_KINDS: dict[int, type[Match]] = {
 
 
 def describe(entry: Entry) -> str:
-    """One line for messages: `dcna=0x0009 bucket=3 -> push_route(bitmap=0x800, instr=0x0a0000000000)`."""
+    """Describe an entry: `dcna=0x0009 bucket=3 -> push_route(bitmap=0x800, instr=0x0a0000000000)`."""
     match = " ".join(f"{name}={_show(value)}" for name, value in entry.match) or "(no match)"
     params = ", ".join(f"{name}={value:#x}" for name, value in entry.params)
     return f"{match} -> {entry.action}({params})"
@@ -47,7 +47,7 @@ def _show(match: Match) -> str:
 
 
 def _encode(value: int, bits: int, what: str) -> bytes:
-    """The canonical bytestring of a number that fits in `bits`."""
+    """Return the canonical bytestring of a number that fits in `bits`."""
     if value < 0 or value >> bits:
         raise InstallError(f"{what} = {value:#x} does not fit in {bits} bits", remedy=_REMEDY)
     return value.to_bytes((value.bit_length() + 7) >> 3 or 1)
@@ -85,7 +85,7 @@ class _Table:
 
 @final
 class P4Info:
-    """What a p4info says about tables, counters and controller headers; names are aliases or full names."""
+    """Tables, counters and controller headers of a p4info, by alias or full name."""
 
     def __init__(self, message: p4i.P4Info) -> None:
         self.message = message
@@ -128,7 +128,7 @@ class P4Info:
 
     @classmethod
     def parse(cls, text: bytes) -> "P4Info":
-        """From the text form that p4c writes."""
+        """Parse the text form that p4c writes."""
         message = p4i.P4Info()
         try:
             text_format.Parse(text.decode(), message)
@@ -141,7 +141,7 @@ class P4Info:
     # -- entries out
 
     def encode(self, entry: Entry, message: p4r.TableEntry) -> None:
-        """Fill in an empty message."""
+        """Fill in an empty message with an entry."""
         table = self._tables.get(entry.table)
         if table is None:
             raise _unknown("table", entry.table, self._tables)
@@ -166,7 +166,7 @@ class P4Info:
             sent.value = _encode(value, param.bits, name)
 
     def encode_key(self, entry: Entry, message: p4r.TableEntry) -> None:
-        """Table, match and priority only: what identifies an entry to delete."""
+        """Fill in table, match and priority only, which identify an entry to delete."""
         table = self._tables.get(entry.table)
         if table is None:
             raise _unknown("table", entry.table, self._tables)
@@ -194,7 +194,7 @@ class P4Info:
     # -- entries in
 
     def decode(self, message: p4r.TableEntry) -> Entry:
-        """An entry as a switch returned it."""
+        """Return the entry in a message of a switch."""
         table = self._tables_by_id.get(message.table_id)
         action = table and table.actions_by_id.get(message.action.action.action_id)
         if table is None or action is None:
@@ -213,19 +213,19 @@ class P4Info:
     # -- everything else
 
     def table_id(self, name: str) -> int:
-        """The id of a table."""
+        """Return the id of a table."""
         if name not in self._tables:
             raise _unknown("table", name, self._tables)
         return self._tables[name].id
 
     def counter_id(self, name: str) -> int:
-        """The id of an indexed counter."""
+        """Return the id of an indexed counter."""
         if name not in self._counters:
             raise _unknown("counter", name, self._counters)
         return self._counters[name]
 
     def encode_metadata(self, values: Mapping[str, int]) -> list[p4r.PacketMetadata]:
-        """Metadata of a packet-out; a field that is not given is 0."""
+        """Return the metadata of a packet-out; a missing field is 0."""
         fields = self._headers.get("packet_out", ())
         names = [field.name for field in fields]
         for name in values:
@@ -239,7 +239,7 @@ class P4Info:
         ]
 
     def decode_metadata(self, sent: Iterable[p4r.PacketMetadata]) -> dict[str, int]:
-        """Metadata of a packet-in by name."""
+        """Return the metadata of a packet-in by name."""
         names = {field.id: field.name for field in self._headers.get("packet_in", ())}
         return {
             names.get(metadata.metadata_id, str(metadata.metadata_id)): int.from_bytes(metadata.value)
@@ -295,7 +295,7 @@ def _decode(field: p4r.FieldMatch) -> Match:
 
 
 def _matches_all(match: Match, bits: int) -> bool:
-    """Whether a field might as well not be there; BMv2 returns ranges that an entry did not ask for."""
+    """Return whether a match accepts every value; BMv2 returns full ranges that an entry left out."""
     if isinstance(match, Range):
         return match.low == 0 and match.high == (1 << bits) - 1
     return (isinstance(match, Lpm) and match.prefix == 0) or (isinstance(match, Ternary) and match.mask == 0)
