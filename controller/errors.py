@@ -9,11 +9,11 @@ __all__ = ["DeadlockError", "InstallError", "PlanError"]
 
 
 class PlanError(RailyardError):
-    """A plan that cannot be made from what was asked."""
+    """A plan that cannot be made as requested."""
 
 
 class DeadlockError(PlanError):
-    """Routes whose channels wait for each other in a circle.
+    """Routes whose channels wait for each other in a cycle.
 
     `cycle` names the channels in waiting order, each (link, node it leads to, VL); the last waits for the
     first.
@@ -25,4 +25,4 @@ class DeadlockError(PlanError):
 
 
 class InstallError(RailyardError):
-    """A switch that did not take its entries."""
+    """A switch that did not accept its entries."""

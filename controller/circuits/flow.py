@@ -106,7 +106,8 @@ def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[In
 
     x circuits go to the first place and a - x to the second, where u0 and u1 such circuits stand; x is from
     `low` to `high`. The cost is the number of removed circuits, max(0, u0 - x) + max(0, u1 - (a - x)), flat
-    between u0 and a - u1 (LumosCore)."""
+    between u0 and a - u1 (LumosCore).
+    """
     u0, u1 = np.minimum(u0, a), a - np.minimum(u1, a)
     points = np.stack(
         (low, np.clip(np.minimum(u0, u1), low, high), np.clip(np.maximum(u0, u1), low, high), high)

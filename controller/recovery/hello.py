@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hellos between neighbours: a link that fails with its carrier up is noticed all the same.
+"""Hellos between neighbours, which detect a link that fails with its carrier up.
 
-After the idea of bidirectional forwarding detection (RFC 5880): each end of a link says hello once a period.
-When `multiplier` of the other end's did not come, half a period after the last of them was due, it takes the
-link for dead. A hello says whether its sender hears the other end, so both ends stop using a link that works
-one way only. A link that was lost is back once its ends have heard `multiplier` hellos in a row, so one that
-loses many frames stays out of use.
+Modelled on bidirectional forwarding detection (RFC 5880). Each end of a link sends a hello once a period. An
+end declares the link dead half a period after the last of `multiplier` missing hellos was due. A hello says
+whether its sender hears the other end, so both ends stop using a link that works in one direction only. A
+dead link returns once its ends have heard `multiplier` hellos in a row, so a link that loses many frames
+stays out of use.
 
-A state machine without clock or socket: its driver feeds it what happens and the time, sends the hellos it
-returns and tells the node's controller the changes.
+A state machine without clock or socket: its driver passes events and the time in, sends the hellos that it
+returns and passes the changes to the node's controller.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ __all__ = ["Hello", "HelloAnswer", "HelloSessions"]
 @final
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """From the port of one node to that of another, both as the sender knows them, each with its address."""
+    """Hello from a port to the neighbour's port; the sender knows both ports and their nodes' addresses."""
 
     cna: int
     port: int
@@ -43,7 +43,7 @@ class HelloAnswer:
 
 @final
 class _Session:
-    """What one end of a link knows of it. At first all is taken to be well, as the plan does."""
+    """State of a link at one of its ends; a link is assumed to work at first, as the plan assumes."""
 
     __slots__ = (
         "carrier",
@@ -63,7 +63,7 @@ class _Session:
         self.neighbour_cna, self.neighbour_port = neighbour_cna, neighbour_port
         self.carrier = True
         self.hears = True  # hellos arrive
-        self.heard = True  # the far end says that ours do
+        self.heard = True  # the neighbour says that ours arrive
         self.in_a_row = 0
         self.last = 0
         self.expires = 0
@@ -92,7 +92,7 @@ class HelloSessions:
                 remedy="give a period above 0 and a multiplier of 1 or more",
             )
         self.node = node
-        self.unexpected = 0  # hellos from another port than the plan's, or for another
+        self.unexpected = 0  # hellos from or to another port than the plan has
         self._period = period_ps
         self._multiplier = multiplier
         self._next = start_ps
@@ -111,22 +111,22 @@ class HelloSessions:
 
     @property
     def deadline_ps(self) -> int:
-        """When on_timer has something to do next."""
+        """Time at which on_timer has something to do next."""
         return min([self._next, *(session.expires for session in self._sessions.values())])
 
     def usable(self, port: int) -> bool:
-        """Whether there is a carrier, and each end hears the other."""
+        """Return whether a port has a carrier, and each end of its link hears the other end."""
         return self._session(port).usable
 
     @property
     def silent_ports(self) -> tuple[int, ...]:
-        """Ports that have a carrier and cannot be used all the same."""
+        """Ports that have a carrier but are unusable."""
         return tuple(one.port for one in self._sessions.values() if one.carrier and not one.usable)
 
     def readdress(self, fabric: Fabric) -> None:
-        """Go on with the addresses that nodes have in `fabric`, which is else the same.
+        """Continue with the addresses of nodes in `fabric`, which has the same links.
 
-        Hellos that are on their way then are a stranger's.
+        Hellos under way with old addresses are counted as unexpected.
         """
         for session in self._sessions.values():
             far = fabric.peer(self.node, session.port)
@@ -134,14 +134,14 @@ class HelloSessions:
             session.cna, session.neighbour_cna = fabric.node(self.node).address, fabric.node(far.node).address
 
     def on_carrier(self, port: int, up: bool) -> HelloAnswer:
-        """The carrier of a port came or went. When it comes back after a silence, hellos must, too."""
+        """Handle a change of a port's carrier; after a silence, hellos have to return as well."""
         session = self._session(port)
         before = session.usable
         session.carrier = up
         return self._changed(session, before)
 
     def on_hello(self, port: int, hello: Hello, now: int) -> HelloAnswer:
-        """A hello came in by a port."""
+        """Handle a hello that arrived at a port."""
         session = self._session(port)
         there = (session.neighbour_cna, session.neighbour_port, session.cna, session.port)
         if (hello.cna, hello.port, hello.neighbour_cna, hello.neighbour_port) != there:
@@ -149,7 +149,7 @@ class HelloSessions:
             return HelloAnswer()
         before = session.usable
         if not session.hears:
-            # Twice the period: clocks and queues move hellos, and one that is missing shows.
+            # Twice the period: clocks and queues shift hellos, yet a missing hello is noticed.
             close = now - session.last < 2 * self._period
             session.in_a_row = session.in_a_row + 1 if close else 1
             session.hears = session.in_a_row >= self._multiplier
@@ -159,10 +159,10 @@ class HelloSessions:
         return self._changed(session, before)
 
     def on_timer(self, now: int) -> HelloAnswer:
-        """Do what is due: give up ports that are silent, say hello.
+        """Do what is due: report silent ports as down and send hellos.
 
-        A port that stays silent is given up again after as long: news of the link that crossed ours on its
-        way may have said that it works.
+        A port that stays silent is reported again after the same time, because a notice that crossed ours may
+        have said that the link works.
         """
         changes: list[tuple[int, bool]] = []
         for session in self._sessions.values():

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """LACP between a host's NIC and two ToRs that know nothing of each other (HPN, non-stacked dual-ToR).
 
-A NIC takes its two ports for one bundle when both partners have the same system and key, and port numbers of
-their own (IEEE 802.1AX). Both ToRs say that they are system 00:00:5E:00:01:01, which VRRP has reserved, and
-add 300 times their number in the set to their port's number, which is below 256 (HPN, non-stacked dual-ToR).
-So no ToR needs to hear of the other, and no link joins them.
+A NIC bundles its two ports when both partners announce the same system and key and different port numbers
+(IEEE 802.1AX). Both ToRs announce the system 00:00:5E:00:01:01, which VRRP has reserved, and add 300 times
+their number in the set to their port number, which is below 256 (HPN, non-stacked dual-ToR). So the ToRs need
+not know of each other, and no link joins them.
 
-What is carried over from the standard: the state bits, a port that joins when both ends see each other as
-they are, LACPDUs once a period and whenever the partner's view is old, and a port that leaves when
-`multiplier` of them did not come. Marker frames and limits of ports are left out, and priorities are equal.
+Taken from the standard: the state bits; a port joins when both ends see each other's current state; LACPDUs
+are sent once a period and whenever the partner's view is outdated; a port leaves after `multiplier` missing
+LACPDUs. Marker frames and port limits are left out, and all priorities are equal.
 
-State machines without clock or socket, as those of `controller.recovery.hello`: the driver feeds them
-carrier changes,
-LACPDUs and the time, sends what they return and tells the node's controller which ports can be used.
+State machines without clock or socket, like those of `controller.recovery.hello`: the driver passes carrier
+changes, LACPDUs and the time in, sends the returned LACPDUs and tells the node's controller the usable ports.
 """
 
 from collections.abc import Callable
@@ -43,7 +42,7 @@ PORT_OFFSET = 300
 
 
 class State(IntFlag):
-    """Of a port, as LACPDUs carry it."""
+    """State bits of a port, as in LACPDUs."""
 
     ACTIVITY = 0x01
     SHORT_TIMEOUT = 0x02
@@ -63,7 +62,7 @@ _CARRIES = State.SYNCHRONIZATION | State.COLLECTING | State.DISTRIBUTING
 @final
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """A port as one end of a link sees it: whose it is, which one, and how it does."""
+    """A port as an end of a link sees it: its system, its number and its state."""
 
     system: str
     key: int
@@ -71,18 +70,18 @@ class Participant:
     state: State = _NO_STATE
 
     def is_port(self, other: "Participant") -> bool:
-        """Whether both are the same port, in whatever state."""
+        """Return whether both are the same port, in any state."""
         return (self.system, self.key, self.port) == (other.system, other.key, other.port)
 
 
-# What is said of a partner that has not been heard.
+# Announced partner before an LACPDU of the partner has arrived.
 UNKNOWN_PARTNER = Participant("00:00:00:00:00:00", 0, 0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Lacpdu:
-    """What one end says: its own port, and what it knows of the other."""
+    """LACPDU: the sender's port, and the sender's view of its partner."""
 
     actor: Participant
     partner: Participant
@@ -98,7 +97,7 @@ class LacpAnswer:
 
 
 def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
-    """By switch and port, which of its NIC's ports a link leads to: the number of the ToR in its set."""
+    """Return, by switch and port, the number of the ToR in its set, which is that of the NIC's port."""
 
     def find() -> dict[tuple[str, int], int]:
         found: dict[tuple[str, int], int] = {}
@@ -112,7 +111,7 @@ def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
 
 
 def bonded_ports(fabric: Fabric, node: str) -> tuple[int, ...]:
-    """The ports of a node that speak LACP: a NIC's, and those of ToRs that lead to one."""
+    """Return the ports of a node that use LACP: a NIC's ports, and ToR ports linked to a NIC."""
     here = fabric.node(node)
     if not here.tier:
         return tuple(port for port in nic_ports(here) if fabric.peer(node, port) is not None)
@@ -134,12 +133,12 @@ class _Port:
 
     @property
     def heard(self) -> bool:
-        """Whether there is a partner, and it knows this end."""
+        """True if a partner has been heard and knows this end."""
         return self.carrier and self.seen is not None and self.seen.is_port(self.actor)
 
     @property
     def in_step(self) -> bool:
-        """Whether the other end has put its port into the bundle."""
+        """True if the partner has put its port into the bundle."""
         return self.partner is not None and bool(self.partner.state & State.SYNCHRONIZATION)
 
     @property
@@ -149,10 +148,10 @@ class _Port:
 
 @final
 class Bond:
-    """The ports of one node that speak LACP: of a NIC one bundle, of a ToR a bundle each.
+    """LACP of one node: all ports of a NIC form one bundle, each port of a ToR its own.
 
-    Times are picoseconds. `system` gives a host's system id. With an `offset` of 0 two ToRs say the same of
-    different ports, and only one of these joins the bundle.
+    Times are picoseconds. `system` gives a host's system id. With an `offset` of 0 two ToRs announce equal
+    port numbers, and only one port joins the bundle.
     """
 
     def __init__(
@@ -183,31 +182,31 @@ class Bond:
             if self._is_host:
                 actor = Participant(system(here), 1, index + 1, _ALWAYS)
             else:
-                # The same on both ToRs of a set: a key a host.
+                # Both ToRs of a set use the same key for a host.
                 actor = Participant(SYSTEM, port, port + offset * numbers[node, port], _ALWAYS)
             self._ports[port] = _Port(actor)
 
     @property
     def deadline_ps(self) -> int:
-        """When on_timer has something to do next."""
+        """Time at which on_timer has something to do next."""
         return min([self._next, *(one.expires for one in self._ports.values() if one.expires is not None)])
 
     def carries(self, port: int) -> bool:
-        """Whether a port is in its bundle at both ends, so that frames may take it."""
+        """Return whether a port is in its bundle at both ends, so that frames may use it."""
         one = self._port(port)
         return one.heard and one.in_step and one.actor.state & _CARRIES == _CARRIES
 
     def partner(self, port: int) -> Participant | None:
-        """Who is at the other end, None before it has been heard."""
+        """Return the partner at the other end, None before it has been heard."""
         return self._port(port).partner
 
     @property
     def is_up(self) -> bool:
-        """Whether all ports carry."""
+        """True if all ports are in their bundles at both ends."""
         return all(self.carries(port) for port in self._ports)
 
     def on_carrier(self, port: int, up: bool) -> LacpAnswer:
-        """The carrier of a port came or went: what was known of the partner is void."""
+        """Handle a change of a port's carrier, which discards the state of the partner."""
         one = self._port(port)
         before = self._carrying()
         one.carrier = up
@@ -216,7 +215,7 @@ class Bond:
         return self._answer(before)
 
     def on_pdu(self, port: int, pdu: Lacpdu, now: int) -> LacpAnswer:
-        """An LACPDU came in by a port."""
+        """Handle an LACPDU that arrived at a port."""
         one = self._port(port)
         before = self._carrying()
         one.partner, one.seen = pdu.actor, pdu.partner
@@ -224,7 +223,7 @@ class Bond:
         return self._answer(before, heard=port)
 
     def on_timer(self, now: int) -> LacpAnswer:
-        """Do what is due: forget partners that are silent, speak."""
+        """Do what is due: discard silent partners and send LACPDUs."""
         before = self._carrying()
         for one in self._ports.values():
             if one.expires is not None and one.expires <= now:
@@ -248,14 +247,14 @@ class Bond:
         changes = [(port, now_up) for port, now_up in self._carrying().items() if now_up != before[port]]
         pdus: list[tuple[int, Lacpdu]] = []
         for port, one in self._ports.items():
-            # Also when the partner's view of this end is old.
+            # Also when the partner's view of this end is outdated.
             if one.carrier and (one.said != one.actor or (heard == port and one.seen != one.actor)):
                 one.said = one.actor
                 pdus.append((port, one.pdu))
         return LacpAnswer(tuple(changes), tuple(pdus))
 
     def _select(self) -> None:
-        """Which ports are in the bundle; the first partner heard decides whose it is."""
+        """Select the ports of the bundle; the first partner heard decides its system and key."""
         bundle: Participant | None = None
         taken: set[int] = set()
         for one in self._ports.values():

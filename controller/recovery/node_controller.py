@@ -41,7 +41,7 @@ _MAX_ROUTERS = 64
 
 @final
 class SharedRouters:
-    """What the controllers of one plan share: most know of the same failures, and find the same paths."""
+    """Routers shared by the controllers of a plan: most controllers know of the same failures."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -50,7 +50,7 @@ class SharedRouters:
         self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
 
     def router_without(self, failed: Set[str]) -> Router:
-        """Routes over the links that have not failed; its `finder` has the paths."""
+        """Return the router over the links that have not failed."""
         key = frozenset(failed)
         if key not in self._last:
             if len(self._last) >= _MAX_ROUTERS:
@@ -60,7 +60,7 @@ class SharedRouters:
         return self._last[key]
 
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
-        """The destinations to which a source's planned paths use a link."""
+        """Return the destinations to which planned paths of a source use a link."""
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
             fabric, found = self.plan.fabric, dict[str, dict[str, None]]()
             for far, paths in self.plan.routes_from(source).items():
@@ -73,10 +73,10 @@ class SharedRouters:
 
 @final
 class NodeController:
-    """The part of the controller that runs beside one switch. Those of a fabric may share `finders`.
+    """The controller of one node. The controllers of a fabric may share `finders`.
 
-    `sequences` are those of a plan before this one, as `latest` gives them: whoever goes on from there knows
-    which notices are old, and that what had failed then was told.
+    `sequences` are the sequence numbers known under a previous plan, from `latest_sequences`: with them the
+    controller recognises old notices, and earlier failures count as announced.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class NodeController:
             raise PlanError(f"no notification mode {mode!r}", remedy=f"there are {', '.join(get_args(Mode))}")
         self.node = node
         self.mode: Mode = mode
-        self.ignored = 0  # messages that were not new, or named no link of this fabric, or none of this node
+        self.ignored = 0  # messages that are old, or name no link of this fabric or node
         self._plan = plan
         self._address = plan.fabric.node(node).address
         self._down = set(plan.failed)
@@ -104,11 +104,11 @@ class NodeController:
         self._subscribed: set[str] = set()
         self._subscribers: dict[
             str, dict[str, None]
-        ] = {}  # by link of this node, who watches beside the planned
+        ] = {}  # by link of this node, nodes beside the planned subscribers
 
     @property
     def down(self) -> frozenset[str]:
-        """Names of the links this node knows to be down."""
+        """Names of the links that this node knows to be down."""
         return frozenset(self._down)
 
     @property
@@ -117,19 +117,19 @@ class NodeController:
         return self._sequence
 
     def routes(self, destination: str) -> tuple[Path | None, ...]:
-        """The paths of the 16 buckets towards a destination as they are now; None where there is none."""
+        """Return the current paths of the 16 buckets to a destination; None where no path works."""
         return self._replaced.get(destination) or self._planned[destination]
 
     def source_routed_path(self, destination: str) -> Path | None:
-        """The path of a frame of this node's own in bucket 0; None when the tables of each node lead it."""
+        """Return the source-routed path of bucket 0 to a destination; None if the tables lead its frames."""
         return self.routes(destination)[0] if destination in self._planned else None
 
     def next_hop(self, destination: str) -> str | None:
-        """The neighbour to which the tables lead a frame that has no source route; None when to nobody."""
+        """Return the neighbour to which the tables lead a frame; None if they drop it."""
         return next_hop(self._routers.router_without(self._down).finder, self.node, destination)
 
     def on_port(self, port: int, up: bool) -> Reaction:
-        """The carrier of one of this node's own ports came or went."""
+        """Handle a change of the carrier of one of this node's ports."""
         link = self._plan.fabric.link_at(self.node, port)
         if link is None:
             raise PlanError(f"{self.node}: no link on port {port}", remedy="report ports that have a link")
@@ -147,7 +147,7 @@ class NodeController:
         return replace(changed, notices=self._to_subscribers(notice, link))
 
     def on_notice(self, notice: Notice, ingress_port: int) -> Reaction:
-        """A notice arrived by a port. One no newer than the last known of its link is ignored."""
+        """Handle a notice that arrived at a port; ignore it if it is not newer than the known state."""
         link = self._link(notice)
         if link is None or not is_newer(notice.sequence, self._sequence.get(link.name, 0)):
             self.ignored += 1
@@ -161,7 +161,7 @@ class NodeController:
         return changed
 
     def on_subscription(self, watch: Subscription) -> Reaction:
-        """Somebody wants to be told of a link of this node; one that is down is told at once."""
+        """Handle a subscription to a link of this node; answer at once if the link is down."""
         link, origin = self._link(watch), self._plan.fabric.node_of(watch.origin)
         if link is None or origin is None or self.node not in (link.a.node, link.b.node):
             self.ignored += 1
@@ -172,7 +172,7 @@ class NodeController:
         return Reaction(notices=tuple(self._to_nodes(self._notice(link), [origin.name])))
 
     def _apply_change(self, link: Link, up: bool) -> Reaction:
-        """Takes note of a link's new state; updates for every destination that it concerns."""
+        """Record a link's new state, and return the updates for every destination that it affects."""
         earlier = self._routers.router_without(self._down).finder
         (self._down.discard if up else self._down.add)(link.name)
         router = self._routers.router_without(self._down)
@@ -195,10 +195,10 @@ class NodeController:
         return Reaction(diff(old, new), subscriptions=() if up else self._subscribe(after.values()))
 
     def _affects_tables(self, link: Link) -> bool:
-        """Whether tables that no plan fills may depend on a link: one of this node, or between neighbours.
+        """Return whether address tables depend on a link: a link of this node, or between its neighbours.
 
-        Those of a core of circuits, and of switches below it, depend on all circuits of it. Where switches
-        choose by hash, theirs depend on what their neighbours lead down to.
+        Tables of an optical core, and of the switches below it, depend on all circuits. Where switches choose
+        by hash, their tables also depend on the downlinks of their neighbours.
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
         near = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
@@ -219,7 +219,7 @@ class NodeController:
         return self._table_entries
 
     def _subscribe(self, moved: Iterable[Sequence[Path | None]]) -> tuple[Outgoing, ...]:
-        """To the ends of links on which this node now depends and of which nobody would tell it."""
+        """Subscribe at the ends of links on which this node now depends and of which no plan notifies it."""
         if self.mode == "flooding":
             return ()
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
@@ -237,7 +237,7 @@ class NodeController:
         return tuple(one for one in found if len(one.ports) <= MAX_INSTRUCTIONS)
 
     def _table_detours(self) -> Iterator[Path]:
-        """The ways of the tables around failed links of this node's own lines."""
+        """Yield the detours of the tables around failed links of this node's lines."""
         fabric, finder = self._plan.fabric, self._routers.router_without(self._down).finder
         for name in sorted(self._down):
             link = fabric.link(name)
@@ -247,7 +247,7 @@ class NodeController:
             field = fabric.address_plan.fields[-1 - link.dimension].name
             shift, mask = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
             if (self._cna(far) ^ self._address) & ~(mask << shift):
-                continue  # it has an address from elsewhere
+                continue  # the neighbour has taken over an address outside this line
             for segment in finder.cached_for(self.node, segments):
                 if (segment.shift, segment.mask) == (shift, mask):
                     middle = segment.next_hops[self._cna(far) >> shift & mask]
@@ -286,13 +286,13 @@ class NodeController:
         )
 
     def _can_notify(self, watcher: str) -> bool:
-        """Whether a notice leaves here at all: a switch may have lost its only way down."""
+        """Return whether a notice can leave this node: a switch may have lost its only way down."""
         if watcher == self.node:
             return False
         return not self._plan.fabric.node(self.node).tier or self.next_hop(watcher) is not None
 
     def _to_nodes(self, notice: Notice, asking: Iterable[str]) -> Iterator[Outgoing]:
-        """To who is next to this node straight: the tables know no way to a switch."""
+        """Send to neighbours directly, because the tables hold no entry for a switch."""
         near = self._routers.router_without(self._down).finder.neighbours(self.node)
         for name in asking:
             if name in near:
@@ -322,6 +322,6 @@ class NodeController:
 
 
 def _ends_of(fabric: Fabric, link: Link) -> tuple[int, int, int, int]:
-    """Addresses and ports of a link's ends, as a notice has them."""
+    """Return the addresses and ports of a link's ends, as in a notice."""
     a, b = fabric.node(link.a.node), fabric.node(link.b.node)
     return a.address, link.a.port, b.address, link.b.port

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that are gone, the spares that take their places, and the plan that makes it so.
+"""Lost nodes, the spares that replace them, and the plan with the spares in their places.
 
-64+1 (UB-Mesh, backup): the spare takes over the logical address of the failed NPU, so whoever sends to it
-goes on as before. Only ways change: what went by the failed NPU's links climbs to the switches and comes down
-at the spare. Nobody forwards by way of such a spare: it has links to switches only, and no route climbs again
-after its descent.
+64+1 (UB-Mesh, backup): the spare takes over the logical address of the failed NPU, so its senders continue
+unchanged. Only the paths change: traffic that used the failed NPU's links climbs to the switches and descends
+to the spare. No path crosses such a spare: it has links to switches only, and no route climbs after its
+descent.
 
-GPUs in domains (Rail-only, faults) are replaced in the same way, one or all of a domain, and so are switches;
-which spares can do so, and which circuits it takes, is for `topologies.transform.remedies` to say.
+GPUs in domains (Rail-only, faults) are replaced in the same way, one GPU or a whole domain, and so are
+switches. `topologies.transform.remedies` says which spares can replace a node, and by which circuits.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Set
@@ -28,7 +28,7 @@ __all__ = ["SparePool", "links_of", "takeover"]
 
 
 def links_of(fabric: Fabric, node: str) -> frozenset[str]:
-    """Names of all links of a node."""
+    """Return the names of all links of a node."""
     ports = fabric.node(node).ports
     return frozenset(link.name for port in ports if (link := fabric.link_at(node, port.number)) is not None)
 
@@ -43,13 +43,13 @@ def takeover(
     installed: Mapping[str, Iterable[Entry]] | None = None,
     partial: bool = False,
 ) -> tuple[Plan, dict[str, tuple[Update, ...]]]:
-    """The plan in which spares have their places, and the updates of each node's tables.
+    """Return the plan in which spares have replaced nodes, and the updates of each node's tables.
 
-    `down` are links that have failed, those of the nodes replaced beside them. `peers` are the pairs to plan
-    for, by the nodes that then hold the addresses; those that were planned for unless given. Nodes that have
-    no link left, or none out of their domain or into it, are left out. `demand` is as for `make_plan`.
-    `installed` is what tables hold now, the plan's entries unless given. PlanError when a pair has no path,
-    unless the plan may be `partial`: such a pair is then left out.
+    `down` are failed links, in addition to the links of the replaced nodes. `peers` are the pairs to plan,
+    named by the nodes that then hold the addresses; by default the planned pairs. Nodes without any link, or
+    without a link on a side that they need, are left out. `demand` is as for `make_plan`. `installed` are the
+    current table entries, by default those of the plan. PlanError when a pair has no path, unless the plan
+    may be `partial`: such a pair is then left out.
     """
     fabric = replaced(plan.fabric, found)
     failed = {name for node in found.places for name in links_of(fabric, node)}
@@ -83,12 +83,12 @@ def takeover(
 
 @final
 class SparePool:
-    """Which nodes are lost, by what their neighbours say of their links, and which spares are left.
+    """Lost nodes, judged by the ports of their neighbours, and the spares that are left.
 
-    An endpoint is lost when it is gone, or when a side that it needs, its domain or the network between
-    domains, has no link. `holders` gives, for every node that has been replaced, the spare that has its place
-    now. `members` are those whose loss matters, all that can be members unless given. A state machine without
-    clock: it is told of ports.
+    An endpoint is lost when all its links are down, or all links to a side that it needs: its domain, or the
+    network between domains. `holders` gives the spare in the place of each replaced node. `members` are the
+    nodes whose loss matters, by default all possible members. A state machine without clock: its input is
+    port events.
     """
 
     def __init__(self, fabric: Fabric, members: Collection[str] | None = None) -> None:
@@ -102,17 +102,17 @@ class SparePool:
 
     @property
     def fabric(self) -> Fabric:
-        """With all replacements so far."""
+        """The fabric with all replacements so far."""
         return self._fabric
 
     @property
     def down(self) -> frozenset[str]:
-        """Links of which one end says that they are down."""
+        """Links that an end reports as down."""
         links = (self._fabric.link_at(*end) for end in self._dark)
         return frozenset(link.name for link in links if link is not None)
 
     def on_port(self, node: str, port: int, up: bool) -> str | None:
-        """A port was found to be up or down: who is in a place, and lost by that."""
+        """Record the state of a port, and return the node that is lost by it, if any."""
         (self._dark.discard if up else self._dark.add)((node, port))
         far = self._fabric.peer(node, port)
         if up or far is None:
@@ -122,9 +122,9 @@ class SparePool:
         return node if self.lost_side(node) and self.is_lost(node) else None
 
     def is_gone(self, node: str) -> bool:
-        """Whether the neighbours of a node have lost all links to it.
+        """Return whether the neighbours of a node have lost all links to it.
 
-        Of a switch by the words of those that are not gone themselves; of one without links nobody knows.
+        For a switch, only the reports of neighbours that are not gone count. False for a node without links.
         """
         ends = [self._fabric.link(name).far(node) for name in links_of(self._fabric, node)]
         if self._fabric.node(node).tier:
@@ -132,21 +132,21 @@ class SparePool:
         return bool(ends) and all((end.node, end.port) in self._dark for end in ends)
 
     def lost_side(self, node: str) -> Side | None:
-        """The side to which an endpoint that needs two has no link that works."""
+        """Return the side to which an endpoint that needs two sides has no working link."""
         return cut_from(self._fabric, node, self.down)
 
     def is_lost(self, node: str) -> bool:
-        """Whether a member, or a spare in the place of one, is gone or lacks a side."""
+        """Return whether a member, or a spare that replaces a member, is gone or lacks a side."""
         if not self._holds(self._fabric.node(node)):
             return False
         return self.is_gone(node) or self.lost_side(node) is not None
 
     def lost_nodes(self) -> tuple[str, ...]:
-        """All that are lost and have not been replaced."""
+        """Return all nodes that are lost and have not been replaced."""
         return tuple(node.name for node in self._fabric.nodes if self.is_lost(node.name))
 
     def find_replacement(self, node: str) -> Replacement | None:
-        """What is to take the place of a node that is lost: the first that is free, there and of use."""
+        """Return the replacement of a lost node: the first whose spares are free, present and useful."""
         down = self.down
         for found in remedies(self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone):
             free = not any(one in self._used or self.is_gone(one) for one in found.places.values())
@@ -155,18 +155,18 @@ class SparePool:
         return None
 
     def why_none(self, node: str) -> str:
-        """Why nothing can take the place of a node, in words."""
+        """Return a sentence on why nothing can replace a node."""
         return why_none(self._fabric, node, used=self._used, is_gone=self.is_gone)
 
     @property
     def advice(self) -> str:
-        """What would have helped, in words."""
+        """Sentence on what would have helped."""
         return advice(self._fabric)
 
     def replace(self, found: Replacement) -> dict[str, str]:
-        """Take note that spares hold what others held, and of circuits; by place, the spare.
+        """Record a replacement, and return the spares by the places that they take.
 
-        Who has been replaced serves as a spare no more, whether it comes back or not.
+        A replaced node never serves as a spare, whether it returns or not.
         """
         self._fabric = replaced(self._fabric, found)
         by_holder = {holder: place for place, holder in self.holders.items()}
@@ -176,11 +176,11 @@ class SparePool:
         return taken
 
     def holder(self, node: str) -> str:
-        """Who has the place of a node now."""
+        """Return the node that has the place of a node now."""
         return self.holders.get(node, node)
 
     def _holds(self, node: Node) -> bool:
-        """Whether a node is a member in its own place, or an endpoint in that of one."""
+        """Return whether a node is a member in its own place, or a spare in the place of a member."""
         if node.kind.spare:
             return node.name in self.holders.values()
         return node.name in self._members and node.name not in self.holders

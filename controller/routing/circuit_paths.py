@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways over a core of optical circuits (LumosCore): switches that these join, along a dimension, in a mesh.
+"""Next hops over a core of optical circuits (LumosCore), which join switches along a dimension into a mesh.
 
-Of that mesh only the circuits stand, some several in parallel, and they change. So a source route steers a
-frame as far as its spine, and the tables from there on:
+Only the circuits of that mesh are links, several may be parallel, and they change. So a source route steers a
+frame up to its spine, and the tables lead it from there:
 
-    in a spine  what is not below it goes to the Pod of the destination by the circuits to it, or where this
-                spine has none by those to a third Pod that has some. A group of ports.
-    in a leaf   to its spines in proportion to the circuits that each has to the Pod of the destination; a
-                third Pod counts only where no spine has one. A group of spines, only where shares differ.
+    in a spine  frames for other Pods take the circuits to the destination's Pod, or, without such a circuit,
+                those to a third Pod that has some: a group of ports
+    in a leaf   frames are shared over the spines in proportion to each spine's circuits to the destination's
+                Pod; third Pods count only where no spine has a circuit: a group of spines if shares differ
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from topologies import Fabric, Node
 
 __all__ = ["dependent_switches", "leaf_segments", "spine_segments"]
 
-# Members of all groups of a switch: MULTIPATH_SIZE of the programs.
+# Largest number of members of all groups of a switch: MULTIPATH_SIZE of the P4 programs.
 _MEMBERS = 1024
-# Values of lb beside those that tell the buckets apart: it has 8 bits.
+# Number of values of the upper 4 bits of lb; the lower 4 bits are the bucket.
 _ROUNDS = 16
 
 
 def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
-    """The switches below a switch of the core, whose shares its circuits decide."""
+    """Return the switches below a switch of the core: its circuits decide their shares."""
     if node not in ocs_dimensions(fabric):
         return ()
     own = fabric.node(node).tier
@@ -36,7 +36,7 @@ def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
 
 
 def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
-    """What a switch of the core has for others than its own Pod."""
+    """Return the segments of a switch of the core for other Pods."""
     fabric, axis = finder.fabric, ocs_dimensions(finder.fabric)[here.name]
     ports = {
         place: _ports_towards(finder, here.name, far)
@@ -55,7 +55,7 @@ def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
 
 
 def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
-    """What a switch below those of a core has for other Pods; empty when `up`, to all of them, does."""
+    """Return the segments of a switch below a core for other Pods; empty if the default `up` suffices."""
     fabric = finder.fabric
     above = [far for far in finder.neighbours(here.name) if far in ocs_dimensions(fabric)]
     if not above or here.name in ocs_dimensions(fabric):
@@ -105,7 +105,7 @@ def _field_name(fabric: Fabric, axis: int) -> str:
 
 
 def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
-    """The switches with which circuits may join one, and itself, by their coordinate along its dimension."""
+    """Return the switches that circuits may join to a switch, and itself, by coordinate."""
     lines = fabric.cached("lines of the core", lambda: _find_lines(fabric))
     axis = ocs_dimensions(fabric)[node]
     return lines[_without_axis(fabric.node(node).coordinates, axis)]
@@ -124,7 +124,7 @@ def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _direct_circuits(finder: PathFinder, near: str, far: str | None) -> int:
-    """Circuits that join two switches and have not failed."""
+    """Return the number of circuits between two switches that have not failed."""
     if far is None or not finder.has_link(near, far):
         return 0
     return len(finder.ports_to(near, far))
@@ -135,7 +135,7 @@ def _relayed_circuits(finder: PathFinder, near: str, far: str | None) -> int:
 
 
 def _relay_capacities(finder: PathFinder, near: str, far: str) -> dict[str, int]:
-    """By third switch, how many frames can go that way at a time."""
+    """Return, by third switch, the circuits that a relay through it can use: the fewer of its two hops."""
     ways = {
         third: min(_direct_circuits(finder, near, third), _direct_circuits(finder, third, far))
         for third in _line_members(finder.fabric, near).values()
@@ -145,7 +145,7 @@ def _relay_capacities(finder: PathFinder, near: str, far: str) -> dict[str, int]
 
 
 def _ports_towards(finder: PathFinder, near: str, far: str) -> list[int]:
-    """The ports by which one switch of the core goes to another, all alike."""
+    """Return the ports by which a switch of the core reaches another switch, used equally."""
     if _direct_circuits(finder, near, far):
         return list(finder.ports_to(near, far))
     ways = _relay_capacities(finder, near, far).items()
@@ -153,25 +153,25 @@ def _ports_towards(finder: PathFinder, near: str, far: str) -> list[int]:
 
 
 def _max_group_size(groups: int) -> int:
-    """Members that each of so many groups may have, a power of two."""
+    """Return the largest size of each of so many groups, a power of two."""
     return 1 << max((_MEMBERS // max(groups, 1)).bit_length() - 1, 0)
 
 
 def _shared_group_size(ways: int) -> int:
-    """As many members as a source has buckets, so that tables and source routes share alike; or more."""
+    """Return a group size of at least the number of buckets, so that tables share like source routes."""
     return max(BUCKETS, 2 << (ways - 1).bit_length() if ways > BUCKETS else 0)
 
 
 def _even_group(ports: Sequence[int], room: int, groups: int) -> NextHop:
-    """A group that deals evenly whatever values of the low four bits of lb come here.
+    """Return a group that shares evenly for any set of values of the low four bits of lb.
 
-    Which these are, the leaf has decided, or the source by the bucket: with equal shares one in as many as
-    there are groups of the core. So for each of them the others, which count on, go over the ports in turn,
-    and the next of those that come together begins where the last one ended.
+    The leaf, or the source by its bucket, has decided which values arrive: with equal shares, every n-th
+    value for n groups of the core. So for each value the upper bits of lb go over the ports in turn, and the
+    next value that arrives together with it begins where the previous value ended.
     """
     rounds = min(_ROUNDS, max(room // BUCKETS, 1))
     if len(ports) <= rounds and len(ports) & (len(ports) - 1) == 0:
-        rounds = len(ports)  # each value then has all ports alike, and may begin anywhere
+        rounds = len(ports)  # each value then uses all ports equally, and may begin at any port
         begins = [value // groups for value in range(BUCKETS)]
     else:
         together = sorted(range(BUCKETS), key=lambda value: (value % groups, value))

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths on request: values of lb found by working out what the switches' hash will do (HPN, path selection).
+"""Path probing: the values of lb that select a path, computed from the switches' hash (HPN, path selection).
 
-The hash of p4/control/multipath.p4 is a CRC-32, which is affine over GF(2): of texts of one length,
-crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0). So a frame's hash is the exclusive or of what scna, dcna and lb each
-make of it, and each of their 40 bits flips bits of its own. Nobody has to send a frame to learn its path:
-three tables give the hashes of all 256 values of lb, and the groups of the switches on the way say which
-ways these take. Where one switch chooses, as of an HPN Pod, that is a look at each of its ways.
+The hash of p4/control/multipath.p4 is a CRC-32, which is affine over GF(2): for texts of one length,
+crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0). So a frame's hash is the exclusive or of contributions of scna, dcna
+and lb, and each of their 40 bits flips fixed bits of the hash. No probe frame is needed: three tables give
+the hashes of all 256 values of lb, and the groups of the switches on the path give the selected members.
 """
 
 import zlib
@@ -46,32 +45,32 @@ LB_VALUES = 256
 # First bit of each field in the 40 bits that are hashed, counted from the right, and its bits.
 _SCNA, _DCNA, _LB = (24, 16), (8, 16), (0, 8)
 _BYTES = 5
-# Bits of the CRC that switches look at.
+# Bits of the CRC that switches use.
 _KEPT = 0xFFFF
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ProbedPath:
-    """A path and the value of lb that asks for it."""
+    """A path and a value of lb that selects it."""
 
     lb: int
     path: Path
 
 
 def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
-    """What switches look at of frames of lb_mode 0, element by element."""
+    """Return the hash that switches use for frames of lb_mode 0, element by element."""
     ends = _hash_contributions(*_SCNA)[np.asarray(scna)] ^ _hash_contributions(*_DCNA)[np.asarray(dcna)]
     return ends ^ _hash_contributions(*_LB)[np.asarray(lb)] ^ (zlib.crc32(bytes(_BYTES)) & _KEPT)
 
 
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
-    """By hash, which of so many ways of a group a switch takes that looks at the bits from `shift` on."""
+    """Return, by hash, the member of a group of `ways` that a switch selects by the bits from `shift` on."""
     return (np.asarray(hashes) >> shift & group_size(ways) - 1) % ways
 
 
 def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> Ints:
-    """By way of a group, the least value of `lbs`, by default of all, that takes it; -1 where none does."""
+    """Return, by member of a group, the least value of `lbs` (default: all) that selects it; -1 for none."""
     values = np.array(lbs or range(LB_VALUES))
     taken = selected_members(flow_hash(scna, dcna, values), ways, shift)
     found = np.full(ways, -1)
@@ -80,10 +79,9 @@ def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[
 
 
 def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
-    """The fewest of so many ways that a source reaches by `lbs`, by default all, whatever the two addresses.
+    """Return the fewest members of a group that a source reaches by `lbs` (default: all), for any addresses.
 
-    These flip bits of what lb makes of the hash, all the same for each of its values: all that there can be
-    are tried.
+    The addresses flip the same bits of the hash for every value of lb; all possible flips are tried.
     """
     parts = _hash_contributions(*_LB)[np.array(lbs or range(LB_VALUES))]
     flips = np.arange(group_size(ways)) << shift
@@ -92,10 +90,10 @@ def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> i
 
 @final
 class PathProbe:
-    """What the tables of a plan make of each value of lb, for frames of lb_mode 0.
+    """Paths that a plan's tables give to each value of lb, for frames of lb_mode 0.
 
-    A source route decides as much of a path as the plan's strategy lets it, the hash the rest. A core of
-    circuits is refused by PlanError: there it is not the hash alone that decides.
+    The source route decides the first part of a path, as the plan's strategy allows, and the hash the rest.
+    PlanError for a core of circuits, where the hash alone does not decide.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -108,7 +106,7 @@ class PathProbe:
         self._finder = PathFinder(plan.fabric, plan.failed, plan.hashing)
 
     def lbs_by_path(self, source: str, destination: str) -> Mapping[Path, tuple[int, ...]]:
-        """All paths, in the order of their least value, and the values that take each.
+        """Return all paths, in the order of their least value of lb, with the values that select each path.
 
         PlanError when the tables lead nowhere.
         """
@@ -124,10 +122,11 @@ class PathProbe:
     def disjoint_paths(
         self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
     ) -> tuple[ProbedPath, ...]:
-        """Paths of which no two share a link between switches; `most` of them, all that there are when 0.
+        """Return paths of which no two share a link between switches, at most `most` unless it is 0.
 
-        Ports take turns. At each the next is the path disjoint from those before whose value comes first in
-        `order`: pairs of other orders take other uplinks. PlanError when the tables lead nowhere.
+        Ports take turns. Each turn takes the port's path that is disjoint from the paths before and whose
+        value comes first in `order`, so that pairs with different orders use different uplinks.
+        PlanError when the tables lead nowhere.
         """
         fabric = self._plan.fabric
         by_port: dict[Path, list[ProbedPath]] = {}
@@ -153,7 +152,7 @@ class PathProbe:
         return tuple(found)
 
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
-        """By port, or other beginning of a source route, the values of lb that leave by it."""
+        """Return the values of lb by port, or by other steered part of a source route."""
         fabric = self._plan.fabric
         found: dict[Path, list[int]] = {}
         for bucket, path in enumerate(self._steered(source, destination)):
@@ -161,7 +160,7 @@ class PathProbe:
         return tuple(tuple(sorted(lbs)) for lbs in found.values())
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
-        """Of how many ways the switches choose that have a choice, on the way of a frame with lb 0."""
+        """Return the sizes of the groups on the path of a frame with lb 0."""
         begun = self._steered(source, destination)[0]
         if begun[-1] == destination:
             return ()
@@ -170,7 +169,7 @@ class PathProbe:
         return tuple(len(group) for group in groups if isinstance(group, tuple))
 
     def _steered(self, source: str, destination: str) -> Sequence[Path]:
-        """By bucket, how far the source route leads."""
+        """Return the steered part of the path, by bucket."""
         paths = self._plan.routes.get((source, destination))
         if paths is None:
             return ((source,),) * BUCKETS
@@ -179,7 +178,7 @@ class PathProbe:
         return paths
 
     def _follow(self, begun: Path, destination: str, lbs: Ints) -> Iterator[tuple[Path, Ints]]:
-        """Where the tables lead frames with these values of lb that have come so far."""
+        """Yield the paths of frames with these values of lb after their steered part, with the values."""
         fabric, source = self._finder.fabric, begun[0]
         hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
         waiting = [(begun, np.arange(len(lbs)))]
@@ -214,7 +213,7 @@ def _neighbour(fabric: Fabric, node: str, way: EgressPort) -> str:
 
 @cache
 def _hash_contributions(first: int, bits: int) -> Ints:
-    """By value of a field, what it flips of the hash."""
+    """Return the bits of the hash that each value of a field flips."""
     part = np.zeros(1, np.int64)
     nothing = zlib.crc32(bytes(_BYTES))
     for bit in range(first, first + bits):

@@ -15,23 +15,23 @@ T = TypeVar("T")
 
 
 def hops_of(path: Path) -> Iterator[tuple[str, str]]:
-    """The (from, to) of every hop."""
+    """Return the (from, to) pair of every hop."""
     return pairwise(path)
 
 
 def distance(fabric: Fabric, source: str, destination: str) -> int:
-    """Hops of the shortest path between two nodes while nothing has failed; with none, as many as nodes."""
+    """Return the hops of the shortest path without failures; the number of nodes if there is no path."""
     return _distances(fabric, destination).get(source, len(fabric.nodes))
 
 
 def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
-    """Coordinates in which two nodes differ: in a mesh no path has fewer hops."""
+    """Return the number of coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(one != other for one, other in zip(a, b, strict=True))
 
 
 def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
-    """Switches that circuits join to others along a dimension, which is the value."""
+    """Return the OCS dimension of each switch that optical circuits join to other switches."""
     return fabric.cached("crossed", lambda: _find_ocs_dimensions(fabric))
 
 
@@ -68,7 +68,7 @@ def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
 
 @final
 class PathFinder:
-    """Paths over the links of a fabric that have not failed; `hashing` is how its switches choose."""
+    """Paths over the links that have not failed; `hashing` is the switches' choice of hash bits."""
 
     def __init__(self, fabric: Fabric, failed: Set[str] = frozenset(), hashing: Hashing = "per-tier") -> None:
         self.fabric = fabric
@@ -84,7 +84,7 @@ class PathFinder:
         self._cache: dict[object, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
-        """Nodes at the other ends of a node's links that have not failed, in the order of its ports."""
+        """Return the neighbours behind links that have not failed, in the order of the node's ports."""
         found = self._neighbours.get(node)
         if found is None:
             cut = self._lost_neighbours.get(node, ())
@@ -93,11 +93,11 @@ class PathFinder:
         return found
 
     def has_link(self, node: str, neighbour: str) -> bool:
-        """Whether a link that has not failed joins two nodes: of parallel links one will do."""
+        """Return whether at least one working link joins two nodes."""
         return neighbour in self.neighbours(node)
 
     def ports_to(self, node: str, neighbour: str) -> tuple[int, ...]:
-        """The ports to a neighbour whose links have not failed; all when all have."""
+        """Return the ports to a neighbour whose links have not failed; all ports if all links have failed."""
         ports = self.fabric.ports_to(node, neighbour)
         if len(ports) == 1 or not self.failed:
             return ports
@@ -105,34 +105,34 @@ class PathFinder:
         return tuple(port for port, link in links if link.name not in self.failed) or ports
 
     def port_to(self, node: str, neighbour: str) -> int:
-        """The first of these."""
+        """Return the first port to a neighbour whose link has not failed."""
         if not (self.failed and self.fabric.has_parallel):
             return self.fabric.port_to(node, neighbour)
         return self.ports_to(node, neighbour)[0]
 
     def cached_for(self, node: str, make: Callable[["PathFinder", str], T]) -> T:
-        """What `make(self, node)` returned when it was first asked for."""
+        """Return `make(self, node)`, computed once."""
         return self.cached((make, node), lambda: make(self, node))
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` returned when this key was first asked for: for what follows from links alive."""
+        """Return `make()`, computed once a key, for values that depend on the working links."""
         if key not in self._cache:
             self._cache[key] = make()
         return cast(T, self._cache[key])
 
     def is_alive(self, path: Path) -> bool:
-        """Whether no hop of a path has failed."""
+        """Return whether every hop of a path has a working link."""
         return not self._lost_neighbours or all(far in self.neighbours(near) for near, far in hops_of(path))
 
     def paths_up_to(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
-        """All simple paths of up to `max_hops` hops."""
+        """Return all simple paths of up to `max_hops` hops."""
         found: list[Path] = []
         for hops in range(1, max_hops + 1):
             found += self.paths_of_length(source, destination, hops)
         return found
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
-        """All simple paths of that many hops."""
+        """Return all simple paths of that many hops."""
         if hops < 1 or source == destination:
             return []
         # For two hops the search from the destination costs more than it saves.

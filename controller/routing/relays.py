@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that begin inside the sender's domain and go on by a neighbour's NIC: PXN (Rail-only, routing)."""
+"""Paths that begin inside the sender's domain and continue by a neighbour's NIC: PXN (Rail-only, routing)."""
 
 from collections.abc import Iterator
 from typing import final
@@ -15,7 +15,7 @@ __all__ = ["Relays"]
 
 @final
 class Relays:
-    """Those of one finder that the rules allow."""
+    """Relayed paths of one finder that the rules allow."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet, by_switches: SwitchPaths) -> None:
         self._finder = finder
@@ -25,12 +25,12 @@ class Relays:
         self._inside: dict[str, tuple[Path, ...]] = {}
 
     def are_joined_by_switches(self, source: str, destination: str) -> bool:
-        """Whether switches alone join two endpoints while nothing has failed."""
+        """Return whether switches alone join two endpoints when nothing has failed."""
         networks = self._fabric.cached("networks", lambda: _networks(self._fabric))
         return not networks[source].isdisjoint(networks[destination])
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """By any neighbour that switches join to the destination."""
+        """Return the shortest paths by any neighbour that switches join to the destination."""
         found: list[Path] = []
         for inside in self._paths_to_neighbours(source):
             if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
@@ -39,7 +39,7 @@ class Relays:
         return [path for path in found if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
-        """By a neighbour that has a switch in common with the destination, when the source has none."""
+        """Return paths by a neighbour that shares a switch with the destination; none if the source does."""
         near = self._uplink_switches(destination)
         if not near.isdisjoint(self._uplink_switches(source)):
             return []
@@ -56,14 +56,14 @@ class Relays:
                 yield path
 
     def _uplink_switches(self, endpoint: str) -> frozenset[str]:
-        """Switches above an endpoint, but not those inside its domain."""
+        """Return the switches above an endpoint, except those inside its domain."""
         near = self._finder.neighbours(endpoint)
         return self._finder.cached(
             ("climbs", endpoint), lambda: frozenset(far for far in near if self._fabric.node(far).level)
         )
 
     def _paths_to_neighbours(self, source: str) -> tuple[Path, ...]:
-        """The ways to endpoints next to a source, or on the other side of a switch inside its domain."""
+        """Return the paths to endpoints next to a source, or behind a switch inside its domain."""
         if source not in self._inside:
             found: list[Path] = []
             for far in self._finder.neighbours(source):
@@ -77,7 +77,7 @@ class Relays:
 
 
 def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
-    """By endpoint, numbers of the networks of switches that it has a link to."""
+    """Return, by endpoint, the numbers of the switch networks to which it has a link."""
     import networkx as nx
 
     switches = {node.name for node in fabric.nodes if node.tier}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 8-byte source-route header: ptr 4, bitmap 12, six instructions of 8 bits (UB-Mesh, All-Path-Routing).
 
-Bit `ptr` of the bitmap, counted from the left, says who decides a hop: 1 an instruction, 0 the tables. The
-instruction is the one whose number is the count of bits set before it; its value is the egress port.
+Bit `ptr` of the bitmap, counted from the left, says what decides a hop: 1 an instruction, 0 the tables. The
+number of bits set before it is the index of the instruction, whose value is the egress port.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class SourceRoute:
 
     @property
     def problem(self) -> str:
-        """Why a router refuses the header; empty when it does not."""
+        """Reason for which a router refuses the header; empty if it accepts the header."""
         if self.ptr >= MAX_HOPS:
             return f"ptr {self.ptr} is past {MAX_HOPS - 1}"
         if self.bitmap.bit_count() > MAX_INSTRUCTIONS:
@@ -51,26 +51,26 @@ class SourceRoute:
         return ""
 
     def egress_port(self) -> int | None:
-        """The port of this hop, or None where the tables decide; PlanError on a header that is refused."""
+        """Return the port of this hop, or None where the tables decide; PlanError on a refused header."""
         if self.problem:
             raise PlanError(f"source route refused: {self.problem}", remedy="send a shorter route")
         index = instruction_index(self.bitmap, self.ptr)
         return None if index is None else self.instructions[index]
 
     def advanced(self) -> "SourceRoute":
-        """The header after this hop."""
+        """Return the header after this hop."""
         return replace(self, ptr=self.ptr + 1)
 
 
 def instruction_index(bitmap: int, ptr: int) -> int | None:
-    """Which instruction decides hop `ptr`, or None where the tables do."""
+    """Return the index of the instruction that decides hop `ptr`, or None where the tables decide."""
     if not bitmap >> (MAX_HOPS - 1 - ptr) & 1:
         return None
     return (bitmap >> (MAX_HOPS - ptr)).bit_count()
 
 
 def pack(ports: Sequence[int | None]) -> tuple[int, int]:
-    """(bitmap, 48 bits of instructions) of a route steered by these egress ports; None: the tables decide."""
+    """Return (bitmap, 48 bits of instructions) for these egress ports; None: the tables decide the hop."""
     steered = [port for port in ports if port is not None]
     if len(steered) > MAX_INSTRUCTIONS:
         raise PlanError(
@@ -89,7 +89,7 @@ def pack(ports: Sequence[int | None]) -> tuple[int, int]:
 
 
 def encode(route: SourceRoute) -> bytes:
-    """The 8 bytes of a header. A header that routers refuse can be encoded too; a value too wide cannot."""
+    """Return the 8 bytes of a header, even of one that routers refuse; PlanError if a value is too wide."""
     if not (0 <= route.ptr < 16 and 0 <= route.bitmap < 1 << MAX_HOPS):
         raise PlanError(
             f"ptr {route.ptr}, bitmap {route.bitmap:#x}: wider than the header's fields",
@@ -106,7 +106,7 @@ def encode(route: SourceRoute) -> bytes:
 
 
 def decode(header: bytes) -> SourceRoute:
-    """The header in exactly 8 bytes."""
+    """Return the header in exactly 8 bytes."""
     if len(header) != HEADER_BYTES:
         raise PlanError(
             f"source route of {len(header)} bytes", remedy=f"give the {HEADER_BYTES} bytes of the header"

@@ -30,7 +30,7 @@ _Switches = tuple[str, ...]
 
 @final
 class SwitchPaths:
-    """Those of one finder that the rules allow; `top` says whether the highest switches may be among them."""
+    """Paths by switches of one finder that the rules allow; `top` admits the highest switches."""
 
     def __init__(self, finder: PathFinder, rules: RuleSet) -> None:
         self._finder = finder
@@ -43,7 +43,7 @@ class SwitchPaths:
         self._inner_paths: dict[tuple[_Switches, _Switches, int, bool], list[_Switches]] = {}
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
-        """The allowed paths of fewest hops, by the highest switches only when there are none without."""
+        """Return the allowed paths of fewest hops; the highest switches only if no other path exists."""
         for top in (False, True) if self._top else (False,):
             for hops in range(2, _MAX_HOPS + 1):
                 found = self.paths_of_length(source, destination, hops, top=top)
@@ -52,22 +52,22 @@ class SwitchPaths:
         return []
 
     def paths_of_length(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
-        """All allowed paths of that many hops."""
+        """Return all allowed paths of that many hops."""
         ends = self._switches_of(source), self._switches_of(destination)
         key = (*ends, hops, top)
         if key not in self._inner_paths:
             cores = self._search(*ends, hops - 1, top)
-            # Whether the rules allow it depends on what the ends are, not on which.
+            # Whether the rules allow a path depends on the kinds of its ends, not on their names.
             self._inner_paths[key] = [core for core in cores if self._allowed((source, *core, destination))]
         return [(source, *core, destination) for core in self._inner_paths[key]]
 
     def detours(self, shortest: Path, *, borrow: bool) -> list[Path]:
-        """What is one hop longer by a third member of the switches' mesh; with `borrow` also by the top."""
+        """Return paths one hop longer by a third member of the mesh; with `borrow` also by the top."""
         source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
         straight = self._mesh_hops(shortest)
         detours = self.paths_of_length(source, destination, hops + 1, top=False)
         found = [path for path in detours if self._mesh_hops(path) > straight]
-        # Paths by the top that are shortest are there already.
+        # Shortest paths by the top are included already.
         if borrow and self._top.isdisjoint(shortest):
             for more in (hops, hops + 1):
                 paths = self.paths_of_length(source, destination, more, top=True)
@@ -90,7 +90,7 @@ class SwitchPaths:
         return self._switches_by_endpoint[endpoint]
 
     def _search(self, first: _Switches, last: _Switches, count: int, top: bool) -> list[_Switches]:
-        """Simple paths of `count` switches from one of `first` to one of `last`."""
+        """Return simple paths of `count` switches from any of `first` to any of `last`."""
         bound = self._distances_to(last, top)
         found: list[_Switches] = []
         for switch in first:
@@ -113,7 +113,7 @@ class SwitchPaths:
         return node in self._switches and (top or node not in self._top)
 
     def _distances_to(self, last: _Switches, top: bool) -> Mapping[str, int]:
-        """Hops from switches near the last ones to the nearest of them."""
+        """Return the hops from nearby switches to the nearest of the last switches."""
         if (last, top) not in self._distances:
             found = dict.fromkeys(last, 0)
             edge = list(last)

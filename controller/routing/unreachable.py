@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What failures have cut off: pairs that no allowed route joins any more, in words."""
+"""Pairs of nodes that failures have separated, and a sentence about them."""
 
 from collections import Counter
 from collections.abc import Iterable, Set
@@ -17,7 +17,7 @@ _NAMED = 4
 
 
 def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    """Those of the pairs that have no route under the plan's rules while the links `down` have failed."""
+    """Return the pairs without a route under the plan's rules while the links `down` have failed."""
     finder = PathFinder(plan.fabric, frozenset(down), plan.hashing)
     router = Router(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
     alone = {node.name for node in plan.fabric.nodes if not finder.neighbours(node.name)}
@@ -25,16 +25,16 @@ def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tupl
 
 
 def describe_unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> str:
-    """The same in words, nodes that reach nobody first; empty when all pairs have a route.
+    """Return a sentence about the unreachable pairs, isolated nodes first; empty if all pairs have a route.
 
-    Then, all of them, those that have lost the network between domains, or their domain.
+    Then follow all nodes that have lost the network between domains, or their domain.
     """
     wanted = list(pairs)
     lost = unreachable_pairs(plan, down, wanted)
     asked = Counter(name for pair in wanted for name in pair)
     missed = Counter(name for pair in lost for name in pair)
     alone = [node.name for node in plan.fabric.nodes if missed[node.name] == asked[node.name] > 0]
-    # Whom one that is cut off does not reach is not cut off by that.
+    # A node is not isolated merely because it cannot reach an isolated node.
     rest = [pair for pair in lost if set(alone).isdisjoint(pair)]
     words = []
     if alone:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of paths: equal, by rate, or those that keep the busiest link least busy under a known demand."""
+"""Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
 
 from collections.abc import Mapping, Sequence, Set
 from math import gcd
@@ -27,9 +27,9 @@ _HOP_COST = 1e-3
 
 
 def rate_weights(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset()) -> list[float]:
-    """Each path's bottleneck rate divided by its hops; parallel links that have not `failed` add up.
+    """Return each path's bottleneck rate divided by its hops; parallel links that have not `failed` add up.
 
-    Of a path over circuits of a core it is theirs: all sources of a Pod share them.
+    On a path over circuits of a core only the circuits count: all sources of a Pod share them.
     """
     core = ocs_dimensions(fabric)
     rates: list[float] = []
@@ -48,7 +48,7 @@ def _rate(fabric: Fabric, near: str, far: str, failed: Set[str] = frozenset()) -
 
 
 def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
-    """The pairs that send anything; PlanError on one that cannot be."""
+    """Return the pairs with traffic; PlanError on an impossible demand."""
     for (source, destination), amount in demand.items():
         fabric.node(source)
         fabric.node(destination)
@@ -63,13 +63,13 @@ def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
 def minimise_utilisation(
     fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
 ) -> dict[Pair, list[float]]:
-    """Shares of each demanded pair's candidates that minimise the largest bytes / rate of a link direction.
+    """Return shares of each pair's candidates that minimise the largest bytes / rate of a link direction.
 
     Among equals, fewer hops win: a linear program with a small cost a hop.
     """
     if not demand:
         return {}
-    # Loaded here: it takes longer to import than a plan to make, and only plans with a demand need it.
+    # Imported here: importing takes longer than planning, and only plans with a demand need the solver.
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -120,11 +120,11 @@ def minimise_utilisation(
 def apportion(
     paths: Sequence[T], weights: Sequence[float], offset: int = 0, buckets: int = BUCKETS
 ) -> tuple[T, ...]:
-    """Buckets, 16 unless given, in proportion to the weights, by largest remainder.
+    """Apportion buckets, by default 16, to paths in proportion to the weights, by largest remainder.
 
-    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. Of
-    more paths of equal weight than buckets some have none: which, follows from `turn`, so that pairs with
-    other turns use others.
+    The buckets of a path are spread over the range, so a sender that counts through them sends evenly. If
+    there are more paths of equal weight than buckets, `offset` decides which paths have none, so that pairs
+    with different offsets use different paths.
     """
     order = _spread_order(len(paths), offset, buckets)
     total = sum(weights)
@@ -143,7 +143,7 @@ def apportion(
 
 
 def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:
-    """The place of each of `count` paths in the order in which they are taken: neighbours far apart."""
+    """Return the rank of each of `count` paths in the order of preference, which spreads adjacent paths."""
     if count <= buckets:
         return range(count)
     step = next(step for step in range(round(count * 0.618), count) if gcd(step, count) == 1)

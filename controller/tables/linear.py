@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structured addresses with linear lookup: entries a segment, not a destination (UB-Mesh, All-Path-Routing).
 
-A segment is an address prefix; what follows the prefix indexes an array of ports. The longest prefix that a
-destination shares with a node's segments decides:
+A segment is an address prefix; the bits after the prefix index an array of next hops. The longest prefix that
+a destination shares with a node's segments decides:
 
-    in a mesh    the highest dimension in which the two differ, one array of ports a dimension
-    in a switch  what is below it: down by the shortest way, or the group of these; else the mesh of its
-                 tier; else up
-    up           the default: the low bits of the destination spread over the ways up
+    in a mesh    the highest dimension in which the two addresses differ; one array a dimension
+    in a switch  destinations below it: the shortest way down, or the group of equal ways; else the mesh of
+                 its tier; else upwards
+    upwards      the default: the low bits of the destination spread over the uplinks
 
-Before these some programs ask others: which way leads to another rail (controller.tables.pxn), and
-whether the
-destination is of the switch's own (controller.tables.rails). Ways up are a group where the program has them
-(controller.tables.multipath), and so are parallel links. A core of circuits has tables of its own
-(controller.routing.circuit_paths).
+Some programs look up other tables first: the relay to another rail (controller.tables.pxn), and destinations
+of the switch's own rail (controller.tables.rails). Uplinks form a group where the program has groups
+(controller.tables.multipath), and so do parallel links. A core of circuits has segments of its own
+(controller.routing.circuit_paths). controller.tables.node_entries makes the entries of the segments.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,12 +49,12 @@ from topologies import Fabric, Node
 
 __all__ = ["lookup", "next_hop", "pxn_table", "rail_table", "segments", "table_path"]
 
-# Members of an array that a switch keeps for segments of several fields.
+# Largest number of index bits of an array that covers several address fields.
 _MAX_ARRAY_BITS = 8
 
 
 def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
-    """The segments of one node, those of a mesh first."""
+    """Return the segments of one node, those of its mesh first."""
     here = finder.fabric.node(node)
     if not here.tier:
         found = _mesh_segments(finder, here, (here.address,))
@@ -81,7 +80,7 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
 
 
 def _segments_below(finder: PathFinder, here: Node) -> Sequence[Segment]:
-    """What lies below a switch, but for the routes that neighbours have withdrawn; those are first."""
+    """Return the segments below a switch, with routes that neighbours have withdrawn first."""
     if finder.cached_for(here.name, rail_table):
         return ()
     gone = withdrawn_segments(finder, here, _highest_neighbours(finder, here))
@@ -90,19 +89,19 @@ def _segments_below(finder: PathFinder, here: Node) -> Sequence[Segment]:
 
 
 def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
-    """What a switch on a rail asks before its segments, and in place of those that lead down."""
+    """Return what a switch on a rail looks up before its segments, instead of segments downwards."""
     here = finder.fabric.node(node)
     return rail_table_segments(finder, here, _highest_neighbours(finder, here)) if here.tier else ()
 
 
 def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
-    """What an endpoint asks before its segments."""
+    """Return the segments that an endpoint looks up before its own segments."""
     here = finder.fabric.node(node)
     return () if here.tier else pxn_segments(finder, here, finder.cached_for(node, segments))
 
 
 def lookup(finder: PathFinder, node: str, destination: str) -> NextHop:
-    """The neighbour to which the tables of a node send frames for a destination, or those to choose from."""
+    """Return the next hop, or the group of next hops, of a node's tables for a destination."""
     return expand_parallel_links(
         finder, node, _lookup_address(finder, node, finder.fabric.node(destination).address)
     )
@@ -111,9 +110,9 @@ def lookup(finder: PathFinder, node: str, destination: str) -> NextHop:
 def next_hop(
     finder: PathFinder, node: str, destination: str, source: str | None = None, lb: int = 0
 ) -> str | None:
-    """The neighbour to which the tables of a node send a frame; None at the destination or without entry.
+    """Return the neighbour to which a node's tables send a frame; None at the destination or without entry.
 
-    Of several ways that which takes a frame of that `lb` from `source`, the node itself unless given.
+    In a group, the hash of `lb` and of the addresses of `source` (default: the node) and destination decides.
     """
     if node == destination:
         return None
@@ -138,9 +137,9 @@ def _lookup_address(finder: PathFinder, node: str, address: int) -> NextHop:
 
 
 def table_path(finder: PathFinder, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """The path a frame without a source route takes; it ends early where a node has no entry for it.
+    """Return the path of a frame without a source route; it ends early where a node has no entry.
 
-    `begun` is how far a source route has steered it.
+    `begun` is the part of the path that a source route has steered.
     """
     path = list(begun) or [source]
     while len(path) <= MAX_HOPS:
@@ -160,9 +159,9 @@ def _local_prefix(fabric: Fabric, here: Node) -> Segment:
 
 
 def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
-    """An array of ports a dimension in which the node has links, for each of the addresses `places`.
+    """Return an array of next hops for each dimension in which a node has links, for the addresses `places`.
 
-    A node's own value leads to its own side. Above the first dimension no frame asks for it: a destination
+    A node's own value leads to its own side. Above the first dimension no frame looks it up: a destination
     that shares it also shares a longer prefix.
     """
     fabric = finder.fabric
@@ -196,7 +195,7 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
 
 
 def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
-    """Neighbours of a node along each dimension, by their coordinate."""
+    """Return the neighbours of a node along each dimension, by coordinate."""
     found: dict[int, dict[int, str]] = {}
     for far in fabric.neighbours(node):
         axis = fabric.link_between(node, far).dimension
@@ -206,9 +205,9 @@ def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, s
 
 
 def _line_by_address(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
-    """Members of a line by the value of its address field, as seen from one of them.
+    """Return the members of a line by the value of its address field, as seen from a member.
 
-    Members may have exchanged their addresses. One that has an address from elsewhere is none any more.
+    Members may have exchanged addresses. A node with an address outside the line is no member any more.
     """
     plan = fabric.address_plan
     shift, mask = plan.shift(field), plan.mask(field)
@@ -221,7 +220,7 @@ def _line_by_address(fabric: Fabric, here: Node, fars: Iterable[str], field: str
 
 
 def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
-    """Addresses from a mesh whose holders are in none: spares that have taken the place of its members."""
+    """Return mesh addresses whose holders are in no mesh: spares that have replaced mesh members."""
 
     def find() -> tuple[int, ...]:
         bits, first = fabric.address_plan.bits, field_ends(fabric)[0]
@@ -238,9 +237,9 @@ def _displaced_prefixes(fabric: Fabric) -> tuple[int, ...]:
 
 
 def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:
-    """What is below a switch: each segment goes to the neighbour from which the way down is shortest.
+    """Return the segments below a switch; each leads to the neighbour with the shortest way down.
 
-    Switches above the same others have the same.
+    Switches with the same neighbours below share the result.
     """
     fabric = finder.fabric
     lower = tuple(far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier)
@@ -257,7 +256,7 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
     choices: dict[Prefix, tuple[int, list[str]]] = {}
 
     def choice(part: Prefix) -> tuple[int, list[str]]:
-        """Fewest hops and the neighbours that have them."""
+        """Return the fewest hops to a segment, and the neighbours that have them."""
         if part not in choices:
             hops = {far: reach[far].hops_to_prefix(part, bits) for far in lower}
             known = [count for count in hops.values() if count is not None]
@@ -266,7 +265,7 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
         return choices[part]
 
     def whole(part: Prefix) -> bool:
-        """Whether one neighbour leads to all of a segment, and none to an end of it in fewer hops."""
+        """Return whether a neighbour leads to a whole segment, and no neighbour is nearer to its ends."""
         hops, nearest = choice(part)
         return bool(nearest) and all(choice(one)[0] == hops for one in first_and_last(fabric, part))
 
@@ -298,16 +297,16 @@ def _next_field_end(ends: Sequence[int], length: int) -> int:
 
 
 def _highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
-    """Neighbours of the highest tier, if it is above the node's own."""
+    """Return the neighbours of the highest tier, if it is above the node's own tier."""
     tiers = {far: finder.fabric.node(far).tier for far in finder.neighbours(here.name)}
     top = max(tiers.values(), default=0)
     return [far for far, tier in tiers.items() if tier == top > here.tier]
 
 
 def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
-    """The default, to the highest tier; and what is nearer by way of a lower one.
+    """Return the default segment, to the highest tier, and segments nearer by a lower tier.
 
-    What is `meshed` goes by the node's own mesh, except for addresses whose holders have left it.
+    Prefixes in `meshed` use the node's own mesh, except for addresses whose holders have left the mesh.
     """
     fabric = finder.fabric
     higher = [far for far in finder.neighbours(here.name) if fabric.node(far).tier > here.tier]
@@ -320,7 +319,7 @@ def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = 
         for prefix, hops in over[far].hops.items():
             found = [over[way].hops_to_prefix(prefix, bits) for way in ways]
             by_default = [count for count in found if count is not None]
-            # Some of the ways up may lead nowhere near it, or all of them by a longer way.
+            # Some uplinks may not lead to the prefix, or all of them by a longer way.
             better = len(by_default) < len(ways) or (far not in ways and hops < min(by_default))
             if better and reach[here.name].hops_to_prefix(prefix, bits) is None:
                 nearer.setdefault(prefix, []).append(far)
@@ -341,7 +340,7 @@ def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:
 
 
 def _group_segment(_: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
-    """One member: the only way, or the group of all."""
+    """Return a segment with a single next hop: the only way, or the group of all ways."""
     return Segment(prefix, 0, 0, (_ecmp_group(ways),))
 
 
@@ -350,6 +349,6 @@ def _ecmp_group(ways: Sequence[str]) -> NextHop:
 
 
 def _spread_segment(bits: int, prefix: Prefix, ways: Sequence[str]) -> Segment:
-    """An array over the low bits that deals members over several ways."""
+    """Return a segment whose array spreads the low address bits over several ways."""
     width = min((len(ways) - 1).bit_length(), bits - prefix.length)
     return Segment(prefix, 0, (1 << width) - 1, tuple(ways[value % len(ways)] for value in range(1 << width)))

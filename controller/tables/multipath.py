@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ways to one place: the member of a group that a switch takes, as p4/control/multipath.p4 does."""
+"""Groups of equal next hops, and the member that a switch selects, as p4/control/multipath.p4 does."""
 
 import zlib
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MAX_BITS = 9
 
 
 def group_size(ways: int) -> int:
-    """Members of a group, a power of two; each of the ways has as many as the others, or one more."""
+    """Return the members of a group, a power of two; the member counts of its ways differ by at most 1."""
     bits = (ways - 1).bit_length()
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
 
@@ -44,7 +44,7 @@ def selected_neighbour(
     lb_mode: int = 0,
     hashing: Hashing = "per-tier",
 ) -> str:
-    """The neighbour to which a frame of that (scna, dcna, lb) goes by one of the ways of a node."""
+    """Return the neighbour that a node selects among ways for a frame of that (scna, dcna, lb)."""
     number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF
     way = ways[(number >> hash_shift(fabric, node, hashing) & group_size(len(ways)) - 1) % len(ways)]
     if isinstance(way, str):
@@ -55,9 +55,9 @@ def selected_neighbour(
 
 
 def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
-    """The member with its ports in place of a neighbour to which several links lead.
+    """Return a next hop with the egress ports in place of a neighbour behind parallel links.
 
-    The same where the program has no groups: it goes by the first of the links.
+    Unchanged if the program has no groups: then the first of the links is used.
     """
     fabric = finder.fabric
     if (
@@ -75,7 +75,7 @@ def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> Nex
 
 
 def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[EgressPort]) -> list[Entry]:
-    """Entries of the table multipath for one group of a node."""
+    """Return the entries of the table multipath for one group of a node."""
     ports = [finder.port_to(node, way) if isinstance(way, str) else way for way in ways]
     return [
         Entry(
@@ -94,7 +94,7 @@ def _packed(frame: tuple[int, int, int]) -> bytes:
 
 
 def _group_widths(fabric: Fabric) -> dict[int, int]:
-    """By level, the bits that its widest group of ways up takes."""
+    """Return, by level, the bits that its widest group of uplinks uses."""
     found: dict[int, int] = {}
     for node in fabric.nodes:
         if node.tier:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies below a switch: the address prefixes to which it leads by descending alone.
+"""Address prefixes below each node, and prefixes that each node reaches.
 
-Structured addresses follow physical place (UB-Mesh, structured addressing), so the endpoints below a switch
-are a few whole segments. They are found here from the fabric itself.
+Structured addresses follow physical position (UB-Mesh, structured addressing), so the endpoints below a
+switch are a few whole segments. They are computed here from the fabric itself.
 """
 
 from collections.abc import Mapping
@@ -25,20 +25,20 @@ __all__ = [
 
 
 class Prefix(NamedTuple):
-    """The leading `length` bits of an address; those after it are 0 in `value`."""
+    """Leading `length` bits of an address; the bits after them are 0 in `value`."""
 
     value: int
     length: int
 
     def contains(self, address: int, bits: int) -> bool:
-        """Whether an address of that many bits begins so."""
+        """Return whether an address of that many bits begins with the prefix."""
         return (address ^ self.value) >> (bits - self.length) == 0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PrefixHops:
-    """Segments below one node, and in how many hops of descent; an endpoint is below itself."""
+    """Segments below a node, with their hops of descent; an endpoint is below itself."""
 
     hops: Mapping[Prefix, int]
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -47,11 +47,11 @@ class PrefixHops:
         object.__setattr__(self, "_lengths", tuple({prefix.length for prefix in self.hops}))
 
     def hops_to(self, address: int, bits: int) -> int | None:
-        """Hops of descent to an address, None when it is not below."""
+        """Return the hops of descent to an address, None if it is not below."""
         return self.hops_to_prefix(Prefix(address, bits), bits)
 
     def hops_to_prefix(self, segment: Prefix, bits: int) -> int | None:
-        """Hops of descent to a segment all of which is below, None when it is not."""
+        """Return the hops of descent to a segment that is wholly below, else None."""
         for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
@@ -61,17 +61,17 @@ class PrefixHops:
 
 
 def descendants(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """By node; computed once a fabric."""
+    """Return the prefixes below each node, computed once a fabric."""
     return fabric.cached("below", lambda: _find_descendants(fabric))
 
 
 def reachable_prefixes(fabric: Fabric) -> Mapping[str, PrefixHops]:
-    """By node, what a frame reaches from it by climbing as far as it likes and then descending."""
+    """Return the prefixes that a frame reaches from each node by climbing first and then descending."""
     return fabric.cached("beyond", lambda: _find_reachable(fabric))
 
 
 def address_classes(fabric: Fabric) -> tuple[int, ...]:
-    """Values of the first address field that endpoints have, ascending."""
+    """Return the values of the first address field that endpoints have, ascending."""
     first = fabric.address_plan.fields[0].name
     shift = fabric.address_plan.shift(first)
     ends = [node for node in fabric.nodes if not node.tier]
@@ -79,13 +79,13 @@ def address_classes(fabric: Fabric) -> tuple[int, ...]:
 
 
 def field_ends(fabric: Fabric) -> list[int]:
-    """The bit, counted from the left, before which each address field ends, the widest place first."""
+    """Return the bit, counted from the left, before which each address field ends, in field order."""
     plan = fabric.address_plan
     return [plan.bits - plan.shift(part.name) for part in plan.fields]
 
 
 def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
-    """The first and the last endpoint of a segment."""
+    """Return the first and the last endpoint of a segment."""
     members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     first = last = segment
     while first.length < fabric.address_plan.bits:
@@ -94,7 +94,7 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 
 
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
-    """The segments of that length, one of the field ends, that endpoints have in a segment; ascending."""
+    """Return the segments of a length, one of the field ends, that hold endpoints of a segment; ascending."""
     members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
     found = [segment]
     while found and found[0].length < length:
@@ -133,7 +133,7 @@ def _find_reachable(fabric: Fabric) -> dict[str, PrefixHops]:
 
 
 def _direct_subprefixes(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:
-    """The segments one field longer that endpoints have in each segment."""
+    """Return the segments one field longer that hold endpoints, by segment."""
     members: dict[Prefix, set[Prefix]] = {}
     bits = fabric.address_plan.bits
     for node in fabric.nodes:
@@ -149,9 +149,9 @@ def _direct_subprefixes(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, froz
 def _aggregate(
     hops: dict[Prefix, int], ends: list[int], whole: Mapping[Prefix, frozenset[Prefix]]
 ) -> dict[Prefix, int]:
-    """Segments of which all that endpoints have is below, at one distance, in place of their parts.
+    """Aggregate segments whose endpoints are all below at one distance.
 
-    None becomes as wide as a whole class: the default is for what is not below.
+    No segment becomes as wide as a whole class: the default serves destinations that are not below.
     """
     bits = ends[-1]
     for outer_length, inner_length in reversed(list(pairwise(ends))):

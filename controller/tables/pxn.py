@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PXN: a GPU reaches what only its neighbours' NICs lead to by way of these (Rail-only, routing).
+"""PXN: a GPU reaches other rails by way of its neighbours' NICs (Rail-only, routing).
 
-A GPU whose rail is closed sends a frame for another domain to whoever in its own has the destination's rank,
-over the high-bandwidth domain, and that one out by its NIC. No route comes back into a high-bandwidth domain
-to go on there: the detour is on the sender's side.
+A GPU on a closed rail sends a frame for another domain over the high-bandwidth domain to the neighbour with
+the destination's rank, which sends it out by its NIC. No route enters another high-bandwidth domain to be
+relayed: the detour is on the sender's side.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,10 @@ __all__ = ["pxn_entries", "pxn_segments", "relay_segments"]
 
 
 def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Other domains by rank, and the own one, which `own`, what the node knows without PXN, is for.
+    """Return a segment for other domains, by rank, and one for the node's own domain, which `own` serves.
 
-    Empty where every rank is reached without PXN, or the program has none.
+    `own` are the node's segments without PXN. Empty if every rank is reachable without PXN, or the program
+    has no PXN.
     """
     fabric = finder.fabric
     if not has_table(here, "pxn") or here.name not in _endpoints_of_closed_rails(fabric):
@@ -52,7 +53,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
 
 
 def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tuple[Entry, ...]:
-    """Entries of the tables pxn_segment and pxn."""
+    """Return the entries of the tables pxn_segment and pxn."""
     entries: list[Entry] = []
     for segment in found:
         match = (("dcna", Lpm(*segment.prefix)),)
@@ -70,7 +71,7 @@ def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tupl
 
 
 def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
-    """Of a switch inside a high-bandwidth domain: other domains, by rank to the neighbour on that rail."""
+    """Return the segment of a switch inside a domain for other domains: by rank to a neighbour."""
     fabric = finder.fabric
     if here.level or not here.tier:
         return ()
@@ -92,7 +93,7 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
 
 
 def _endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
-    """Endpoints whose links up all lead to closed rails."""
+    """Return the endpoints whose uplinks all lead to closed rails."""
 
     def find() -> frozenset[str]:
         found = []

@@ -17,7 +17,7 @@ from topologies import Fabric, Node
 
 __all__ = ["Rail", "rail_of", "rail_table_segments"]
 
-# Of a place: rank and domain.
+# Coordinates of an endpoint on a rail: rank and domain.
 _DIMENSIONS = 2
 
 
@@ -31,7 +31,7 @@ class Rail:
 
 
 def rail_of(fabric: Fabric, switch: str) -> Rail | None:
-    """The rail that a switch is on; None when it is on none."""
+    """Return the rail of a switch; None if it is on no rail."""
     return fabric.cached(("rail", switch), lambda: _rail_of(fabric, switch))
 
 
@@ -50,7 +50,7 @@ def _rail_of(fabric: Fabric, switch: str) -> Rail | None:
 
 
 def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> tuple[TernarySegment, ...]:
-    """What the table rail of a switch on a rail holds, first what comes first; `ways` lead up."""
+    """Return the rows of the table rail of a switch, highest priority first; `ways` lead up."""
     fabric = finder.fabric
     rail = rail_of(fabric, here.name)
     if rail is None:
@@ -77,7 +77,7 @@ def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> 
 
 
 def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
-    """By address of the endpoints below, the neighbours from which the way down is shortest."""
+    """Return, by address of the endpoints below, the neighbours with the shortest way down."""
     fabric = finder.fabric
     hops: dict[int, tuple[int, list[str]]] = {}
     for far in finder.neighbours(here.name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of structured lookup: which addresses an array is for, and the neighbours in it."""
+"""Values of structured lookup: prefixes or ternary matches, each with an array of next hops."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ __all__ = [
     "merge_halves",
 ]
 
-# A neighbour, or one of the ports that lead to it.
+# A neighbour by name, for any port that leads to it, or an egress port by number.
 EgressPort = str | int
-# A neighbour, the ways of which one is taken, or nobody.
+# A neighbour, the group of egress ports of which the hash selects a member, or None: no entry.
 NextHop = str | tuple[EgressPort, ...] | None
 NextHops = tuple[NextHop, ...]
 
@@ -35,9 +35,9 @@ _TABLES = {
 @final
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Addresses with a prefix; `members[(address >> shift) & mask]` is the neighbour to go to.
+    """Addresses with a prefix; `next_hops[(address >> shift) & mask]` is the next hop of an address.
 
-    The node itself stands for its own side; None has no entry, and frames for it are dropped.
+    The node itself as next hop stands for its own side; None has no entry, and such frames are dropped.
     """
 
     prefix: Prefix
@@ -46,15 +46,16 @@ class Segment:
     next_hops: NextHops
 
     def next_hop(self, address: int) -> NextHop:
+        """Return the next hop of an address with the prefix."""
         return self.next_hops[address >> self.shift & self.mask]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TernarySegment:
-    """Addresses that have the bits `bits` in common with `value`, an array as of a Segment over the others.
+    """Addresses that equal `value` in the bits of `ternary_mask`, with an array of next hops like a Segment.
 
-    Without members it is for what may not come here: a foreign rail's.
+    Without next hops, it matches destinations that may not arrive here: those of a foreign rail.
     """
 
     value: int
@@ -64,20 +65,22 @@ class TernarySegment:
     next_hops: NextHops = ()
 
     def contains(self, address: int) -> bool:
+        """Return whether the address matches."""
         return (address ^ self.value) & self.ternary_mask == 0
 
     def next_hop(self, address: int) -> NextHop:
+        """Return the next hop of a matching address."""
         return self.next_hops[address >> self.shift & self.mask] if self.next_hops else None
 
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
-    """The segment of the longest prefix that an address of so many bits has."""
+    """Return the segment with the longest prefix of an address of so many bits."""
     matching = [one for one in segments if one.prefix.contains(address, bits)]
     return max(matching, key=lambda one: one.prefix.length, default=None)
 
 
 def merge_halves(found: list[Segment], bits: int) -> list[Segment]:
-    """Segments of which two halves have equal arrays, in place of these."""
+    """Merge pairs of half segments that have equal arrays."""
     kept = {one.prefix: one for one in found}
     for length in range(bits, 1, -1):
         for prefix in sorted(one for one in kept if one.length == length):
@@ -94,5 +97,5 @@ def merge_halves(found: list[Segment], bits: int) -> list[Segment]:
 
 
 def has_table(node: Node, table: str) -> bool:
-    """Whether a node's program has a table beside those that all have."""
+    """Return whether a node's program has an optional table."""
     return table in _TABLES.get(node.program, ())
