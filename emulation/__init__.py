@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floor 3: makes a Fabric real. A Plan goes in over P4Runtime; frames, processes and time live here only.
+"""Floor 3: makes a Fabric real. A Plan enters over P4Runtime; only this floor has frames, processes and time.
 
-Knows topologies and controller; lab knows it.
+Imports topologies and controller.
 
-    testbed            what every testbed does
-    embedded           every switch in this process, in virtual time
-    mininet            namespaces and processes, in real time
-    circuits           optical circuit switches on either
-    control_loop       the node controllers, driven from port events, hellos and notices, which are frames
-    takeover           spares in the places of what failed
-    bonding            LACP between NICs and ToRs, whose frames are lacp_frames
-    faults             what breaks, in one vocabulary; what it strikes is found by targets
-    fidelity           whether to believe the times of a run in real time
-    p4runtime          one gRPC server in front of the switches
-    switchd            the engine as a process on Linux interfaces, in real time
-    namespace          network namespaces that are gone with who is in them
-    traffic            what runs on the NPUs: frames, transport, collectives
-    engine             v1model switches, links, Linux interfaces, in C++; `_engine` is its Python face
+testbed      the interface of a testbed: links, hosts, faults, time
+embedded/    testbed 1: every switch in this process, in virtual time
+mininet/     testbed 2: namespaces and processes, in real time
+circuits     optical circuit switches on either testbed
+faults       events and their effects on a testbed, declared once
+targets      targets of faults, found in a fabric by kind and name
+fidelity     judgement of the times of a run in real time
+control/     the control loop: node controllers, spares, circuits that follow jobs, LACP
+p4runtime/   one gRPC server in front of the switches
+switchd/     the engine as a process on Linux interfaces, in real time
+traffic/     what runs on the NPUs: frames, schedules, collectives, agents
+namespace    unnamed network namespaces
+errors       errors of this floor
+engine/      v1model switches, links and Linux interfaces in C++; `_engine` is its Python module
 """

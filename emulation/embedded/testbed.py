@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded testbed: every switch in this process, virtual time, no root.
 
-Virtual time stands still while the control plane acts: a P4Runtime write takes no virtual time of its own,
-and the same scenario and seed give the same run.
+Virtual time stands still while the control plane acts: a P4Runtime write takes no virtual time, and the same
+scenario and seed give the same run.
 """
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, final
@@ -28,7 +29,7 @@ __all__ = ["EmbeddedTestbed"]
 
 _REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
 
-# The last bit of a link packet header's VL, after the Ethernet header, is the lane within a priority.
+# Bit position of the lane within a priority: the last bit of the VL in the LPH, behind the Ethernet header.
 _LANE_BIT = 8 * 15 + 2
 
 
@@ -36,11 +37,10 @@ _LANE_BIT = 8 * 15 + 2
 class EmbeddedTestbed:
     """A fabric in virtual time.
 
-    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and a frame waits for credits.
-    0 makes them drop-tail. The port of a node's own side has as many buffers as the node has neighbours.
-    `scheduler` says which VL an output serves next: docs/links.md.
-    `bin_ps` > 0 records the bytes that reach hosts, by bins of that width. `seed` decides which frames an
-    impaired link loses.
+    `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
+    makes links drop-tail. The port to a node's own side has as many buffers as the node has neighbours.
+    `scheduler` chooses the VL that an output serves next (docs/links.md). `bin_ps` > 0 records the bytes that
+    reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
     """
 
     name = "embedded"
@@ -72,10 +72,10 @@ class EmbeddedTestbed:
         self._hosts: dict[str, int] = {}
         self._attached: dict[str, Any] = {}
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
-        # By the engine's numbers: the fabric's links, then circuits as they were first made.
+        # By the engine's numbers: the fabric's links, then circuits in the order of their first use.
         self._links: list[Link] = []
         self._numbers: dict[str, int] = {}
-        # A circuit is up when its optical switch joins its ports and no fault holds it down.
+        # A circuit is up if its optical switch joins its ports and no fault holds it down.
         self._joined: set[str] = set()
         self._failed: set[str] = set()
         self._node_of = [node.name for node in fabric.nodes]
@@ -96,7 +96,7 @@ class EmbeddedTestbed:
         self.stop()
 
     def start(self) -> None:
-        """Make switches and links and serve P4Runtime. EmulationError when the address is taken."""
+        """Make switches and links, and serve P4Runtime; EmulationError if the address is taken."""
         if self._server is not None:
             raise TestbedError("the embedded testbed runs already", remedy="stop it first")
         try:
@@ -152,13 +152,13 @@ class EmbeddedTestbed:
         return number
 
     def _number(self, name: str) -> int:
-        """The engine's number of a link, which may be a circuit that has never been made."""
+        """Return the engine's number of a link, or of a circuit, which need not be set up."""
         if self._address is None:
             raise TestbedError(f"link {name}: the testbed has no links yet", remedy="call start() first")
         if name not in self._numbers and (circuit := circuit_of(self.fabric, name)) is not None:
             return self._connect(circuit_link(self.fabric, *circuit), plugged=False)
         if name not in self._numbers:
-            self.fabric.link(name)  # says which there are
+            self.fabric.link(name)  # raises an error that lists the links
         return self._numbers[name]
 
     def _host_number(self, node: str) -> int:
@@ -167,24 +167,24 @@ class EmbeddedTestbed:
         return self._hosts[node]
 
     def _host_credit(self, node: Node) -> int:
-        """Room for all that its ports can take on: a busy port then never blocks the others at the source."""
+        """Return the host port's buffer, large enough that a busy port never blocks other ports."""
         return self._credit_bytes * max(1, len(self.fabric.neighbours(node.name)))
 
     @property
     def address(self) -> str:
-        """Of the P4Runtime server, `host:port`."""
+        """Address of the P4Runtime server, `host:port`."""
         if self._address is None:
             raise TestbedError("the embedded testbed has no address yet", remedy="call start() first")
         return self._address
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The same for every node."""
+        """Address of the P4Runtime server for every node."""
         return dict.fromkeys(self._switches, self.address)
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Coming up has no stages here."""
+        """Empty: start() has no stages."""
         return {}
 
     @property
@@ -201,10 +201,10 @@ class EmbeddedTestbed:
             self._engine(lambda: self.network.act(number, host.start(self.network.now)))
 
     def stand_by(self, node: str) -> None:
-        """Nothing: any node's own side can take an agent at any time."""
+        """Do nothing: any node can take an agent at any time."""
 
     def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
-        """New agents in place of all there are; frames that the old ones have handed over still leave."""
+        """Replace all agents; frames that the old agents have handed over still leave."""
         for node, old in self._attached.items():
             past = self._before.get(node)
             stats = old.stats + past.stats if past else old.stats
@@ -218,12 +218,12 @@ class EmbeddedTestbed:
             self.attach(node, host)
 
     def give_up(self) -> None:
-        """Nothing: an agent says at any time what has become of it."""
+        """Do nothing: the outcome of an agent is available at any time."""
 
     def set_link(self, name: str, up: bool) -> None:
-        """Take a link down or bring it up, now; what is on the wire or queued for it is lost.
+        """Take a link down or up now; frames on the wire or queued for it are lost.
 
-        A circuit that is brought up is there when its optical switch joins its ports, now or later.
+        A circuit that is brought up carries frames while its optical switch joins its ports.
         """
         with self._lock:
             number = self._number(name)
@@ -238,37 +238,30 @@ class EmbeddedTestbed:
         return name in self._joined or circuit_of(self.fabric, name) is None
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """The same for the link to the node's own side."""
+        """Take the link to a node's own side down or up."""
         with self._lock:
             self.network.set_host_link(self._host_number(node), up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """From now on, in place of what was wrong; frames that are on their way stay as they are.
+        """Replace the impairment of a direction; frames on their way are not affected.
 
-        Direction 0 leads from the link's first end to its second. On a circuit it stays until it is changed,
-        whether the circuit is made or not.
+        Direction 0 leads from the link's first end to its second. The impairment of a circuit stays until it
+        is changed, whether the circuit is set up or not.
         """
         if direction not in (0, 1):
             raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
         with self._lock:
             number = self._number(name)
             try:
-                self.network.impair(
-                    number,
-                    direction,
-                    blocked=how.blocked,
-                    loss=how.loss,
-                    rate_bps=how.rate_bps,
-                    extra_delay_ps=how.extra_delay_ps,
-                )
+                self.network.impair(number, direction, **asdict(how))
             except ValueError as error:
                 raise TestbedError(str(error), remedy="correct the impairment") from error
 
     def record(self, name: str, path: Path | str, direction: int | None = None) -> None:
-        """Write what a link carries to a capture file from now on: both ways, or one of them.
+        """Write the frames of a link to a capture file from now on: both directions, or a single one.
 
-        A frame is written when it begins to be sent, in virtual time to the nanosecond, whether it arrives or
-        not. The file is complete whenever run() has come to an end, and closed by stop().
+        A frame is written with the virtual time at which its sending begins, to the nanosecond, whether it
+        arrives or not. The file is complete whenever run() has returned, and closed by stop().
         """
         with self._lock:
             number = self._number(name)
@@ -282,14 +275,14 @@ class EmbeddedTestbed:
                 raise TestbedError(str(error), remedy="leave the direction out for both") from error
 
     def cut(self, optical: str, low: int, high: int) -> None:
-        """For `circuits`: take one down, which loses what is on it or queued for it."""
+        """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
         name = circuit_link(self.fabric, optical, (low, high)).name
         with self._lock:
             self._joined.discard(name)
             self.network.set_link(self._number(name), False)
 
     def join(self, optical: str, low: int, high: int) -> None:
-        """For `circuits`: let two dark ports lead to each other."""
+        """Set up a circuit for `circuits` between two dark ports."""
         name = circuit_link(self.fabric, optical, (low, high)).name
         with self._lock:
             number = self._number(name)
@@ -305,10 +298,10 @@ class EmbeddedTestbed:
             self.network.alarm(time_ps, token)
 
     def run(self, until_ps: int | None = None) -> bool:
-        """Let virtual time pass: True when nothing is left to happen, False at `until_ps`.
+        """Let virtual time pass; return True when nothing is left to happen, False at `until_ps`.
 
-        Table entries age while time passes, but without `until_ps` it does not pass for that alone.
-        DeadlockedError when frames wait for credits that can never come back.
+        Table entries age while time passes, but without `until_ps` time does not pass for ageing alone.
+        DeadlockedError if frames wait for credits that cannot return.
         """
         while True:
             with self._lock:
@@ -323,12 +316,12 @@ class EmbeddedTestbed:
 
     @property
     def busy(self) -> bool:
-        """Whether an agent still has something to do."""
+        """True while an agent still has something to do."""
         hosts = self._attached.values()
         return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
 
     def outcome(self, node: str) -> Outcome:
-        """The agent of a node itself: what it says holds at any time. One that was there before is added."""
+        """Return the outcome of a node's agent so far, with the counts of replaced agents added."""
         if node not in self._before:
             return self._attached[node]
         past, now = self._before[node], self._attached.get(node)
@@ -337,10 +330,10 @@ class EmbeddedTestbed:
         return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed)
 
     def packet_arrived(self, node: str) -> None:
-        """Nothing: the engine told of the packet-in before the P4Runtime server did."""
+        """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def serve(self, stopped: threading.Event) -> None:
-        """Run whatever packet-outs start, until `stopped` is set."""
+        """Run the network after every packet-out, until `stopped` is set."""
         while not stopped.is_set():
             if self._work.wait(timeout=0.2):
                 self._work.clear()
@@ -367,13 +360,13 @@ class EmbeddedTestbed:
     def _deadlock(self) -> DeadlockedError:
         cycle = []
         for link, direction, vl in self.network.deadlock():
-            one = self._links[link]
-            ends = (one.a.node, one.b.node) if direction == 0 else (one.b.node, one.a.node)
-            cycle.append((one.name, "->".join(ends), vl))
+            blocked = self._links[link]
+            ends = (blocked.a.node, blocked.b.node) if direction == 0 else (blocked.b.node, blocked.a.node)
+            cycle.append((blocked.name, "->".join(ends), vl))
         return DeadlockedError(self.network.now, tuple(cycle))
 
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """By link name: from its first to its second end, and back; circuits made later come last."""
+        """Return the usage of each link: from its first to its second end, and back; circuits come last."""
         stats = self.network.link_stats
         return {
             link.name: (_usage(stats(number, 0)), _usage(stats(number, 1)))
@@ -381,7 +374,7 @@ class EmbeddedTestbed:
         }
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """By node: from its own side, and to it."""
+        """Return the usage of each node's host link: from its own side, and to it."""
         stats = self.network.host_stats
         return {
             node: (_usage(stats(number, 0)), _usage(stats(number, 1))) for node, number in self._hosts.items()
@@ -389,27 +382,27 @@ class EmbeddedTestbed:
 
     @property
     def frames_without_link(self) -> int:
-        """Frames that a program sent to a port that leads nowhere."""
+        """Frames that a program sent to a port without a link."""
         return self.network.frames_without_link
 
     @property
     def delivered_bytes(self) -> int:
-        """Of frames on the data VLs that have reached hosts; `bin_ps` must have been given."""
+        """Bytes of frames on the data VLs that have reached hosts; needs `bin_ps` > 0."""
         return sum(self.network.delivered_bins())
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
-        """TestbedError: virtual time is exact."""
-        raise TestbedError("virtual time needs no measuring", remedy="believe it")
+        """Raise a TestbedError: virtual time is exact."""
+        raise TestbedError("virtual time needs no measuring", remedy="take its times as they are")
 
     def delivered_bins(self) -> tuple[int, ...]:
-        """Bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""
+        """Return the bytes of frames on the data VLs that reached hosts, by bins of `bin_ps`."""
         return tuple(self.network.delivered_bins())
 
     def check(self) -> None:
-        """All of it is in this process."""
+        """Do nothing: no other process is involved."""
 
     def stop(self) -> None:
-        """Stop the server, let the hosts go, close what is recorded. Harmless when nothing runs."""
+        """Stop the server, detach the hosts, close captures; does nothing if nothing runs."""
         if self._server is not None:
             self._server.stop()
             self._server = None

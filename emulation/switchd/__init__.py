@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard-switchd: the engine as a process on Linux interfaces, in real time."""
+"""railyard-switchd: the engine as a process on Linux interfaces, in real time.
+
+command   the process: switches, P4Runtime server, logging, signals
+options   the command line, that of simple_switch_grpc
+"""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """railyard-switchd: the engine as a process on Linux interfaces, in real time.
 
-One thread in C++ carries frames; this one hands what the switches tell to the P4Runtime server, whose thread
-writes tables between frames.
+A thread in C++ carries frames; this module's thread passes events of the switches to the P4Runtime server,
+whose thread writes tables between frames.
 """
 
 import errno
@@ -38,7 +38,7 @@ _LEVELS = {
 }
 _ITEMS_AT_ONCE = 256
 _MESSAGE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-# Of no frame: v1model's port numbers have 9 bits.
+# A port that no frame has: v1model's port numbers have 9 bits.
 _NO_CPU_PORT = 0xFFFFFFFF
 
 
@@ -50,7 +50,7 @@ class Switchd:
         self._options = options
         self._wire = _engine.Wire()
         self._switches: dict[int, int] = {}  # device id to the engine's number
-        self._devices: list[int] = []  # and back
+        self._devices: list[int] = []  # device ids by the engine's number
         self._server: P4RuntimeServer | None = None
         self.address = ""
 
@@ -62,7 +62,7 @@ class Switchd:
         self.stop()
 
     def start(self) -> None:
-        """Load the program, attach every port and serve. EmulationError when any of it cannot be."""
+        """Load the program, attach every port and serve; EmulationError if a step fails."""
         options, wire = self._options, self._wire
         program = None if options.program is None else _read_program(options.program)
         _check_interfaces(options.switches)
@@ -72,13 +72,13 @@ class Switchd:
             wire.dump(options.dump_bytes)
         if options.pcap is not None:
             wire.record(str(options.pcap))
-        for one in options.switches:
-            switch = wire.add_switch(f"device {one.device_id}", options.cpu_port or _NO_CPU_PORT)
-            self._switches[one.device_id] = switch
-            self._devices.append(one.device_id)
-            for port, interface in one.ports:
+        for settings in options.switches:
+            switch = wire.add_switch(f"device {settings.device_id}", options.cpu_port or _NO_CPU_PORT)
+            self._switches[settings.device_id] = switch
+            self._devices.append(settings.device_id)
+            for port, interface in settings.ports:
                 wire.add_port(switch, port, interface)
-                _log.info("device %d: adding interface %s as port %d", one.device_id, interface, port)
+                _log.info("device %d: adding interface %s as port %d", settings.device_id, interface, port)
             if program is not None:
                 wire.set_program(switch, program)
         server = P4RuntimeServer(wire, self._switches, options.grpc_address, lock=threading.RLock())
@@ -94,7 +94,7 @@ class Switchd:
         self._server = server
 
     def serve(self, stopped: socket.socket) -> None:
-        """Pass on what the switches tell, until `stopped` can be read."""
+        """Pass on events of the switches until `stopped` is readable."""
         events = self._wire.event_fd
         with selectors.DefaultSelector() as selector:
             selector.register(stopped, selectors.EVENT_READ)
@@ -126,7 +126,7 @@ class Switchd:
             self._server.deliver(item)
 
     def stop(self) -> None:
-        """Let the server and the interfaces go. Harmless when nothing runs."""
+        """Stop the server and release the interfaces; does nothing if nothing runs."""
         if self._server is not None:
             self._server.stop()
             self._server = None
@@ -135,11 +135,11 @@ class Switchd:
             _log.log(_MESSAGE_LEVELS[level], "%s", text)
 
     def usage(self) -> Mapping[tuple[int, int], Mapping[str, int]]:
-        """By (device id, port): frames and bytes received and sent, and frames dropped, by cause."""
+        """Return frames and bytes received and sent, and frames dropped by cause, by (device id, port)."""
         return {
-            (one.device_id, port): self._wire.stats(self._switches[one.device_id], port)
-            for one in self._options.switches
-            for port, _ in one.ports
+            (settings.device_id, port): self._wire.stats(self._switches[settings.device_id], port)
+            for settings in self._options.switches
+            for port, _ in settings.ports
         }
 
 
@@ -199,7 +199,7 @@ def _set_up_logging(options: Options) -> None:
 
 
 def _stop_signals() -> socket.socket:
-    """A socket that becomes readable on Ctrl-C and SIGTERM."""
+    """Return a socket that becomes readable on Ctrl-C and SIGTERM."""
     told, tells = socket.socketpair()
     tells.setblocking(False)
     signal.set_wakeup_fd(tells.detach())
@@ -209,7 +209,7 @@ def _stop_signals() -> socket.socket:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until stopped; the exit code."""
+    """Run until stopped, and return the exit code."""
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         _set_up_logging(options)
@@ -217,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _log.info("%s", note)
         stopped = _stop_signals()
         with Switchd(options) as switchd:
-            # BMv2's words: scripts wait for them.
+            # BMv2 prints this line, and scripts wait for it.
             print(f"Server listening on {switchd.address}", flush=True)
             switchd.serve(stopped)
             for (device, port), usage in switchd.usage().items():

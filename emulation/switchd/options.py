@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of railyard-switchd: simple_switch_grpc's, and `--switch` for many in one process."""
+"""The command line of railyard-switchd: simple_switch_grpc's, and `--switch` for several in a process."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from emulation.errors import EmulationError
 
 __all__ = ["Options", "SwitchOptions", "parse"]
 
-# What p4c writes and the engine reads, as BMv2 counts it.
+# Version of the program files that p4c writes and the engine reads, in BMv2's numbering.
 _JSON_VERSION = "2.23"
 _MOST_PORT = 511
 _DROP_PORT = 511
 _MOST_QUEUES = 8
 _LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
-# BMv2's options that change nothing here, each with the reason.
+# BMv2's options that have no effect, each with the reason.
 _UNUSED = {
     "thrift_port": "there is no Thrift server, tables are written by P4Runtime",
     "nanolog": "there is no nanomsg log",
@@ -34,7 +34,7 @@ _UNUSED = {
     "disable_swap": "a pipeline is always exchanged at once",
 }
 
-# BMv2's options that this switch cannot honour, each with what to do instead.
+# BMv2's options that are refused, each with a remedy.
 _REFUSED = {
     "use_files": "send the frames on a veth pair, and read what --pcap records",
     "packet_in": "attach interfaces with -i",
@@ -90,8 +90,8 @@ class Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """EmulationError names what does not hold. Exits by itself for --help, --version and unknown options."""
-    # BMv2 separates its target's options by `--`; here they stand anywhere.
+    """Check a command line; EmulationError names a bad option. Exits for --help and unknown options."""
+    # BMv2 separates its target's options by `--`; these are accepted anywhere.
     given = _parser().parse_args([argument for argument in arguments if argument != "--"])
     for name, remedy in _REFUSED.items():
         if getattr(given, name):
@@ -182,7 +182,7 @@ def _switch(text: str) -> SwitchOptions:
     device, colon, ports = text.partition(":")
     if not colon or not device.isdigit():
         raise EmulationError(f"--switch {text!r}", remedy="write ID:PORT@INTERFACE,PORT@INTERFACE,...")
-    return SwitchOptions(int(device), tuple(_port(one) for one in ports.split(",") if one))
+    return SwitchOptions(int(device), tuple(_port(part) for part in ports.split(",") if part))
 
 
 def _port(text: str) -> tuple[int, str]:
@@ -286,7 +286,7 @@ def _add_logging(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:
-    """Flags and values of BMv2 that are taken and not used, or refused with a reason."""
+    """Add BMv2's options that are accepted and not used, or refused with a reason."""
     flags = {"debugger", "log_flush", "disable_swap", "grpc_server_ssl", "grpc_server_with_client_auth"}
     values = {"grpc_server_cacert", "grpc_server_cert", "grpc_server_key"}
     for name in sorted(_UNUSED.keys() | _REFUSED.keys() | values):

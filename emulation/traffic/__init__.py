@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on the NPUs of a fabric: frames, transport and collectives, sans-IO.
+"""Traffic of NPUs, sans-IO: frames, schedules of collectives, and the agents that carry them out.
 
-frames        every header as a Scapy layer              wire         the same bytes, fast
-schedule      a collective as a DAG of sends, proved     collectives  schedules of every kind and their bounds
-transport     one reliable connection                    data         arrays, the truth, the comparison
-connections   those with one peer, which a message takes path_choice  the values of lb that they have
-agent         one NPU: schedule, transport, arrays        stats        what it says about its run
+frames/        every header as a Scapy layer, a fast codec of the same bytes, a Wireshark dissector
+schedule/      a collective as a DAG of transfers: its goals, its proof, its slices, its data
+collectives/   schedules of every kind of collective, and lower bounds of their times
+host/          the agent of an NPU: transport, connections, iterations, statistics
 """

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules of collectives for full-mesh fabrics, and the least time each can take.
+"""Schedules of collectives for full-mesh fabrics, and lower bounds of their times.
 
 dimension_wise  AllReduce, reduce-scatter and all-gather along one dimension after the other, or direct
-rings           rings that share no link, one or several   split         how much each carries, solved for
-exchange        all-to-all, point to point                 hierarchical  broadcast, reduce, dispatch, combine
-compose         several in one schedule                    bounds        what none can beat
+rings           AllReduce along one ring or several link-disjoint rings
+split           shares of several rings that balance the links
+exchange        all-to-all, point to point
+hierarchical    broadcast, reduce, dispatch, combine
+compose         several collectives in one schedule
+cutting         arrays cut into parts, grids cut into lines
+bounds          lower bounds of the times
 """
 
 from emulation.traffic.collectives.bounds import (

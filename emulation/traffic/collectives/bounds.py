@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective cannot beat, in picoseconds; headers, propagation and waiting come on top.
+"""Lower bounds of a collective's time in picoseconds, without headers, propagation and waiting.
 
-All derived here, by counting what must leave or reach an NPU, or cross a cut; UB-Mesh states none of them.
+They are derived here by counting the data that must leave or reach an NPU or cross a cut; UB-Mesh gives none.
 D is the array of one NPU, B the rate of a link each way, N the number of NPUs.
 """
 
@@ -27,7 +27,7 @@ _PS_PER_SECOND = 1_000_000_000_000
 
 
 def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> float:
-    """Least time of an AllReduce over a full mesh with every link at `rate_bps` each way.
+    """Return the least time of an AllReduce over a full mesh with every link at `rate_bps` each way.
 
     2 (n - 1)/n D over the links of a node; for 8x8, 2 (63/64) D/(14 B) = 0.140625 D/B; for 8, D/(4 B).
     Derived from UB-Mesh's full meshes; the paper does not state it.
@@ -36,29 +36,32 @@ def allreduce_bound_ps(dims: Sequence[int], data_bytes: int, rate_bps: int) -> f
 
 
 def allreduce_ports_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """The same by what an NPU can send, on average over them all: 2 (n - 1) D must be sent among n."""
+    """Return the least time of an AllReduce, 2 (n - 1) D in all, among NPUs that send `node_bps` each."""
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
 def ring_bound_ps(ranks: int, data_bytes: int, rate_bps: int) -> float:
-    """Least time of an AllReduce along one directed ring: each rank sends 2 (n - 1)/n D on one link."""
+    """Return the least time of an AllReduce along a directed ring: each rank sends 2 (n - 1)/n D."""
     return 2 * (ranks - 1) / ranks * data_bytes * 8 / rate_bps * _PS_PER_SECOND
 
 
 def rings_bound_ps(ranks: int, rings: int, data_bytes: int, rate_bps: int) -> float:
-    """Along several with equal shares that share no link: 7 D/(24 B) for 6 on 8 ranks, D/(4 B) for 7."""
+    """Return the least time along link-disjoint rings: 7 D/(24 B) for 6 on 8 ranks, D/(4 B) for 7."""
     return ring_bound_ps(ranks, data_bytes, rate_bps) / rings
 
 
 def gather_bound_ps(ranks: int, data_bytes: float, node_bps: float) -> float:
-    """Least time of an all-gather to arrays of D, or of the reduce-scatter of such: (n - 1)/n D must come to
-    a rank, or leave it, over links of `node_bps` in all.
+    """Return the least time of an all-gather to arrays of D, or of a reduce-scatter of such arrays.
+
+    (n - 1)/n D must reach a rank, or leave it, over links of `node_bps` in all.
     """
     return allreduce_ports_bound_ps(ranks, data_bytes, node_bps) / 2
 
 
 def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequence[float]) -> float:
-    """Least time of an all-to-all of m bytes an ordered pair over a full mesh: the largest (N/k) m / B.
+    """Return the least time of an all-to-all of m bytes per ordered pair over a full mesh.
+
+    It is the largest (N/k) m / B.
 
     Ranks on two sides of a cut across a dimension of k places, a of them on one side: a (N/k) times
     (k - a)(N/k) blocks must cross a (k - a)(N/k) links, so N/k each, on whatever paths. 8x8: 8 m/B.
@@ -71,13 +74,14 @@ def all_to_all_bound_ps(dims: Sequence[int], block_bytes: int, rates_bps: Sequen
 
 
 def send_bound_ps(data_bytes: int, node_bps: float) -> float:
-    """Least time of D from or to one rank over all its links: a broadcast, a reduce, a send to one other."""
+    """Return the least time of D from or to a rank over all its links: a broadcast, a reduce or a send."""
     return data_bytes * 8 / node_bps * _PS_PER_SECOND
 
 
 def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4) -> float:
-    """Least time of this schedule's sends when all links of all NPUs together carry `all_bps`: each takes one
-    of them at least.
+    """Return the least time of a schedule's sends if all links of all NPUs together carry `all_bps`.
+
+    Each send takes at least one link.
     """
     amount = sum(transfer.length for transfer in schedule.transfers) * element_bytes
     return send_bound_ps(amount, all_bps)
@@ -86,8 +90,9 @@ def traffic_bound_ps(schedule: Schedule, all_bps: float, element_bytes: int = 4)
 def busiest_pair_ps(
     schedule: Schedule, rates_bps: Mapping[tuple[int, int], float], element_bytes: int = 4
 ) -> float:
-    """What the schedule's own busiest link takes when every send keeps to the direct link of its pair, where
-    there is one (`rates_bps`): so it is under shortest paths.
+    """Return the time of the schedule's busiest link if sends keep to the direct link of their pair.
+
+    `rates_bps` has the rate of each pair's direct link, if there is one. Shortest paths route so.
     """
     load: dict[tuple[int, int], int] = defaultdict(int)
     for transfer in schedule.transfers:

@@ -14,9 +14,7 @@ __all__ = ["Placed", "at_once", "compose", "in_sequence", "on_groups"]
 @final
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A schedule whose rank r is `ranks[r]` (None: r), from `offset` of the array on, begun `step` steps
-    later.
-    """
+    """A schedule placed in another: rank r is `ranks[r]` (None: r), at array `offset`, `step` steps later."""
 
     schedule: Schedule
     ranks: tuple[int, ...] | None = None
@@ -25,11 +23,10 @@ class Placed:
 
 
 def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Schedule:
-    """One schedule of several.
+    """Return a schedule made of several.
 
-    Steps order what happens to the same elements of a rank and nothing else: what is in different places of
-    the array runs at once, whatever its steps. `schedule.check` proves that the parts do not disturb each
-    other.
+    Steps order operations on the same elements of a rank only: different ranges of the array run at once,
+    whatever their steps. `schedule.check` proves that the parts do not disturb each other.
     """
     transfers: list[Transfer] = []
     goals = []
@@ -55,16 +52,16 @@ def compose(name: str, ranks: int, elements: int, parts: Sequence[Placed]) -> Sc
 
 
 def on_groups(schedule: Schedule, groups: Sequence[tuple[int, ...]], ranks: int) -> Schedule:
-    """The same collective in several groups of ranks at once."""
+    """Return a schedule that runs a collective in several groups of ranks at once."""
     parts = [Placed(schedule, group) for group in groups]
     return compose(f"{len(groups)}-times-{schedule.name}", ranks, schedule.elements, parts)
 
 
 def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int] | None = None) -> Schedule:
-    """One after the other on one array, each from its offset on (default: the beginning).
+    """Return a schedule that runs several in sequence on an array, each from its offset on (default: 0).
 
-    Each works on what those before it left there: it can send an element only when they have done with it,
-    slice by slice.
+    A schedule works on the results of the previous ones, slice by slice: it sends an element once they have
+    finished with it.
     """
     offsets = [0] * len(schedules) if offsets is None else offsets
     parts = []
@@ -76,7 +73,7 @@ def in_sequence(name: str, schedules: Sequence[Schedule], offsets: Sequence[int]
 
 
 def at_once(name: str, schedules: Sequence[Schedule]) -> Schedule:
-    """All at the same time, each in a range of the array of its own, in their order."""
+    """Return a schedule that runs several at the same time, each in its own range of the array, in order."""
     parts = []
     offset = 0
     for schedule in schedules:

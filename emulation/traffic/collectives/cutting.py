@@ -29,12 +29,12 @@ def cut_by(low: int, high: int, shares: Sequence[float]) -> list[tuple[int, int]
 
 
 def strides(dims: Sequence[int]) -> list[int]:
-    """By how much a rank grows with each coordinate; the first dimension is the fastest."""
+    """Return the step of the rank for each coordinate; the first dimension is the fastest."""
     return list(accumulate(dims[:-1], lambda stride, size: stride * size, initial=1))
 
 
 def lines(dims: Sequence[int], over: Sequence[int]) -> list[tuple[int, ...]]:
-    """Groups of ranks that differ in the dimensions `over` alone, each as a grid of those dimensions."""
+    """Return groups of ranks that differ only in the dimensions `over`, each as a grid of them."""
     if sorted(set(over)) != sorted(over) or not all(0 <= d < len(dims) for d in over):
         raise EmulationError(
             f"groups over dimensions {tuple(over)} of a mesh of {len(dims)}",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """AllReduce, reduce-scatter and all-gather dimension by dimension, always by direct sends along a line.
 
-Along one dimension every rank sends to each peer of its line the part that the peer shall have: one step.
-The array is cut into shares that go through the dimensions in different orders at the same time, so that all
-links are busy; `balanced` solves for the shares that keep the busiest link least busy.
+Along a dimension every rank sends to each peer of its line the peer's part, in one step. The array is cut
+into shares that go through the dimensions in different orders at the same time, so that all links are busy;
+`balanced` solves for the shares that minimise the load of the busiest link.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ Kind = Literal["allreduce", "reduce-scatter", "all-gather"]
 
 
 def bidirectional_dimension_order(dims: Sequence[int], elements: int) -> Schedule:
-    """AllReduce over a 2D full mesh in two halves at once, the first X-first, the second Y-first.
+    """Return an AllReduce over a 2D full mesh in two halves at once, the first X-first, the second Y-first.
 
     Each half: reduce-scatter along its first dimension, then along its second, all-gather back along the
     second, then along the first, always by direct sends to all peers of the line. A rank is x + X * y.
@@ -59,13 +59,13 @@ def dimension_wise(
     exchange: int = 0,
     name: str = "",
 ) -> Schedule:
-    """A collective over a full mesh of any number of dimensions; rank = c0 + k0 * (c1 + k1 * (...)).
+    """Return a collective over a full mesh of any number of dimensions; rank = c0 + k0 * (c1 + k1 * (...)).
 
-    `shares` are parts of the array by the order in which each goes through the dimensions (default:
-    `balanced` for equal links). Of every share a rank owns the piece at its place in that order. In an
-    AllReduce the last `exchange` dimensions of each order are not scattered over: ranks of a line send each
-    other their whole piece, which moves more data in fewer steps and far fewer frames, right for arrays that
-    would come to pieces of a few elements.
+    `shares` has the parts of the array by the order in which each goes through the dimensions (default:
+    `balanced` for equal links). A rank owns the piece of every share at its place in that order. An AllReduce
+    does not scatter over the last `exchange` dimensions of each order: ranks of a line send each other their
+    whole piece. That moves more data in fewer steps and far fewer frames, which suits arrays whose pieces
+    would have only a few elements.
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2:
@@ -100,7 +100,7 @@ def _one_share(
     exchange: int,
     transfers: list[Transfer],
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Adds the transfers of one share; yields every rank and the piece of it that the rank owns."""
+    """Add the transfers of a share; yield every rank and its piece of the share."""
     n, depth = len(dims), len(dims) - exchange
     stride = strides(dims)
     parts: dict[tuple[int, ...], tuple[int, int]] = {(): share}
@@ -130,25 +130,25 @@ def _one_share(
 
 
 def direct(ranks: int, elements: int, kind: Kind = "allreduce") -> Schedule:
-    """The collective on one line of ranks, every rank sending to every other: one step each way."""
+    """Return the collective on a single line of ranks, every rank sending to every other in one step."""
     return dimension_wise((ranks,), elements, kind=kind, shares={(0,): 1.0}, name=f"{kind}-direct-{ranks}")
 
 
 def check_order(order: Order, dimensions: int) -> None:
-    """EmulationError unless it names every dimension once."""
+    """Raise an EmulationError unless an order names every dimension once."""
     if sorted(order) != list(range(dimensions)):
         raise EmulationError(f"order {tuple(order)}: it must name each of {dimensions} dimensions once")
 
 
 def in_order(dims: Sequence[int]) -> dict[Order, float]:
-    """One share that goes through the dimensions as they come: fewest frames, idle links."""
+    """Return a single share through the dimensions in ascending order: fewest frames, idle links."""
     return {tuple(range(len(dims))): 1.0}
 
 
 def load_of(dims: Sequence[int], order: Order, *, exchange: int = 0) -> list[float]:
-    """What an AllReduce in this order brings to each link of a dimension, each way, as a share of the array.
+    """Return the load of an AllReduce on each dimension's links, each way, as a share of the array.
 
-    Reduce-scatter or all-gather alone bring half of it.
+    A reduce-scatter or an all-gather has half the load.
     """
     load = [0.0] * len(dims)
     left = 1.0
@@ -164,10 +164,10 @@ def load_of(dims: Sequence[int], order: Order, *, exchange: int = 0) -> list[flo
 def balanced(
     dims: Sequence[int], rates: Sequence[float] | None = None, *, exchange: int = 0
 ) -> dict[Order, float]:
-    """Shares, by order, that keep the busiest link least busy; `rates` are those of a link by dimension.
+    """Return shares, by order, that minimise the load of the busiest link; `rates` are by dimension.
 
-    A linear program (derived here): over the rotations of the dimensions, which are as many as there are
-    dimensions, and over all permutations only where those do better. Equal links of 8 x 8 give two halves.
+    They solve a linear program, derived here, over the rotations of the dimensions, and over all permutations
+    if these do better. Equal links of 8 x 8 give two halves.
     """
     rates = tuple(float(rate) for rate in rates) if rates else (1.0,) * len(dims)
     if len(rates) != len(dims) or min(rates, default=0.0) <= 0:
@@ -192,7 +192,7 @@ def _solve(
 ) -> tuple[float, tuple[tuple[Order, float], ...]]:
     if len(orders) == 1:
         return 1.0, ((orders[0], 1.0),)
-    # Loaded here: it takes longer to import than a schedule to make.
+    # Imported here, since importing SciPy takes longer than making a schedule.
     from scipy.optimize import linprog
 
     fastest = max(rates)
@@ -203,6 +203,6 @@ def _solve(
     solved = linprog(cost, limits, [0.0] * len(dims), whole, [1.0], method="highs")
     if solved.status != 0:
         raise EmulationError(f"shares of {len(orders)} orders over {dims}: {solved.message}")
-    # To a millionth: what is below is the solver's rounding, and the sum is scaled anyway.
-    found = [(order, round(float(x), 6)) for order, x in zip(orders, solved.x, strict=False)]
-    return float(solved.x[-1]), tuple((order, share) for order, share in found if share > 0)
+    # Rounded to a millionth, above the solver's rounding errors; shares are scaled to their sum anyway.
+    rounded = [(order, round(float(x), 6)) for order, x in zip(orders, solved.x, strict=False)]
+    return float(solved.x[-1]), tuple((order, share) for order, share in rounded if share > 0)

@@ -15,17 +15,16 @@ __all__ = ["all_to_all", "direct_all_to_all", "p2p", "pipeline"]
 
 
 def all_to_all(dims: Sequence[int], block: int, *, orders: Sequence[Order] | None = None) -> Schedule:
-    """Every rank has `block` elements for every rank: on 8x8 each goes in two halves, one X-first, one
-    Y-first.
+    """Return an all-to-all in which every rank has `block` elements for every rank.
 
-    UB-Mesh: an element is cut in two partitions, sent at the same time over the X and the Y full mesh, with
-    one forwarding hop at most. Here any number of dimensions, a partition for each of `orders` (default: all
-    rotations of them): along a dimension a rank hands each peer of its line all that is for those behind it.
-    Rail-only's two steps are one order: along the rails, then inside of the domains (§5).
+    UB-Mesh cuts an element in two partitions, sent at the same time over the X and the Y full mesh with at
+    most one forwarding hop: on 8x8 half a block goes X-first, half Y-first. Here the mesh has any number of
+    dimensions and a partition for each of `orders` (default: all rotations): along a dimension a rank sends
+    each peer of its line all data for the ranks behind the peer. Rail-only's two steps, along the rails and
+    then inside the domains (§5), are a single order.
 
-    Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, in each
-    the blocks in the order in which that partition goes through the dimensions; a rank's own stay where they
-    are.
+    Block j of rank i ends as block i of rank j. The array holds the partitions one after the other, each with
+    its blocks in the order in which the partition goes through the dimensions; a rank's own block stays.
     """
     n = len(dims)
     if n < 1 or min(dims) < 1 or prod(dims) < 2 or block < 1:
@@ -55,7 +54,7 @@ def _one_partition(
     transfers: list[Transfer],
     pieces: list[list[Range]],
 ) -> None:
-    """After the step along a dimension, the block at a place is from the rank with that coordinate."""
+    """Add the transfers of a partition; a step exchanges blocks along a dimension."""
     stride = strides(dims)
     sizes = [dims[d] for d in order]
     behind = [size * prod(sizes[level + 1 :]) for level in range(len(order))]
@@ -76,7 +75,7 @@ def _one_partition(
 
 
 def direct_all_to_all(ranks: int, block: int) -> Schedule:
-    """The same in one step: every rank sends every other its block, and the fabric forwards."""
+    """Return an all-to-all in one step: every rank sends every other its block, and the fabric forwards."""
     transfers = tuple(
         Transfer(0, source, target, target * block, block, Combine.COPY, (source - target) * block)
         for source in range(ranks)
@@ -89,7 +88,7 @@ def direct_all_to_all(ranks: int, block: int) -> Schedule:
 
 
 def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule:
-    """The whole array from each source to its target, all at once; a rank may be both, and receives once."""
+    """Return sends of the whole array from sources to targets, all at once; a rank receives at most once."""
     pairs = tuple(pairs)
     if not pairs:
         raise EmulationError("point to point: no pairs", remedy="give (source, target), one or more")
@@ -100,7 +99,7 @@ def p2p(ranks: int, elements: int, pairs: Iterable[tuple[int, int]]) -> Schedule
 
 
 def pipeline(dims: Sequence[int], elements: int, along: int = -1) -> Schedule:
-    """What a pipeline sends in its steady state: stage s of a dimension (default: the last) to stage s + 1.
+    """Return a pipeline's sends in steady state: stage s of a dimension (default: the last) to stage s + 1.
 
     The last stage sends nothing, the first receives nothing.
     """

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast and reduce by levels, and dispatch and combine of a mixture of experts, which are many of them.
+"""Hierarchical broadcast and reduce, and dispatch and combine of a mixture of experts, made of them.
 
-UB-Mesh: token dispatch and combine are overlapping broadcasts and reduces, done by levels: one copy for each
-board or line and fan-out there; and what is reduced is reduced there first. The choice of who is sent the
-copy, the leader, is of this testbed: of those of the line that are to have it anyway the one nearest to the
-sender, so that nobody holds what is not for him.
+UB-Mesh: token dispatch and combine are overlapping broadcasts and reduces by levels: a single copy is sent to
+each board or line and fans out inside, and a reduce adds up inside first. This testbed chooses the leader
+that receives the copy: the receiver in the line nearest to the sender, so that no rank holds data of others.
 """
 
 from collections import defaultdict
@@ -21,11 +20,11 @@ from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer
 __all__ = ["broadcast", "combine", "dispatch", "experts", "reduce", "tree"]
 
 Hop = tuple[int, int, int]
-"""Level, 0 nearest to the root, and the two ranks, the one nearer to the root first."""
+"""Level, 0 nearest to the root, and two ranks, the rank nearer to the root first."""
 
 
 def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
-    """From the root along the last dimension first: one copy to each other place of it, and so on inside."""
+    """Return a tree from the root: a copy to each place of the last dimension, then recursively."""
     stride = strides(dims)
     hops: list[Hop] = []
 
@@ -53,15 +52,13 @@ def tree(dims: Sequence[int], root: int, targets: Collection[int]) -> list[Hop]:
 
 
 def broadcast(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """The root's array to all ranks; `direct`: by sends from the root to each, which the fabric forwards."""
+    """Return a broadcast of the root's array; `direct`: by sends from the root to each rank."""
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.COPY, direct)
     return Schedule(f"broadcast-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 
 
 def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = False) -> Schedule:
-    """The sum of all ranks' arrays to the root, each line's reduced there first; the others keep what is
-    left.
-    """
+    """Return a reduce of all ranks' arrays to the root, each line's first; other arrays end undefined."""
     schedule = _many(dims, elements, {root: range(prod(dims))}, elements, Combine.REDUCE, direct)
     return Schedule(f"reduce-{_shape(dims)}", schedule.ranks, elements, schedule.transfers, schedule.goals)
 
@@ -69,7 +66,7 @@ def reduce(dims: Sequence[int], elements: int, root: int = 0, *, direct: bool = 
 def dispatch(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """Tokens to experts: block r of rank r to the ranks `chosen[r]`, as block r there."""
+    """Return a dispatch of tokens to experts: block r of rank r to the ranks `chosen[r]`."""
     name = f"dispatch-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.COPY, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)
@@ -78,14 +75,14 @@ def dispatch(
 def combine(
     dims: Sequence[int], block: int, chosen: Mapping[int, Collection[int]], *, direct: bool = False
 ) -> Schedule:
-    """What the experts made of them back: block r of the ranks `chosen[r]` added to block r of rank r."""
+    """Return a combine of expert results: block r of the ranks `chosen[r]` added to that of rank r."""
     name = f"combine-{_shape(dims)}"
     schedule = _many(dims, block * prod(dims), chosen, block, Combine.REDUCE, direct)
     return Schedule(name, schedule.ranks, schedule.elements, schedule.transfers, schedule.goals)
 
 
 def experts(ranks: int, count: int, seed: int = 1) -> dict[int, tuple[int, ...]]:
-    """For each rank `count` others, drawn without favour."""
+    """Return `count` random other ranks for each rank."""
     if not 1 <= count < ranks:
         raise EmulationError(f"{count} experts of {ranks} ranks", remedy=f"take 1 to {ranks - 1}")
     chosen = {}
@@ -104,7 +101,7 @@ def _many(
     op: Combine,
     direct: bool,
 ) -> Schedule:
-    """A tree a root, all at once; several roots each have the block of their number."""
+    """Return the trees of all roots at once; with several roots, each has the block of its number."""
     ranks = prod(dims)
     if len(dims) < 1 or min(dims) < 1 or ranks < 2:
         raise EmulationError(f"mesh of dimensions {tuple(dims)}: it takes two ranks or more")
@@ -117,11 +114,11 @@ def _many(
         offset = root * block if elements > block else 0
         others = sorted(set(targets) - {root})
         hops = [(0, root, rank) for rank in others] if direct else tree(dims, root, others)
-        for level, near, far in hops:
+        for level, upper, lower in hops:
             if op is Combine.COPY:
-                transfers.append(Transfer(level, near, far, offset, block, op))
+                transfers.append(Transfer(level, upper, lower, offset, block, op))
             else:
-                transfers.append(Transfer(levels - 1 - level, far, near, offset, block, op))
+                transfers.append(Transfer(levels - 1 - level, lower, upper, offset, block, op))
         kind = "broadcast" if op is Combine.COPY else "reduce"
         goals.append(Goal(kind, (root, *others), (((offset, block),),), root=root, end=levels))
     return Schedule("trees", ranks, elements, tuple(transfers), tuple(goals))

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rings through a full mesh of n ranks that share no link, and AllReduce over several at once.
+"""Link-disjoint rings through a full mesh of n ranks, and AllReduce over several at once.
 
-UB-Mesh maps the logical rings of an AllReduce on exclusive paths, borrows the links that they leave idle, and
-splits the traffic to balance them (the paper's section on multi-ring AllReduce). It gives no rings; those
-here are derived:
+UB-Mesh maps the logical rings of an AllReduce on exclusive paths, borrows idle links, and splits the traffic
+to balance them (the paper's section on multi-ring AllReduce). It gives no rings; these are derived:
 
 - undirected: Walecki's decomposition (E. Lucas, Récréations mathématiques II, 1883). K_n has (n - 1)/2
-  edge-disjoint Hamiltonian cycles for odd n; (n - 2)/2 and a perfect matching for even n. Each serves both
-  ways, as two rings.
-- directed: n - 1 rings that together use every link both ways. For odd n those of Walecki; for even n there
-  are some except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). They are
-  searched for, which takes milliseconds up to 16 ranks, and checked like all others.
+  edge-disjoint Hamiltonian cycles for odd n; (n - 2)/2 and a perfect matching for even n. Each cycle serves
+  both directions, as two rings.
+- directed: n - 1 rings that together use every link both ways. For odd n these are Walecki's; for even n they
+  exist except for 4 and 6 (T. W. Tillson, A Hamiltonian decomposition of K*_2m, 2m >= 8, 1980). They are
+  found by search, in milliseconds up to 16 ranks, and checked like all others.
 """
 
 import random
@@ -42,7 +41,7 @@ MOST_TRIES = 200_000
 
 
 def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
-    """AllReduce along one directed ring: each rank passes a chunk a step to the next rank of `order`."""
+    """Return an AllReduce along a directed ring: each rank passes a chunk per step to the next of `order`."""
     ranks = len(order)
     if ranks < 2 or sorted(order) != list(range(ranks)):
         raise EmulationError(f"ring {tuple(order)}: it must name every rank from 0 exactly once, two or more")
@@ -51,7 +50,7 @@ def allreduce_ring(order: Sequence[int], elements: int) -> Schedule:
 
 
 def multi_ring(orders: Sequence[Ring], elements: int, shares: Sequence[float] | None = None) -> Schedule:
-    """AllReduce along several directed rings at once, each with its share of the array (default: equal ones).
+    """Return an AllReduce along several directed rings at once, by shares of the array (default: equal).
 
     `split.balanced_rings` solves for the shares. EmulationError when two rings use one link the same way.
     """
@@ -84,9 +83,9 @@ def _pass_on(order: Sequence[int], part: tuple[int, int]) -> list[Transfer]:
 
 
 def mesh_ring(dims: Sequence[int]) -> Ring:
-    """A Hamiltonian ring of a 2D full mesh, every hop a direct link.
+    """Return a Hamiltonian ring of a 2D full mesh, every hop a direct link.
 
-    To and fro through the rows without column 0, then back along column 0.
+    It goes back and forth through the rows without column 0, then back along column 0.
     """
     if len(dims) != 2 or min(dims) < 1 or dims[0] * dims[1] < 2:
         raise EmulationError(f"mesh of dimensions {tuple(dims)}: a ring needs two, and two ranks or more")
@@ -97,12 +96,12 @@ def mesh_ring(dims: Sequence[int]) -> Ring:
 
 
 def arcs_of(ring: Ring) -> tuple[Arc, ...]:
-    """The directed links of a ring, from each rank to the next."""
+    """Return the directed links of a ring, from each rank to the next."""
     return tuple(zip(ring, (*ring[1:], ring[0]), strict=True))
 
 
 def check_rings(orders: Sequence[Ring]) -> None:
-    """EmulationError unless each visits all ranks and no two use one link the same way."""
+    """Raise an EmulationError unless each ring visits all ranks and no two use a link the same way."""
     if not orders:
         raise EmulationError("no rings", remedy="give one at least")
     ranks = len(orders[0])
@@ -120,7 +119,7 @@ def check_rings(orders: Sequence[Ring]) -> None:
 
 
 def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple[Ring, ...]:
-    """Rings on n ranks that share no link in one direction.
+    """Return rings on n ranks that share no link in a direction.
 
     `undirected`: Walecki's cycles, each both ways, 6 rings on 8 ranks, which leave the links of a perfect
     matching idle. `directed`: n - 1, all links, but for 4 and 6 ranks, where there are no more than n - 2.
@@ -136,11 +135,11 @@ def rings(n: int, kind: Literal["undirected", "directed"] = "directed") -> tuple
 
 
 def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
-    """Edge-disjoint Hamiltonian cycles of K_n, and the edges that are left: a perfect matching for even n.
+    """Return edge-disjoint Hamiltonian cycles of K_n and the remaining edges, a perfect matching for even n.
 
-    One rank in the middle, the others on a circle of q places; a cycle goes to and fro across the circle
-    (i, i + 1, i - 1, i + 2, ...) and closes through the middle. Its edges join places whose sums are 2i or
-    2i + 1 modulo q, so that different i share none.
+    A rank is in the middle, all others on a circle of q places. A cycle zigzags across the circle (i, i + 1,
+    i - 1, i + 2, ...) and closes through the middle. Its edges join places whose sums are 2i or 2i + 1 modulo
+    q, so cycles of different i share no edge.
     """
     if n < 3:
         raise EmulationError(f"Hamiltonian cycles of K{n}: it takes three ranks or more")
@@ -154,7 +153,7 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
         cycles.append((middle, *zigzag))
     if n % 2:
         return tuple(cycles), ()
-    # Sums modulo an odd q: the last sum, q - 1, is in no cycle.
+    # Sums modulo an odd q: no cycle has the last sum, q - 1.
     pairs = [(a, (q - 1 - a) % q) for a in range(q)]
     matching = [(a, b) for a, b in pairs if a < b]
     alone = next(a for a, b in pairs if a == b)
@@ -163,11 +162,12 @@ def walecki(n: int) -> tuple[tuple[Ring, ...], tuple[Arc, ...]]:
 
 @lru_cache
 def _tillson(n: int) -> tuple[Ring, ...]:
-    """n - 1 directed Hamiltonian cycles that use every arc of K*_n once, for even n from 8.
+    """Return n - 1 directed Hamiltonian cycles that use every arc of K*_n once, for even n from 8.
 
-    Begins with the n - 1 shifts i -> i + d, which use every arc once, and deals the arcs of two or three of
-    them anew at random for as long as that leaves no more cycles than there were, until each is one cycle.
-    Three, because dealing two anew never changes the parity of all permutations together.
+    The search begins with the n - 1 shifts i -> i + d, which use every arc once. It redistributes the arcs of
+    two or three permutations at random, and keeps the result if it has no more cycles than before, until
+    every permutation is a single cycle. Three are needed too, since two never change the parity of all
+    permutations.
     """
     dice = random.Random(n)
     rows = [[(place + shift) % n for place in range(n)] for shift in range(1, n)]
@@ -186,13 +186,13 @@ def _tillson(n: int) -> tuple[Ring, ...]:
                 rows[row], cycles[row] = new, count
     else:
         raise EmulationError(f"no {n - 1} rings on {n} ranks found", remedy='take those of kind "undirected"')
-    found = tuple(_ring(row) for row in rows)
-    check_rings(found)
-    return found
+    hamiltonian = tuple(_ring(row) for row in rows)
+    check_rings(hamiltonian)
+    return hamiltonian
 
 
 def _deal(choices: list[list[int]], dice: random.Random) -> list[list[int]]:
-    """Permutations that together use every arc of `choices` once: perfect matchings, taken one by one."""
+    """Return permutations that together use every arc of `choices` once, as successive perfect matchings."""
     n = len(choices)
     dealt = []
     for _ in range(len(choices[0]) - 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much each of several rings carries, solved for the rates of the links, idle links borrowed."""
+"""Shares of several rings, solved for the rates of the links, with idle links borrowed."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,17 @@ from emulation.traffic.collectives.rings import Arc, Ring, arcs_of, check_rings
 
 __all__ = ["RingSplit", "balanced_rings"]
 
-# Cost of a byte that takes a detour, in units of the time that is minimised: enough to prefer the direct link
-# among equals, too little to make the busiest link any busier.
+# Cost of a byte that takes a detour, in units of the minimised time: enough to prefer a direct link among
+# equals, too little to increase the load of the busiest link.
 _DETOUR_COST = 1e-3
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RingSplit:
-    """`shares[r]` of the array goes round ring r; it takes `time`, in arrays a unit of rate.
+    """A split of the array over rings: `shares[r]` goes round ring r, in `time`, in arrays per unit of rate.
 
-    `borrowed[a, b]` is what of the array goes from a to b over a third rank.
+    `borrowed[a, b]` is the share of the array that goes from a to b over a third rank.
     """
 
     shares: tuple[float, ...]
@@ -32,15 +32,14 @@ class RingSplit:
 def balanced_rings(
     orders: Sequence[Ring], rates: Mapping[Arc, float] | None = None, *, detours: bool = False
 ) -> RingSplit:
-    """Shares of rings that keep the busiest link of a full mesh least busy: a linear program, derived here.
+    """Return shares of rings that minimise the load of a full mesh's busiest link, by a linear program.
 
-    `rates` of the directed links, 1 where one has none, 0 for a failed one. With `detours` a hop of a ring
-    may also go over any third rank, by the two links to and from it: what all-path routing does with a
-    demand. So links that no ring uses are borrowed, and slow or failed ones relieved. A ring's hop carries 2
-    (n - 1)/n of its share.
+    `rates` are of directed links, 1 by default, 0 for a failed link. With `detours` a hop of a ring may also
+    go over any third rank, as all-path routing does. So links that no ring uses are borrowed, and slow or
+    failed links relieved. A ring's hop carries 2 (n - 1)/n of its share. The program is derived here.
     """
     check_rings(orders)
-    # Loaded here: it takes longer to import than a schedule to make.
+    # Imported here, since importing SciPy takes longer than making a schedule.
     from scipy.optimize import linprog
     from scipy.sparse import coo_array, csr_array
 
@@ -55,7 +54,7 @@ def balanced_rings(
     if detours:
         ways += [((a, b), ((a, via), (via, b))) for a, b in used for via in range(n) if via not in (a, b)]
     ways = [(hop, way) for hop, way in ways if all(rate[arc] > 0 for arc in way)]
-    # Columns: a share a ring, an amount a way, the time.
+    # Columns: the share of each ring, the amount of each path, the time.
     time = len(orders) + len(ways)
     row_of = {arc: row for row, arc in enumerate(arc for arc in rate if rate[arc] > 0)}
     load = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Wireshark dissector for what a link carries, in Lua, made from the Scapy layers in frames.py.
+"""A Wireshark dissector of link frames, in Lua, generated from the Scapy layers in layers.py.
 
-Where every field lies, what its values are called and which header follows which are read from the layers;
-dissector.lua, which this module puts behind those tables, only says what a value means.
+Positions of fields, names of values and the order of headers are read from the layers; dissector.lua,
+appended to these tables, interprets the values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ _MASKED_BYTES: Final = (1, 2, 3, 4)
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`width` bits, `at` bits from the header's first; `count` of them one after the other."""
+    """A field of `width` bits at bit `at` of its header; `count` fields in a row."""
 
     name: str
     at: int
@@ -51,7 +51,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A layer's fields, and what follows it: (the values that say so, name of the next layer)."""
+    """A layer's fields, and the layers that can follow: (field values that select it, its name)."""
 
     name: str
     title: str
@@ -61,19 +61,19 @@ class Header:
 
 
 def headers() -> tuple[Header, ...]:
-    """Every header that a UB link carries, from the LPH on; FrameError on a layout this cannot say."""
-    found: dict[type[Packet], Header] = {}
+    """Return every header of a UB link, from the LPH on; FrameError for a layout Lua cannot express."""
+    described: dict[type[Packet], Header] = {}
     waiting: list[type[Packet]] = [LPH]
     while waiting:
         layer = waiting.pop(0)
-        if layer not in found:
-            found[layer] = _header(layer)
+        if layer not in described:
+            described[layer] = _header(layer)
             waiting += [upper for _, upper in _bindings(layer)]
-    return tuple(found.values())
+    return tuple(described.values())
 
 
 def dissector(nodes: Mapping[int, str] | None = None) -> str:
-    """The Lua source; `nodes` are the names of CNAs, to be shown beside them."""
+    """Return the Lua source; `nodes` has names to show beside CNAs."""
     constants = {
         "ETHERTYPE": ETHERTYPE,
         "FLIT_BYTES": FLIT_BYTES,
@@ -142,7 +142,7 @@ def _bindings(layer: type[Packet]) -> Iterator[tuple[Mapping[str, int], type[Pac
 
 
 def _title(layer: type[Packet]) -> str:
-    """Its name and the first words of its docstring, which say what it is."""
+    """Return a layer's name and the first words of its docstring."""
     words = (layer.__doc__ or "").partition("\n")[0]
     return f"{layer.__name__}: {words.partition(',')[0].rstrip('.')}"
 
@@ -183,7 +183,7 @@ def _field_declaration(field: Field) -> Mapping[str, object]:
 
 
 def _lua(value: object) -> str:
-    """A Python value as a Lua expression."""
+    """Return a Python value as a Lua expression."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

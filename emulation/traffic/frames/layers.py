@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every header a UB link carries here, as Scapy layers.
+"""Every header of a UB link in this testbed, as Scapy layers.
 
-Three origins, named at each layer: the UnifiedBus base specification (as public simulators model it), the
-UB-Mesh paper, and this testbed. Multi-byte fields are big-endian. Ethernet is only the carrier that lets a
-UB link cross a Linux interface; type 0x88B5 is IEEE's first local experimental one.
+Each layer names the origin of its fields: the UnifiedBus base specification (as public simulators model it),
+the UB-Mesh paper, or this testbed. Multi-byte fields are big-endian. Ethernet is the carrier that lets a UB
+link cross a Linux interface; type 0x88B5 is IEEE's first local experimental Ethernet type.
 """
 
 from enum import IntEnum, IntFlag
@@ -61,10 +61,10 @@ CFG_SOURCE_ROUTE: Final = 0xC
 VL_DATA: Final = 0
 VL_RESPONSE: Final = 2
 
-# Service levels of data, the last of which goes first; 1 is that of responses. Level s enters on VL 2 s.
+# Service levels of data, in ascending priority; level 1 is for responses. Level s enters on VL 2 s.
 SERVICE_LEVELS: Final = (0, 2, 3, 4, 5, 6, 7)
 
-# VLs in the order in which a link serves them, the last first: two a level; those of responses before all.
+# VLs in ascending priority: two for each level of data, then the VLs of responses.
 SERVED_VLS: Final = (*(2 * level + lane for level in SERVICE_LEVELS for lane in (0, 1)), VL_RESPONSE, 3)
 
 FLIT_BYTES: Final = 20
@@ -87,7 +87,7 @@ class Flags(IntFlag):
 
 
 class Combine(IntEnum):
-    """What the receiver does with a payload: add it to its own elements, or put it in their place."""
+    """Receiver's operation on a payload: add it to its own elements, or replace them."""
 
     REDUCE = 1
     COPY = 2
@@ -101,7 +101,7 @@ class ElementType(IntEnum):
 
 
 def encode_length(link_bytes: int) -> int:
-    """LPH.length of a packet of `link_bytes` from the LPH to its end; FrameError when no LPH can say it."""
+    """Return LPH.length of a packet of `link_bytes` from the LPH to its end; FrameError if out of range."""
     if not 1 <= link_bytes <= MAX_LINK_BYTES:
         raise FrameError(
             f"packet of {link_bytes} bytes: a UB link packet has 1 to {MAX_LINK_BYTES}",
@@ -113,7 +113,7 @@ def encode_length(link_bytes: int) -> int:
 
 
 def decode_length(field: int) -> int | None:
-    """Bytes from the LPH to the packet's end; None for a last flit of more than 20 bytes."""
+    """Return the bytes from the LPH to the packet's end; None for a last flit of more than 20 bytes."""
     tail = field & 0x1F
     if tail >= FLIT_BYTES:
         return None
@@ -121,7 +121,7 @@ def decode_length(field: int) -> int | None:
 
 
 def mac(cna: int) -> str:
-    """The locally administered MAC address that stands for a CNA on the carrier."""
+    """Return the locally administered MAC address of a CNA on the carrier."""
     return f"02:00:00:00:{cna >> 8 & 0xFF:02x}:{cna & 0xFF:02x}"
 
 
@@ -151,12 +151,14 @@ class LPH(Packet):
     ]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        """Fill in the length."""
         if self.length is None:
             low = pkt[2] << 8 & 0xC000 | encode_length(len(pkt) + len(pay))
             pkt = pkt[:2] + low.to_bytes(2, "big")
         return pkt + pay
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
+        """Split the packet from the carrier's padding, by its length."""
         size = decode_length(self.length)
         if size is None or not 4 <= size <= len(s) + 4:
             return s, None
@@ -166,9 +168,8 @@ class LPH(Packet):
 class SRH(Packet):
     """Source-route header, 8 bytes.
 
-    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, because the paper does not publish
-    it: the order of the fields, bit 0 of the bitmap leftmost, and an instruction that is the egress port, 8
-    bits.
+    UB-Mesh: ptr of 4 bits, bitmap of 12, six instructions. This testbed, since the paper does not publish it:
+    the order of the fields, bit 0 of the bitmap leftmost, and an 8-bit egress port as the instruction.
     """
 
     name = "SRH"
@@ -179,6 +180,7 @@ class SRH(Packet):
     ]
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
+        """Pad the instructions to six."""
         if len(pkt) > 8:
             raise FrameError(f"source route of {len(self.instr)} instructions: the header holds six")
         return pkt.ljust(8, b"\0") + pay
@@ -205,11 +207,11 @@ class NTH(Packet):
 
 
 class TPH(Packet):
-    """Transport header, 12 bytes: this testbed's own, but for the opcode numbers (UnifiedBus base
-    specification).
+    """Transport header, 12 bytes, this testbed's own.
 
-    src_q is the sender's queue, dst_q the receiver's; each is numbered by the rank at its other end.
-    ack_psn is the first PSN that has not come yet and counts in acknowledgements only.
+    The opcode numbers are the UnifiedBus base specification's. src_q is the sender's queue, dst_q the
+    receiver's; each is numbered by the rank at its other end. ack_psn is the first PSN not received yet, and
+    is used in acknowledgements only.
     """
 
     name = "TPH"
@@ -224,8 +226,10 @@ class TPH(Packet):
 
 
 class SACK(Packet):
-    """Payload of an acknowledgement, 8 bytes, this testbed's own: bit i (0 lowest) says that PSN
-    ack_psn + 1 + i has come."""
+    """Payload of an acknowledgement, 8 bytes, this testbed's own.
+
+    Bit i, counted from the lowest, is set if PSN ack_psn + 1 + i has been received.
+    """
 
     name = "SACK"
     fields_desc: ClassVar[list[AnyField]] = [XLongField("bitmap", 0)]
@@ -252,11 +256,12 @@ NOTICE_STATES: Final = ("down", "up", "hello", "hello, heard", "watch")
 
 
 class LinkNotice(Packet):
-    """Payload of a management packet, 12 bytes, this testbed's own: the link between two ports is up or down,
-    or a hello of one end to the other, or what asks an end to be told.
+    """Payload of a management packet, 12 bytes, this testbed's own.
 
-    sequence counts the notices of origin, the CNA of the node that saw it. A hello leads from a to b, origin
-    is a and sequence 0; heard: a hears b. Of a watch, origin is who asks, and sequence 0.
+    It reports that the link between ports a and b is up or down, or is a hello from a to b, or subscribes to
+    the link's state (watch). In a report, origin is the CNA of the node that detected the change, and
+    sequence counts that node's reports. In a hello, origin is a, sequence is 0, and state "heard" means that
+    a hears b. In a watch, origin is the subscriber, and sequence is 0.
     """
 
     name = "LinkNotice"

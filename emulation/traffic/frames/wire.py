@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fast path of frames.py: the same bytes, made from templates and read with struct.
+"""A fast codec of the layers' bytes: frames written from templates and read with struct.
 
-A template is built once by Scapy; a frame is the template's addresses and length, the fields that change,
-and the payload, joined. Nothing here decides a layout: the tests hold both to the same bytes.
+Scapy builds a template once; a frame joins the template's addresses and length, the fields that change, and
+the payload. The layers define the layout: tests compare the bytes of both.
 """
 
 import struct
@@ -45,12 +45,12 @@ DATA_HEADER_BYTES: Final = 54
 ACK_BYTES: Final = 46
 ETHERNET_BYTES: Final = 14
 SRH_BYTES: Final = 8
-# The source's switch pushes a source route; the packet must still fit the LPH's length.
+# The source's switch inserts a source route; the packet must still fit the LPH's length.
 MAX_PAYLOAD_BYTES: Final = 16 * 32 * 20 - SRH_BYTES - (DATA_HEADER_BYTES - ETHERNET_BYTES)
 
-_ADDRESSES = struct.Struct(">6s6sHIHHH")  # Ethernet, LPH, scna dcna cc of the NTH: what a connection fixes
+_ADDRESSES = struct.Struct(">6s6sHIHHH")  # Ethernet, LPH, scna dcna cc of the NTH: constant in a connection
 _DATA = struct.Struct(">BBBBHQHBBHHII")  # lb sl/mgmt/nlp; opcode flags src_q dst_q/psn/ack_psn; CLH
-_ACK = struct.Struct(">BBBBHQQ")  # the same, with the SACK bitmap for the CLH
+_ACK = struct.Struct(">BBBBHQQ")  # as _DATA, with the SACK bitmap instead of the CLH
 _READ_DATA = struct.Struct(">12xHIHH2xBBBBHQHBBHHII")
 _READ_ACK = struct.Struct(">12xHIHH2xBBBBHQQ")
 _FLAGS_AT = 27
@@ -122,9 +122,7 @@ def _template(opcode: Opcode, level: int = 0) -> bytes:
 
 
 def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0) -> bytes:
-    """The first 24 bytes of a connection's frames of one size: the template's, with its addresses and
-    length.
-    """
+    """Return the first 24 bytes of a connection's frames with a payload of `payload_bytes`."""
     template = _template(opcode, level)
     _, _, ethertype, lph, _, _, cc = _ADDRESSES.unpack_from(template)
     lph = lph & ~0xBFFF | lb_mode << 15 | encode_length(len(template) - ETHERNET_BYTES + payload_bytes)
@@ -132,7 +130,7 @@ def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: i
 
 
 class DataWriter:
-    """Makes the data frames of one connection, all of service level `level`."""
+    """Writer of the data frames of one connection, all of service level `level`."""
 
     __slots__ = (
         "_class",
@@ -180,7 +178,7 @@ class DataWriter:
         offset: int,
         payload: bytes | memoryview,
     ) -> bytes:
-        """A data frame; `offset` in bytes, `payload` one contiguous run of bytes."""
+        """Return a data frame; `offset` is in bytes, `payload` is contiguous."""
         size = len(payload)
         prefix = self._prefixes.get(size)
         if prefix is None:
@@ -209,7 +207,7 @@ class DataWriter:
 
 
 class AckWriter:
-    """Makes the acknowledgements of one connection."""
+    """Writer of the acknowledgements of one connection."""
 
     __slots__ = ("_class", "_connection", "_opcode", "_prefix", "_queue")
 
@@ -222,20 +220,19 @@ class AckWriter:
         self._connection = dst_q << 48
 
     def frame(self, lb: int, ack_psn: int, sack: int) -> bytes:
-        """An acknowledgement of every PSN before `ack_psn` and of those `sack` marks after it."""
+        """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs marked in `sack`."""
         return self._prefix + _ACK.pack(
             lb, self._class, self._opcode, 0, self._queue, self._connection | ack_psn, sack
         )
 
 
 def readdress(frame: bytes, lb: int, flags: int) -> bytes:
-    """The frame with another load-balance value and other transport flags: what a retransmission changes."""
+    """Return a frame for retransmission: with another load-balance value and other transport flags."""
     return b"".join((frame[:_LB_AT], bytes((lb, *frame[25:27], flags)), frame[_FLAGS_AT + 1 :]))
 
 
 def scan(frame: bytes) -> tuple[int, ...] | str:
-    """Fields of a frame delivered to a host, as DataFields or AckFields name them; or one word saying why
-    it is junk.
+    """Return the fields of a frame in the order of DataFields or AckFields, or a word saying why it is junk.
 
     Bytes after the packet's end are the carrier's padding and are ignored.
     """
@@ -275,9 +272,9 @@ def scan(frame: bytes) -> tuple[int, ...] | str:
 
 
 def iteration_of(frame: bytes) -> tuple[bool, int] | None:
-    """Of a data frame (True, its job number), of an acknowledgement (False, the first 4 bits of its ack_psn).
+    """Return (True, job number) of a data frame, (False, first 4 bits of ack_psn) of an acknowledgement.
 
-    None of what is neither, which `scan` will say.
+    None for any other frame.
     """
     if len(frame) < ACK_BYTES:
         return None
@@ -287,9 +284,7 @@ def iteration_of(frame: bytes) -> tuple[bool, int] | None:
 
 
 def parse(frame: bytes) -> DataFields | AckFields:
-    """The fields of a frame by name; FrameError saying why when it is not a whole data frame or
-    acknowledgement.
-    """
+    """Return the fields of a frame by name; FrameError if it is no whole data frame or acknowledgement."""
     fields = scan(frame)
     if isinstance(fields, str):
         raise FrameError(f"frame of {len(frame)} bytes is junk: {fields}")

@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent of an NPU, sans-IO: transport, connections, iterations and statistics."""
+"""The agent of an NPU, sans-IO.
+
+agent         one rank of a collective: schedule, transport, arrays
+iterations    a job that computes and sends repeatedly
+transport     a reliable connection: sender and receiver
+connections   the connections of a rank with its peers
+path_choice   load-balance values of connections, and the choice among them
+gate          steps that do not overlap
+stats         statistics and outcome of an agent
+saturate      traffic that keeps a lossless fabric full
+"""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One NPU of a collective, sans-IO: frames and the time in, frames and the next deadline out.
+"""The agent of an NPU in a collective, sans-IO: frames and the time in, frames and the next deadline out.
 
-It never reads a clock or opens a socket; a testbed drives it. All state of a slice is two numbers: how many
-phases of its plan have been applied, and how many of its released sends have not left yet.
+It never reads a clock or opens a socket; a testbed drives it. The state of a slice is two numbers: the phases
+of its plan that have been applied, and its released sends that have not left yet.
 """
 
 from collections import Counter, deque
@@ -25,7 +25,7 @@ from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, Sliced
 __all__ = ["Agent", "Output"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
-"""Frames to send, each with its VL, and when to call `on_timer` (virtual ps), None for never."""
+"""Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
 
 _DATA = 1
 _COPY = Combine.COPY
@@ -35,7 +35,7 @@ _MAX_CELLS = 1 << 16
 
 
 class _Queue:
-    """Slices ready for one peer, of one step and kind."""
+    """Slices of the same step and operation that are ready for a peer."""
 
     __slots__ = ("left", "op", "peer", "shift", "slices", "step")
 
@@ -45,7 +45,7 @@ class _Queue:
         self.op = int(send.op)
         self.shift = send.shift * _ITEM_BYTES
         self.slices: deque[int] = deque()
-        self.left = 0  # slices still to leave in this run, ready or not
+        self.left = 0  # slices that have not left yet, ready or not
 
 
 _left = attrgetter("left")
@@ -53,11 +53,11 @@ _Plan = tuple[dict[int, tuple[int, Phase, int]], tuple[tuple[_Queue, ...], ...],
 
 
 class Agent:
-    """One rank of a collective. `addresses[r]` is the CNA of rank r.
+    """A rank of a collective; `addresses[r]` is the CNA of rank r.
 
-    `result` is the rank's array, its input at first; `finished_ps` is when it became right, None before;
-    `done` says that everything it sent is acknowledged as well, and `on_done` is called once it is. `failed`
-    is set when a peer stays silent for too long: the agent then sends nothing more.
+    `result` is the rank's array, initially its input. `finished_ps` is the time at which the result became
+    final, None before; `done` is True once all sent frames are acknowledged as well, and `on_done` is called
+    then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Agent:
     ) -> None:
         parameters = parameters or TransportParameters()
         _check(rank, sliced, data, addresses)
-        # Makes an equal one, as it is now: for a testbed that runs it in another process.
+        # Creates an equal agent in its initial state, for a testbed that runs it in another process.
         self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
         self.rank = rank
         self.failed: Failure | None = None
@@ -86,9 +86,9 @@ class Agent:
         self._vl = 2 * parameters.level
         self._kind = int(element_type(data))
         self._junk: Counter[str] = Counter()
-        self._deadline = NEVER  # no later than any timer; may be earlier, then on_timer finds nothing to do
+        self._deadline = NEVER  # at or before the first timer; if before, on_timer finds nothing to do
         self._ready: deque[Peer] = deque()
-        table = sliced.table  # of all agents, and never changed
+        table = sliced.table  # shared by all agents, and never changed
         self._offset = table.offset
         self._size = table.size
         self._cell = table.cell
@@ -96,22 +96,22 @@ class Agent:
         self._applied = [0] * len(sliced.slices)
         self._unsent = [0] * len(sliced.slices)
         self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
-        self._blocked: set[int] = set()  # slices complete but for sends that have not left
+        self._blocked: set[int] = set()  # slices that wait for earlier sends to leave
         self._queues: dict[Send, _Queue] = {}
         self._started = False
         self._open = 0  # phases not applied yet, over all slices
         plans = sliced.plans[rank]
         self._by_rank = connect(rank, plans, addresses, parameters, job=job, dtype=self._kind)
-        self._peers = {addresses[far]: peer for far, peer in self._by_rank.items()}
-        # Many cells share a plan, and a plan is one object.
-        several = {id(plan): plan for plan in plans}
-        compiled = {key: self._compile(plan) for key, plan in several.items()}
+        self._peers = {addresses[other]: peer for other, peer in self._by_rank.items()}
+        # Many cells share a plan object.
+        distinct = {id(plan): plan for plan in plans}
+        compiled = {key: self._compile(plan) for key, plan in distinct.items()}
         self._plans = [compiled[id(plan)] for plan in plans]
         due: Counter[int] = Counter()
         slices_of: Counter[int] = Counter()
         for plan, count in zip(plans, table.count, strict=True):
             slices_of[id(plan)] += count
-        for key, plan in several.items():
+        for key, plan in distinct.items():
             count = slices_of[key]
             self._open += len(plan.phases) * count
             due.update({phase.step: count for phase in plan.phases})
@@ -134,14 +134,14 @@ class Agent:
 
     @property
     def done(self) -> bool:
-        """Whether the result is right and all that was sent is acknowledged."""
+        """True once the result is final and all sent frames are acknowledged."""
         return self.finished_ps is not None and not any(
             peer.left or any(sender.in_flight for sender in peer.senders) for peer in self._peers.values()
         )
 
     @property
     def longest(self) -> int:
-        """Frames that one peer is still to get, each counted once, the most of any."""
+        """Largest number of frames that still have to be sent to a peer."""
         return max((peer.left for peer in self._peers.values()), default=0)
 
     @property
@@ -161,7 +161,7 @@ class Agent:
         )
 
     def start(self, now: int) -> Output:
-        """Begin to send. Frames may arrive before: they are taken and acknowledged, no data leave."""
+        """Begin to send. Frames that arrive before are taken and acknowledged, but no data leave."""
         self._started = True
         if not self._open:
             self.finished_ps = now
@@ -176,7 +176,7 @@ class Agent:
             tell()
 
     def on_frame(self, frame: bytes, now: int) -> Output:
-        """Take a frame. One that is not for this agent, or not whole, is counted and dropped."""
+        """Take a frame; a frame that is malformed or for another agent is counted and dropped."""
         out: list[tuple[bytes, int]] = []
         if self.failed:
             return out, None
@@ -196,7 +196,7 @@ class Agent:
                     if peer.active and not peer.waiting:
                         peer.waiting = True
                         self._ready.append(peer)
-                    if sender.timer < self._deadline:  # backoff ended
+                    if sender.timer < self._deadline:  # the backoff has ended
                         self._deadline = sender.timer
             if self._ready and self._started:
                 self._pump(now, out)
@@ -206,7 +206,7 @@ class Agent:
         return out, None if deadline == NEVER else deadline
 
     def on_timer(self, now: int) -> Output:
-        """Do what is due at `now`: late acknowledgements, retransmissions."""
+        """Send the acknowledgements and retransmissions that are due."""
         out: list[tuple[bytes, int]] = []
         if self.failed:
             return out, None
@@ -268,7 +268,7 @@ class Agent:
             self._deadline = receiver.ack_at
 
     def _settle(self, index: int, now: int) -> None:
-        """Apply every phase of a slice whose turn has come and whose contributions are all here."""
+        """Apply a slice's next phases, in order, while all their contributions have arrived."""
         phases = self._plans[self._cell[index]][2]
         while self._applied[index] < len(phases):
             phase = phases[self._applied[index]]
@@ -297,7 +297,7 @@ class Agent:
         self._applied[index] += 1
         self._release(index, self._applied[index])
         if self._gate is not None:
-            for freed, queue in self._gate.came(phase.step):
+            for freed, queue in self._gate.arrived(phase.step):
                 self._queue(freed, queue)
         self._open -= 1
         if not self._open:
@@ -308,7 +308,7 @@ class Agent:
     def _release(self, index: int, applied: int) -> None:
         for queue in self._plans[self._cell[index]][1][applied]:
             self._unsent[index] += 1
-            if self._gate is None or not self._gate.holds(queue.step, (index, queue)):
+            if self._gate is None or not self._gate.hold(queue.step, (index, queue)):
                 self._queue(index, queue)
 
     def _queue(self, index: int, queue: _Queue) -> None:
@@ -321,10 +321,10 @@ class Agent:
             self._ready.append(peer)
 
     def _pump(self, now: int, out: list[tuple[bytes, int]]) -> None:
-        """Send one frame a peer in turn, until no peer has both a frame and room in its window.
+        """Send a frame to each peer in turn, until no peer has both a frame and room in its window.
 
-        Of a peer's queues the one with the fewest slices still to leave goes first: the short later steps
-        that others wait for pass the long first one, and equal steps of a ring go in order.
+        The queue with the fewest slices left goes first, so that short later steps, which other ranks wait
+        for, pass the long first step, and equal steps of a ring go in order.
         """
         ready = self._ready
         while ready:
@@ -350,7 +350,7 @@ class Agent:
                 not peer.left,
                 now,
             )
-            peer.gone()
+            peer.message_sent()
             out.append((frame, self._vl))
             if sender.timer < self._deadline:
                 self._deadline = sender.timer

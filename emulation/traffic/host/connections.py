@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections of a rank with its peers: one, or one for each of several paths (HPN, path selection).
+"""The connections of a rank with its peers: a single one, or one for each of several paths (HPN).
 
-With several each has a value of lb of its own, by which switches choose its path, and sequence numbers of its
-own. A message goes on one of them. Queues are numbered by connection and rank, so both ends know which it is.
+Each connection has its own load-balance value (lb), by which switches choose its path, and its own sequence
+numbers. A message uses one connection. Queue numbers encode connection and rank, so both ends agree on it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ _DATA: Final = 1
 
 @final
 class Peer:
-    """The connections with one rank, and what waits for it: `active` are queues with something ready."""
+    """The connections with a peer, and its queues; `active` are the queues with ready slices."""
 
     __slots__ = (
         "_draw",
@@ -59,7 +59,7 @@ class Peer:
         self._drawn: Sender | None = None
 
     def number(self, fields: tuple[int, ...]) -> int:
-        """The connection on which a frame from the peer's address has come, by its queues; -1 for none."""
+        """Return the connection of a frame from the peer's address, by its queues; -1 for none."""
         number, rank = divmod(fields[5], self._ranks)
         ends = self.receivers if fields[0] == _DATA else self.senders
         if rank != self.rank or fields[4] != number * self._ranks + self._own or number >= len(ends):
@@ -67,9 +67,9 @@ class Peer:
         return number
 
     def pick(self) -> Sender | None:
-        """The connection on which the next message goes; None while its window is full.
+        """Return the connection of the next message; None while its window is full.
 
-        One that was drawn stays so until a message has gone on it.
+        A drawn connection stays chosen until a message has used it.
         """
         senders = self.senders
         if len(senders) == 1:
@@ -80,8 +80,8 @@ class Peer:
             sender = self._drawn = self._drawn or senders[self._draw(len(senders))]
         return sender if sender.has_room() else None
 
-    def gone(self) -> None:
-        """A message has left."""
+    def message_sent(self) -> None:
+        """Note that a message has left; the next one draws its connection again."""
         self._drawn = None
 
 
@@ -98,14 +98,14 @@ def connect(
     job: int,
     dtype: int,
 ) -> dict[int, Peer]:
-    """By rank, what there is between this one and each with which its plans have it exchange anything.
+    """Return the peers of a rank by rank: all ranks with which its plans exchange data.
 
-    Each begins with the peer after it, so that no peer is everybody's first. EmulationError when queues
-    cannot be numbered.
+    The order begins with the next higher rank, so that ranks begin with different peers. EmulationError if
+    queue numbers do not suffice.
     """
     chosen = parameters.connections or ONE
     ranks = len(addresses)
-    found: dict[int, Peer] = {}
+    peers: dict[int, Peer] = {}
     for peer in sorted(_peers(plans), key=lambda peer: (peer - rank) % ranks):
         ends = {"scna": addresses[rank], "dcna": addresses[peer]}
         out, back = chosen.of(rank, peer), chosen.of(peer, rank)
@@ -130,7 +130,7 @@ def connect(
             )
             for number, lb in enumerate(out)
         ]
-        # Where nothing is chosen acknowledgements have the lb of what goes their way.
+        # Without chosen connections, acknowledgements use the lb of data in their direction.
         lbs = back if parameters.connections else out
         receivers = [
             Receiver(
@@ -146,11 +146,11 @@ def connect(
             for number, lb in enumerate(lbs)
         ]
         draw = Random(f"{chosen.seed} {rank} {peer}").randrange if chosen.choose == "random" else None
-        found[peer] = Peer(peer, rank, ranks, senders, receivers, draw)
-    return found
+        peers[peer] = Peer(peer, rank, ranks, senders, receivers, draw)
+    return peers
 
 
 def _peers(plans: Iterable[CellPlan]) -> set[int]:
-    several = {id(plan): plan for plan in plans}.values()
-    sources = {source for plan in several for phase in plan.phases for source in phase.sources}
-    return sources | {send.peer for plan in several for group in plan.releases for send in group}
+    distinct = {id(plan): plan for plan in plans}.values()
+    sources = {source for plan in distinct for phase in plan.phases for source in phase.sources}
+    return sources | {send.peer for plan in distinct for group in plan.releases for send in group}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that do not overlap: what one rank may send, by what has come to it."""
+"""Steps that do not overlap: a rank's sends wait for the arrivals of all earlier steps."""
 
 from collections import Counter, defaultdict
 from typing import Generic, TypeVar, final
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 @final
 class StepGate(Generic[T]):
-    """Holds back what is of a step until all that earlier steps bring has come.
+    """Holds items of a step until everything that arrives in earlier steps has arrived.
 
-    `due` counts, by step, what is to come. A send waits for earlier steps only, so ranks cannot block each
-    other.
+    `due` counts the expected arrivals by step. A send waits for earlier steps only, so ranks cannot block
+    each other.
     """
 
     def __init__(self, due: Counter[int]) -> None:
@@ -22,15 +22,15 @@ class StepGate(Generic[T]):
         self._held: dict[int, list[T]] = defaultdict(list)
         self._first = min(due, default=0)
 
-    def holds(self, step: int, what: T) -> bool:
-        """Whether this has to wait; it is then kept."""
+    def hold(self, step: int, item: T) -> bool:
+        """Keep an item that has to wait, and return whether it has to."""
         if not self._due or step <= self._first:
             return False
-        self._held[step].append(what)
+        self._held[step].append(item)
         return True
 
-    def came(self, step: int) -> list[T]:
-        """One of those of a step has come: what may go on now, step by step."""
+    def arrived(self, step: int) -> list[T]:
+        """Count an arrival of a step, and return the items that it frees, in the order of steps."""
         self._due[step] -= 1
         if self._due[step]:
             return []
@@ -38,4 +38,4 @@ class StepGate(Generic[T]):
         if self._due:
             self._first = min(self._due)
         free = sorted(held for held in self._held if not self._due or held <= self._first)
-        return [one for held in free for one in self._held.pop(held)]
+        return [item for held in free for item in self._held.pop(held)]

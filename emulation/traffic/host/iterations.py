@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One NPU of a job that trains, sans-IO: it computes and sends, over and over.
+"""The agent of an NPU in a training job, sans-IO: it alternates computation and a collective.
 
-An iteration is computation, then a collective; a part of the computation may go on while the collective
-sends. A rank begins the next one when it has computed all, has its result, and all that it sent is
-acknowledged. So ranks drift apart by no more than the collective lets them: one that is ahead may send to one
-that computes still, which takes the frames into the array of that iteration.
+An iteration is computation followed by a collective; the last part of the computation may overlap it. A rank
+begins the next iteration when it has computed, has its result, and all frames it sent are acknowledged. Ranks
+drift apart only as far as the collective permits: a rank ahead may send to a rank that still computes, which
+takes the frames into the array of their iteration.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from emulation.traffic.schedule.schedule import Sliced
 
 __all__ = ["MOST_ITERATIONS", "Iterated", "IterationReport", "Rhythm", "input_of"]
 
-# What the collective header's job number counts, from 1.
+# The collective header's job number is the iteration, counted from 1.
 MOST_ITERATIONS: Final = (1 << 16) - 1
 
-# Acknowledgements carry no job number: so many iterations in a row have sequence numbers of their own.
+# Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
 _WINDOWS = 16
 _STRIDE = (PSN_MASK + 1) // _WINDOWS
 _MOST_AHEAD = _WINDOWS // 2
@@ -39,7 +39,7 @@ _MOST_AHEAD = _WINDOWS // 2
 @final
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """`compute_ps` of computation in each iteration, of which the last `overlap_ps` while it sends."""
+    """Timing of iterations: `compute_ps` of computation each, the last `overlap_ps` of it while sending."""
 
     iterations: int = 1
     compute_ps: int = 0
@@ -62,17 +62,17 @@ class Rhythm:
         return self.compute_ps - self.overlap_ps
 
     def least_ps(self, sending_ps: int) -> int:
-        """All iterations when the collective of each takes that long."""
+        """Return the time of all iterations if each collective takes `sending_ps`."""
         return self.iterations * (self.before_ps + max(self.overlap_ps, sending_ps))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class IterationReport:
-    """One iteration of one rank: when it began to compute, to send, was through with that, and was over.
+    """Times of an iteration of a rank: begin of computation, begin and end of sending, end of the iteration.
 
-    It is through when it has its result and all that it sent is acknowledged.
-    `checksum` is the CRC-32 of the result.
+    Sending ends when the rank has its result and all frames it sent are acknowledged. `checksum` is the
+    CRC-32 of the result.
     """
 
     begun_ps: int
@@ -83,13 +83,13 @@ class IterationReport:
 
 
 def input_of(data: Array, iteration: int) -> Array:
-    """A rank's input of an iteration: moved on by an element each time, so that no old frame looks right."""
+    """Return a rank's input of an iteration, shifted by an element each time, so that stale frames show."""
     return np.roll(data, iteration)
 
 
 @final
 class Iterated:
-    """As `Agent`, of a job with a rhythm. `result` is that of the last iteration begun."""
+    """An agent of a job with a rhythm; `result` is of the last iteration begun."""
 
     def __init__(
         self,
@@ -102,13 +102,13 @@ class Iterated:
         parameters: TransportParameters | None = None,
     ) -> None:
         parameters = parameters or TransportParameters()
-        # Makes an equal one, as it is now: for a testbed that runs it in another process.
+        # Creates an equal agent in its initial state, for a testbed that runs it in another process.
         self.again = partial(Iterated, rank, sliced, data, addresses, rhythm, parameters=parameters)
         self.rank = rank
         self.address = addresses[rank]
         self.rhythm = rhythm
         self.on_done: Callable[[], None] | None = None
-        # Called with the number of an iteration that is over.
+        # Called with the number of an iteration that has ended.
         self.on_iteration: Callable[[int], None] | None = None
         self.finished_ps: int | None = None
         self.log: list[IterationReport] = []
@@ -131,27 +131,29 @@ class Iterated:
 
     @property
     def result(self) -> Array:
+        """Array of the last iteration begun."""
         return self._agents[self._at].result
 
     @property
     def failed(self) -> Failure | None:
-        return next((one.failed for one in self._agents.values() if one.failed), None)
+        """Failure of an iteration's agent, if any."""
+        return next((agent.failed for agent in self._agents.values() if agent.failed), None)
 
     @property
     def done(self) -> bool:
-        """Whether all iterations are over."""
+        """True once all iterations have ended."""
         return self.finished_ps is not None
 
     def set_level(self, level: int) -> None:
-        """The service level of the data of iterations that no frame has come of yet."""
+        """Set the service level of data, for iterations that have received no frame yet."""
         self._parameters = replace(self._parameters, level=level)
 
     @property
     def stats(self) -> AgentStats:
         """Counts of all iterations up to now."""
         total = self._past
-        for one in self._agents.values():
-            total = total + one.stats
+        for agent in self._agents.values():
+            total = total + agent.stats
         return total
 
     def start(self, now: int) -> Output:
@@ -162,6 +164,7 @@ class Iterated:
         return out, self._deadline()
 
     def on_frame(self, frame: bytes, now: int) -> Output:
+        """Take a frame, for the iteration that it belongs to."""
         out: list[tuple[bytes, int]] = []
         number = self._number(frame)
         self._take(number, self._agents[number].on_frame(frame, now), out)
@@ -170,6 +173,7 @@ class Iterated:
         return out, self._deadline()
 
     def on_timer(self, now: int) -> Output:
+        """Handle due timers, and begin to send or compute when due."""
         out: list[tuple[bytes, int]] = []
         for number, deadline in list(self._deadlines.items()):
             if deadline <= now:
@@ -178,7 +182,7 @@ class Iterated:
         return out, self._deadline()
 
     def _agent(self, number: int) -> Agent:
-        """That of an iteration, made when the first frame or its time has come."""
+        """Return the agent of an iteration; it is created by the iteration's first frame or its begin."""
         if number not in self._agents:
             parameters = replace(self._parameters, first_psn=number % _WINDOWS * _STRIDE)
             self._agents[number] = self._make(
@@ -187,7 +191,7 @@ class Iterated:
         return self._agents[number]
 
     def _number(self, frame: bytes) -> int:
-        """Which iteration's agent takes a frame: what is of none goes to the one at hand, as junk."""
+        """Return the iteration that a frame belongs to; the current one, as junk, if it belongs to none."""
         said = iteration_of(frame)
         if said is None:
             return self._at
@@ -207,13 +211,13 @@ class Iterated:
         self._begun_ps, self._send_ps = now, now + self.rhythm.before_ps
         self._sending, self._sent_ps = False, None
         self._agent(number)
-        # The one before may still be asked by a peer that did not hear; of those before it nobody can ask.
-        for old in [one for one in self._agents if one < number - 1]:
+        # A peer may still retransmit frames of the previous iteration, but not of earlier ones.
+        for old in [iteration for iteration in self._agents if iteration < number - 1]:
             self._past = self._past + self._agents.pop(old).stats
             self._deadlines.pop(old, None)
 
     def _go_on(self, now: int, out: list[tuple[bytes, int]]) -> None:
-        """All that is due: to send, and the next iteration."""
+        """Begin to send, and begin the next iteration, if due."""
         while self.finished_ps is None:
             agent = self._agents[self._at]
             if not self._sending:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic that keeps a lossless fabric full: for every frame that comes to an NPU, it sends another.
+"""Traffic that keeps a lossless fabric full: an NPU sends a frame for every frame that it receives.
 
-So as many frames are under way at any time as at the begin, and where they are more than the fabric's buffers
-hold, sources always wait. It carries no data and asks for nothing but to arrive: whatever stops it is the
-fabric. It shows that rules of turns keep free of deadlock, and that others do not.
+The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
+frames carry no data and need no acknowledgement, so only the fabric can stop them. This traffic shows which
+turn rules are free of deadlock.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ __all__ = ["LEAST_BYTES", "ROUTE_AT", "Budget", "Saturator", "steered_frame"]
 # Of a frame that is headers only.
 LEAST_BYTES = len(Ether(src=mac(0), dst=mac(0)) / LPH() / SRH() / NTH())
 
-# Where a frame's fields begin: its source route, the CNAs within its MAC addresses, those of the NTH.
+# Offsets of a frame's fields: its source route, the CNAs in its MAC addresses, the CNAs of its NTH.
 ROUTE_AT = 18
 _TO_MAC, _FROM_MAC, _ADDRESSES = 4, 10, 26
 
@@ -31,9 +31,9 @@ _Answer = tuple[list[tuple[bytes, int]], None]
 
 
 def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> bytes:
-    """A frame of `size` bytes between two CNAs that leaves each node of its way by the next of `ports`.
+    """Return a frame of `size` bytes between two CNAs, source-routed by `ports`.
 
-    FrameError when its headers alone are longer; PlanError for more ports than a source route holds.
+    FrameError if its headers are longer; PlanError for more ports than a source route holds.
     """
     frame = bytearray(_blank(size))
     bitmap, instructions = pack(ports)
@@ -46,7 +46,7 @@ def steered_frame(source: int, target: int, ports: Sequence[int], size: int) -> 
 
 @lru_cache
 def _blank(size: int) -> bytes:
-    """A frame of that size whose ways and addresses are 0; Scapy takes too long to make thousands."""
+    """Return a frame of a size with route and addresses 0, cached since Scapy is slow."""
     if size < LEAST_BYTES:
         raise FrameError(f"frame of {size} bytes: its headers take {LEAST_BYTES}", remedy="make it longer")
     head = Ether(src=mac(0), dst=mac(0)) / LPH(cfg=CFG_SOURCE_ROUTE) / SRH() / NTH()
@@ -55,7 +55,7 @@ def _blank(size: int) -> bytes:
 
 @final
 class Budget:
-    """Frames that all NPUs together may still send, and those that have come."""
+    """Frames that all NPUs together may still send, and frames received."""
 
     def __init__(self, frames: int) -> None:
         self.left = frames
@@ -64,10 +64,10 @@ class Budget:
 
 @final
 class Saturator:
-    """An NPU's side: sends one of `frames` by chance, `at_first` times, then for every frame that comes."""
+    """A host that sends a random one of `frames`, first `at_first` times, then for every received frame."""
 
     def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: Budget) -> None:
-        # Answers as a testbed wants them, made once: there will be millions.
+        # Outputs are built once, since millions are returned.
         self._answers: tuple[_Answer, ...] = tuple(([(frame, VL_DATA)], None) for frame in frames)
         self._nothing: _Answer = [], None
         self._at_first = at_first
@@ -75,11 +75,13 @@ class Saturator:
         self._budget = budget
 
     def start(self, now: int) -> _Answer:
+        """Send the first frames."""
         count = min(self._at_first, self._budget.left)
         self._budget.left -= count
         return [frame for _ in range(count) for frame in self._chosen()[0]], None
 
     def on_frame(self, frame: bytes, now: int) -> _Answer:
+        """Send a frame for a received one, while the budget lasts."""
         budget = self._budget
         budget.received += 1
         if not budget.left:
@@ -88,6 +90,7 @@ class Saturator:
         return self._chosen()
 
     def on_timer(self, now: int) -> _Answer:
+        """Do nothing."""
         return self._nothing
 
     def _chosen(self) -> _Answer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent has to say about its run."""
+"""Statistics, outcome and failure of an agent."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A connection given up: `psn` is the oldest frame that `peer` never acknowledged."""
+    """A connection given up; `psn` is the oldest frame that `peer` did not acknowledge."""
 
     rank: int
     peer: int
@@ -30,7 +30,7 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class AgentStats:
-    """Counts of one agent; rtt_ps is the largest smoothed round trip of its connections, 0 without sample."""
+    """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0."""
 
     sent: int
     retransmitted: int
@@ -42,7 +42,7 @@ class AgentStats:
     junk: Mapping[str, int]
 
     def __add__(self, other: "AgentStats") -> "AgentStats":
-        """Those of two agents that were on one node, one after the other."""
+        """Add the counts of two successive agents of a node."""
         junk = Counter(self.junk) + Counter(other.junk)
         return AgentStats(
             sent=self.sent + other.sent,
@@ -57,26 +57,37 @@ class AgentStats:
 
 
 NOTHING = AgentStats(0, 0, 0, 0, 0, 0, 0, {})
-"""Of a node that has had no agent."""
+"""Statistics of a node without an agent."""
 
 
 class Outcome(Protocol):
-    """What became of an agent: its array, when that was right, and why it gave up, if it did."""
+    """Outcome of an agent: its array, the time at which it was final, and its failure, if any."""
 
     @property
-    def result(self) -> Array: ...
+    def result(self) -> Array:
+        """The agent's array."""
+        ...
+
     @property
-    def stats(self) -> AgentStats: ...
+    def stats(self) -> AgentStats:
+        """Counts of the agent."""
+        ...
+
     @property
-    def finished_ps(self) -> int | None: ...
+    def finished_ps(self) -> int | None:
+        """Time at which the array became final; None before."""
+        ...
+
     @property
-    def failed(self) -> Failure | None: ...
+    def failed(self) -> Failure | None:
+        """Failure of the agent, if any."""
+        ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of an agent that is no more."""
+    """Outcome of an agent that no longer exists."""
 
     result: Array
     stats: AgentStats

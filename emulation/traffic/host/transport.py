@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reliable connection from one rank to another, sans-IO: a Sender at one end, a Receiver at the other.
+"""A reliable connection from one rank to another, sans-IO: a Sender at one end, a Receiver at the other.
 
-Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so a frame out of order is accepted
-and only the acknowledgement keeps the order: the first PSN missing, and a 64-bit map of what came after it.
-Retransmission is selective and by timer alone, because frames sprayed over many paths overtake each other
-in health.
+Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so frames out of order are accepted; an
+acknowledgement has the first missing PSN and a 64-bit map of the PSNs received after it. Retransmission is
+selective and triggered by a timer only, since frames sprayed over many paths overtake each other even without
+losses.
 """
 
 from dataclasses import dataclass
@@ -19,22 +19,23 @@ __all__ = ["NEVER", "Receiver", "Sender", "TransportParameters"]
 
 NEVER: Final = 1 << 62
 MAX_WINDOW: Final = 64
-_SLOT = MAX_WINDOW - 1  # 64 divides 2^24: a PSN keeps its slot when it wraps
+_SLOT = MAX_WINDOW - 1  # 64 divides 2^24, so a PSN keeps its slot when PSNs wrap
 _HALF = 1 << 23
 _ACK_NOW = int(Flags.ACK_NOW)
 _AGAIN = int(Flags.RETRANSMISSION)
-# Odd, so sixteen timeouts try all sixteen buckets; not one, because neighbours often share a path.
+# Odd, so that sixteen timeouts try all sixteen buckets; not 1, since neighbouring buckets often share a path.
 _BUCKET_STRIDE = 5
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TransportParameters:
-    """What a connection may do; both its ends need the same window and first_psn. Times in picoseconds.
+    """Parameters of a connection; both ends need the same window and first_psn. Times are picoseconds.
 
-    lb_mode 1 gives each frame the next load-balance value, 0 gives a connection one value until a timeout.
-    A connection fails after max_retries timeouts in a row without any frame newly acknowledged. `level`,
-    one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one a pair.
+    With lb_mode 1 each frame takes the next load-balance value; with 0 a connection keeps a value until a
+    timeout. A connection fails after max_retries timeouts in a row without a newly acknowledged frame.
+    `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
+    per pair.
     """
 
     window: int = 64
@@ -72,8 +73,8 @@ class TransportParameters:
 class Sender:
     """The sending end: frames in flight, the round-trip estimate (RFC 6298), the retransmission timer.
 
-    `timer` is when `on_timeout` is due, NEVER when nothing is in flight. `unfinished` are bytes sent of which
-    the acknowledgement, in order, has not come. `failed_psn` is the oldest frame of a connection given up,
+    `timer` is the time at which `on_timeout` is due, NEVER if nothing is in flight. `unfinished` are bytes
+    sent and not yet cumulatively acknowledged. `failed_psn` is the oldest frame of a connection given up,
     None while it lives.
     """
 
@@ -113,8 +114,8 @@ class Sender:
         self._frames: list[bytes] = [b""] * MAX_WINDOW
         self._sent_at = [0] * MAX_WINDOW
         self._lbs = [0] * MAX_WINDOW
-        self._sacked = 0  # bit i: base + 1 + i has come
-        self._again = False  # frames before _recover were sent twice: they give no round-trip sample
+        self._sacked = 0  # bit i: base + 1 + i is acknowledged
+        self._again = False  # frames before _recover were sent twice and give no round-trip sample
         self._rto = parameters.initial_rto_ps
         self.rtt_ps = self.rttvar_ps = 0
         self.timer = NEVER
@@ -133,13 +134,13 @@ class Sender:
         return self._rto
 
     def has_room(self) -> bool:
-        """Whether the window lets another frame go."""
+        """Return whether the window has room for another frame."""
         return (self.next_psn - self._base) & PSN_MASK < self._window
 
     def send(
         self, op: int, step: int, chunk: int, offset: int, payload: bytes | memoryview, last: bool, now: int
     ) -> bytes:
-        """The next frame; `last` when nothing will follow it for now. The caller has checked `has_room`."""
+        """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
         psn = self.next_psn
         lb = self._lb
         if self._spray:
@@ -158,7 +159,7 @@ class Sender:
         return frame
 
     def on_ack(self, ack_psn: int, sack: int, now: int) -> bool:
-        """Take an acknowledgement; True when the window moved. An old or false one changes nothing."""
+        """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing."""
         self.acks += 1
         base = self._base
         flying = (self.next_psn - base) & PSN_MASK
@@ -202,10 +203,10 @@ class Sender:
         return min(max(self.rtt_ps + 4 * self.rttvar_ps, limits.min_rto_ps), limits.max_rto_ps)
 
     def on_timeout(self, now: int) -> list[bytes]:
-        """Frames to send again, the timer being due; none when the connection is given up.
+        """Return the frames to send again when the timer is due; none if the connection is given up.
 
-        Every frame that the receiver has not marked goes again, in another bucket; the last asks for an
-        acknowledgement at once. Frames younger than a timeout stay out, the oldest excepted.
+        Every frame that is not acknowledged is sent again in another bucket, except frames younger than a
+        timeout; the oldest frame always is. The last asks for an immediate acknowledgement.
         """
         limits = self._parameters
         if self.retries >= limits.max_retries:
@@ -239,9 +240,9 @@ class Sender:
 
 
 class Receiver:
-    """The receiving end: what has come, and when to say so.
+    """The receiving end: received PSNs, and the time of the next acknowledgement.
 
-    `ack_at` is when an acknowledgement is due at the latest, NEVER when none is.
+    `ack_at` is the latest time of the next acknowledgement, NEVER if none is due.
     """
 
     __slots__ = (
@@ -251,7 +252,7 @@ class Receiver:
         "_expected",
         "_lb",
         "_spray",
-        "_unsaid",
+        "_unacknowledged",
         "_writer",
         "ack_at",
         "acks",
@@ -266,13 +267,13 @@ class Receiver:
         self._spray = parameters.lb_mode
         self._lb = lb & 0xFF
         self._expected = parameters.first_psn
-        self._bitmap = 0  # bit i: expected + 1 + i has come
-        self._unsaid = 0
+        self._bitmap = 0  # bit i: expected + 1 + i is received
+        self._unacknowledged = 0
         self.ack_at = NEVER
         self.acks = self.duplicates = self.received = 0
 
     def accept(self, psn: int, flags: int, now: int) -> bool | None:
-        """Whether a frame is new: False for a duplicate, None for a PSN no window reaches. Sets `ack_at`."""
+        """Return True for a new frame, False for a duplicate, None beyond any window; set `ack_at`."""
         ahead = (psn - self._expected) & PSN_MASK
         if ahead == 0:
             bitmap = self._bitmap
@@ -294,22 +295,22 @@ class Receiver:
         if new:
             self.received += 1
         else:
-            # The sender did not hear: what the acknowledgements cross may be broken.
+            # The sender missed acknowledgements: their path may have failed.
             self.duplicates += 1
             self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
-        self._unsaid += 1
-        if flags & _ACK_NOW or self._unsaid >= self._ack_every:
+        self._unacknowledged += 1
+        if flags & _ACK_NOW or self._unacknowledged >= self._ack_every:
             self.ack_at = now
-        elif self._unsaid == 1:
+        elif self._unacknowledged == 1:
             self.ack_at = now + self._ack_delay
         return new
 
     def ack(self) -> bytes:
-        """An acknowledgement of all that has come."""
+        """Return an acknowledgement of all received frames."""
         lb = self._lb
         if self._spray:
             self._lb = (lb + 1) & 0xFF
-        self._unsaid = 0
+        self._unacknowledged = 0
         self.ack_at = NEVER
         self.acks += 1
         return self._writer.frame(lb, self._expected, self._bitmap)

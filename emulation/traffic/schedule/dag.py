@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DAG of sends itself: transfers at steps, and what they are for. `schedule` says what it means."""
+"""The DAG of sends: transfers at steps, and their goals; `schedule` defines its meaning."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MAX_STEP = 0xFFFF
 @final
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """`length` elements at `offset` of the source's array, to `offset + shift` of the target's, at a step."""
+    """A send, at a step, of `length` elements from the source's `offset` to the target's `offset + shift`."""
 
     step: int
     source: int
@@ -32,10 +32,10 @@ class Transfer:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Who sends what to whom, and in which step; offsets in elements.
+    """The transfers of a collective; offsets are in elements.
 
-    `goals` say what it is for, one after the other; without any it is an AllReduce of all ranks over the
-    whole array. EmulationError when a transfer is impossible.
+    `goals` are its purpose, one after the other; without goals it is an AllReduce of all ranks over the whole
+    array. EmulationError for an impossible transfer.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Schedule:
             )
         ranks, elements = self.ranks, self.elements
         for transfer in self.transfers:
-            # The whole check of a good transfer in one line: a big fabric has a hundred thousand of them.
+            # A single expression for speed: a big fabric has a hundred thousand transfers.
             low, there, length = transfer.offset, transfer.offset + transfer.shift, transfer.length
             if not (
                 0 <= transfer.source < ranks
@@ -81,14 +81,14 @@ class Schedule:
 
     @property
     def purpose(self) -> tuple[Goal, ...]:
-        """`goals`, or the AllReduce that a schedule without any stands for."""
+        """Goals, or the AllReduce that a schedule without goals stands for."""
         if self.goals:
             return self.goals
         return (Goal("allreduce", tuple(range(self.ranks)), (((0, self.elements),),), end=self.steps),)
 
 
 def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> dict[tuple[str, str], int]:
-    """Bytes each pair (source, target) sends; `names[rank]` is the node of a rank."""
+    """Return the bytes that each pair (source, target) sends; `names[rank]` is the node of a rank."""
     total: dict[tuple[str, str], int] = defaultdict(int)
     for transfer in schedule.transfers:
         total[names[transfer.source], names[transfer.target]] += transfer.length * element_bytes
@@ -96,6 +96,6 @@ def demand(schedule: Schedule, names: Sequence[str], element_bytes: int = 4) -> 
 
 
 def neighbours(schedule: Schedule, rank: int) -> tuple[int, ...]:
-    """Ranks that a rank exchanges data with, either way, ascending."""
+    """Return the ranks that a rank exchanges data with, either way, ascending."""
     pairs = {(t.source, t.target) for t in schedule.transfers if rank in (t.source, t.target)}
     return tuple(sorted({source if target == rank else target for source, target in pairs}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers a collective carries: made from a seed, summed in one order, compared with the truth."""
+"""Data of a collective: arrays from a seed, sums in a fixed order, comparison with expected results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _NAMES: Final = {"int32": ElementType.INT32, "float32": ElementType.FLOAT32}
 
 
 def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
-    """A rank's input: the whole range for int32, whose sums wrap, and the standard normal for float32."""
+    """Return a rank's input: the whole range of int32, whose sums wrap, or standard normal float32."""
     if dtype not in _NAMES:
         raise EmulationError(f"element type {dtype!r}", remedy="use int32 or float32")
     random = np.random.default_rng((seed, rank))
@@ -32,7 +32,7 @@ def make_data(rank: int, elements: int, dtype: str, seed: int) -> Array:
 
 
 def element_type(array: Array) -> ElementType:
-    """The wire's name for an array's elements; EmulationError for others than int32 and float32."""
+    """Return the wire's element type of an array; EmulationError unless it is int32 or float32."""
     try:
         return _NAMES[array.dtype.name]
     except KeyError:
@@ -60,7 +60,7 @@ def fold(own: Array, rank: int, parts: Sequence[tuple[int, Array]]) -> None:
 
 
 def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
-    """What every rank must hold at the end, bit for bit: the schedule in lockstep, without frames."""
+    """Return every rank's final array, bit for bit, by running the schedule in lockstep without frames."""
     rows = [row.copy() for row in inputs]
     for _, group in groupby(sliced.arrivals, key=lambda arrival: arrival.phase.step):
         after: list[tuple[int, int, Array]] = []
@@ -81,7 +81,7 @@ def truth(sliced: Sliced, inputs: Sequence[Array]) -> list[Array]:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether every rank is right, and how many are not; `first` names the first wrong element found."""
+    """Result of a comparison; `first` describes the first wrong element."""
 
     right: bool
     wrong_ranks: int
@@ -89,11 +89,11 @@ class Comparison:
 
 
 def compare(results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced) -> Comparison:
-    """Compare what the ranks hold with arithmetic, whatever collectives the schedule is of.
+    """Compare the ranks' arrays with arithmetic, for any collective.
 
-    Every rank must hold, bit for bit, what the schedule in lockstep gives in its fixed order of sums. That
-    itself must be what the goals of the schedule promise: exactly for integers, within rounding for floats
-    (for every sum of n, n eps times the sum of magnitudes).
+    Every array must equal, bit for bit, the result of the schedule in lockstep, with its fixed order of sums.
+    That result must fulfil the goals of the schedule: exactly for integers, within rounding for floats (for a
+    sum of n terms, n eps times the sum of magnitudes).
     """
     expected = truth(sliced, inputs)
     fault = _against_goals(expected, inputs, sliced.schedule.purpose)
@@ -112,10 +112,10 @@ def compare(results: Sequence[Array], inputs: Sequence[Array], sliced: Sliced) -
 
 @final
 class _Plain:
-    """The ranks' arrays as the goals say, one after the other, in plain arithmetic.
+    """The ranks' arrays after the goals, one after the other, in plain arithmetic.
 
-    int32 wraps and is exact. Of float32 the sums are in double precision, and `slack` is by how much a
-    float32 sum in any order may differ. `known` is False where a goal leaves what it likes.
+    int32 wraps and is exact. float32 is summed in double precision, and `slack` is the largest difference of
+    a float32 sum in any order. `known` is False for elements that a goal leaves undefined.
     """
 
     def __init__(self, inputs: Sequence[Array]) -> None:
@@ -125,6 +125,7 @@ class _Plain:
         self.slack = None if self.exact else np.zeros(self.known.shape)
 
     def apply(self, goal: Goal) -> None:
+        """Apply a goal to the arrays."""
         after = []
         for holds in goal.holds():
             low, length = holds.offset, holds.length
@@ -162,7 +163,7 @@ def _against_goals(expected: Sequence[Array], inputs: Sequence[Array], goals: Se
     for goal in goals:
         plain.apply(goal)
     for rank, (held, right) in enumerate(zip(expected, plain.rows, strict=True)):
-        # A NaN is not the same.
+        # NaN differs from itself, as it should here.
         same = held == right if plain.slack is None else np.abs(right - held) <= plain.slack[rank]
         differs = np.flatnonzero(~same & plain.known[rank])
         if differs.size:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective promises: whose elements, added up, every rank holds at its end.
+"""Goals of collectives: for every rank, the ranks whose elements it holds, added up, at the end.
 
-A goal is the specification that a schedule is held against; it says nothing of how the data travel. All
-kinds come down to one form, `Holds`.
+A goal is the specification that a schedule is proved against; it does not say how the data travel. Every kind
+reduces to the form `Holds`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,9 @@ Range = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """At the end `ranks` hold at `offset` the sum of `length` elements of each (rank, offset) of `sources`,
-    as they were at the begin; nobody may rely on what they hold there when there are no sources.
+    """A promise: at the end, `ranks` hold at `offset` the sum of the sources' initial elements.
+
+    `sources` are (rank, offset), each of `length` elements. Without sources the result is undefined.
     """
 
     ranks: tuple[int, ...]
@@ -33,14 +34,13 @@ class Holds:
 @final
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What one collective does to the arrays of `ranks`, in place; everything else it leaves as it is.
+    """Effect of a collective on the arrays of `ranks`, in place; all other elements keep their value.
 
-    `pieces` are ranges of the array, the same for all ranks. Of reduce-scatter and all-gather, `pieces[i]`
-    are those that rank `ranks[i]` ends or begins with. Of an all-to-all, `pieces[i]` of rank `ranks[j]` is
-    what it has for `ranks[i]`, and then what it has from `ranks[i]`: all members' are of equal form. Of the
-    others there is one entry, the ranges that it is about. `root` is that of a broadcast or a reduce; a p2p
-    goes from `ranks[i]` to `targets[i]`, all at once. `begin` and `end` are its first step and the one after
-    its last.
+    `pieces` are ranges of the array, equal for all ranks. In a reduce-scatter and an all-gather, rank
+    `ranks[i]` ends or begins with `pieces[i]`. In an all-to-all, `pieces[i]` of rank `ranks[j]` holds first
+    the data for `ranks[i]`, then the data from `ranks[i]`; all pieces have the same form. For the other
+    kinds, `pieces` has one entry, the ranges concerned. `root` is the root of a broadcast or a reduce; a p2p
+    goes from `ranks[i]` to `targets[i]`. `begin` is the first step, `end` the step after the last.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class Goal:
     end: int = 0
 
     def moved(self, ranks: Sequence[int], offset: int, step: int) -> "Goal":
-        """The same among other ranks, `ranks[r]` in place of r, elsewhere in the array, and later."""
+        """Return the goal with `ranks[r]` instead of rank r, at an array offset and a step offset."""
         return replace(
             self,
             ranks=tuple(ranks[rank] for rank in self.ranks),
@@ -64,7 +64,7 @@ class Goal:
         )
 
     def holds(self) -> Iterator[Holds]:
-        """The goal piece by piece; no two are about the same element of the same rank."""
+        """Yield the goal's promises; no two concern the same element of a rank."""
         ranks = self.ranks
         match self.kind:
             case "allreduce" | "broadcast" | "reduce":
@@ -73,7 +73,7 @@ class Goal:
                 for place, rank in enumerate(ranks):
                     others = ranks[:place] + ranks[place + 1 :]
                     for offset, length in self.pieces[place]:
-                        yield Holds((rank,), offset, length, tuple((one, offset) for one in ranks))
+                        yield Holds((rank,), offset, length, tuple((source, offset) for source in ranks))
                         yield Holds(others, offset, length)
             case "all-gather":
                 for rank, piece in zip(ranks, self.pieces, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules in lockstep on any values, and the proof that one does what its goals say."""
+"""Schedules in lockstep on any values, and the proof that a schedule fulfils its goals."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +23,9 @@ def evaluate(
     start: Sequence[Sequence[T]],
     reduce: Callable[[int, Phase, int, T, list[tuple[int, T]]], T],
 ) -> list[list[T]]:
-    """Run a schedule in lockstep on any values, `start[rank][cell]`, and return what every rank ends with.
+    """Run a schedule in lockstep on any values, `start[rank][cell]`, and return every rank's final values.
 
-    `reduce(rank, phase, cell, own, parts)` returns the sum; `parts` are (source, value) in rank order. It
+    `reduce(rank, phase, cell, own, parts)` returns the sum; `parts` are (source, value) in rank order, and it
     must not change its arguments.
     """
     return _lockstep(sliced.arrivals, [offset for offset, _ in sliced.cells], start, reduce)
@@ -59,24 +59,23 @@ def _lockstep(
 def check_allreduce(schedule: Schedule) -> None:
     """Prove that every rank ends with each rank's contribution to each element exactly once.
 
-    EmulationError naming the first rank and range for which it does not hold.
+    EmulationError names the first rank and range that fail.
     """
     check(replace(schedule, goals=()))
 
 
 def check(schedule: Schedule) -> None:
-    """Prove that a schedule does what its goals say, and changes nothing else, whatever the data.
+    """Prove that a schedule fulfils its goals and changes nothing else, for any data.
 
-    Every element is followed as the set of contributions added up in it. Goals that share no step are proved
-    one after the other, each from arbitrary arrays. EmulationError naming the first rank and range for which
-    it does not hold.
+    Every element is tracked as the set of contributions added up in it. Goals that share no step are proved
+    one after the other, each from arbitrary arrays. EmulationError names the first rank and range that fail.
     """
     for goals, part in stages(schedule):
         _check(goals, part)
 
 
 def stages(schedule: Schedule) -> Iterator[tuple[tuple[Goal, ...], Schedule]]:
-    """Goals that overlap in time, with their part of the schedule; one stage ends before the next begins."""
+    """Yield goals that overlap in time with their part of the schedule, stage by stage."""
     goals = sorted(schedule.purpose, key=lambda goal: goal.begin)
     groups: list[list[Goal]] = []
     end = -1
@@ -126,11 +125,11 @@ def _check(goals: tuple[Goal, ...], schedule: Schedule) -> None:
         for cell, (value, right) in enumerate(zip(row, wanted, strict=True)):
             if right is None or value == right:
                 continue
-            gone = right & ~value
+            absent = right & ~value
             lacking = [
                 source
                 for source in range(ranks)
-                if any(gone >> place * ranks + source & 1 for place in range(cells))
+                if any(absent >> place * ranks + source & 1 for place in range(cells))
             ]
             reason = f"without {lacking}" if lacking else "mixed with other elements"
             raise EmulationError(f"schedule {schedule.name}: rank {rank} ends with {name(cell)} {reason}")

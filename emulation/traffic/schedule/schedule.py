@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A collective as a frozen DAG of sends: everything about one, in one place to import from.
+"""A collective as a frozen DAG of sends; this module re-exports everything about schedules.
 
-A schedule is a set of transfers, each at a step, and means what it would mean if all ranks went through the
-steps in lockstep: a transfer carries what its source held before the step, and what arrives in a step is
-added (REDUCE, in rank order, the receiver's own elements at its own place) or put in place (COPY) before
-the next one.
+A schedule is a set of transfers, each at a step. Its meaning is defined by lockstep: a transfer carries the
+elements that its source held before the step, and arrivals of a step are added (REDUCE, in rank order, the
+receiver's own elements at its own place) or replace elements (COPY) before the next step.
 
-The agents run it as loosely as the data allow. A slice is what one frame carries. A send of a slice leaves
-as soon as its source has applied all that arrives there in earlier steps; what arrives is applied as soon
-as the sends that still need the old elements have left. Since a send waits for earlier steps only, no
-schedule can block itself. Where steps must not overlap, a rank's sends of a step wait besides for all that
-earlier steps bring to this rank, as between two calls of a library.
-
-goals    what a collective promises        dag      transfers, and what they are for
-slicing  pieces for the wire, rank by rank  proof    lockstep, and the proof of a promise
+Agents run it as loosely as the data allow. A slice is the content of a frame. A send of a slice leaves as
+soon as its source has applied all arrivals of earlier steps for that slice; an arrival is applied as soon as
+the sends that need the old elements have left. Since a send waits for earlier steps only, no schedule blocks
+itself. If steps must not overlap, a rank's sends of a step also wait for all its arrivals of earlier steps,
+as between two calls of a library.
 """
 
 from emulation.traffic.frames.layers import Combine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A schedule cut into what one frame carries, and what each rank does with each piece."""
+"""A schedule cut into slices, each the content of a frame, and each rank's plan for every slice."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -30,7 +30,7 @@ class Send:
 @final
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What arrives for a cell in one step: `sources` in rank order, each once."""
+    """Arrivals of a cell in a step: `sources` in rank order, each once."""
 
     step: int
     op: Combine
@@ -40,7 +40,7 @@ class Phase:
 @final
 @dataclass(frozen=True, slots=True)
 class CellPlan:
-    """What one rank does with one cell: `releases[i]` may leave when `i` phases have been applied."""
+    """A rank's plan for a cell: `releases[i]` may leave once `i` phases have been applied."""
 
     phases: tuple[Phase, ...] = ()
     releases: tuple[tuple[Send, ...], ...] = ((),)
@@ -49,7 +49,7 @@ class CellPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """All that reaches a range of a rank in one step: `origins` are (source, offset there) in rank order."""
+    """Arrivals of a range of a rank in a step; `origins` are (source, offset at the source) in rank order."""
 
     target: int
     offset: int
@@ -60,10 +60,10 @@ class Arrival:
 
 @final
 class SliceTable:
-    """What every rank's agent knows of the slices, made once for all of them; in bytes, by slice.
+    """Offsets and sizes of all slices in bytes, shared by the agents of all ranks.
 
-    `order` is that in which slices leave at first: in turn over the cells, so that the later steps they lead
-    to fill all links evenly. `count[c]` is the number of slices of cell c.
+    `order` is the initial order of slices: in turn over the cells, so that later steps fill all links evenly.
+    `count[c]` is the number of slices of cell c.
     """
 
     __slots__ = ("at", "cell", "count", "offset", "order", "size")
@@ -86,11 +86,11 @@ class SliceTable:
 class Sliced:
     """A schedule cut for the wire.
 
-    Cells are the pieces between the ends of transfers, so that a transfer is a run of whole cells at both its
+    Cells are the pieces between the ends of transfers, so that a transfer is a run of whole cells at both
     ends; `cells[c]` is (offset, length). `slices[s]` is (offset, length, cell): each cell cut to at most
-    `slice_elements`. `plans[rank][cell]` says what the rank does with it; it is made when it is asked for.
-    `arrivals` is the schedule from the receivers' side, in the order of steps. `overlap`: a slice goes on as
-    soon as it can; without, a rank sends nothing of a step before it has all that earlier steps bring it.
+    `slice_elements`. `plans[rank][cell]` is the rank's plan, computed on request. `arrivals` is the schedule
+    from the receivers' side, in the order of steps. `overlap`: a slice leaves as soon as it can; without it,
+    a rank sends nothing of a step before all its arrivals of earlier steps.
     """
 
     schedule: Schedule
@@ -108,9 +108,9 @@ _IDLE = CellPlan()
 
 @final
 class Plans(Sequence[tuple[CellPlan, ...]]):
-    """Each rank's plans by cell, worked out for one rank at a time: those of all would fill the memory.
+    """Each rank's plans by cell, computed for one rank at a time, since all together would fill the memory.
 
-    Cells with which a rank does the same share one plan; a rank has few.
+    Cells with equal plans share a plan object; a rank has few.
     """
 
     def __init__(self, schedule: Schedule, bounds: list[int], arrivals: Iterable[Arrival]) -> None:
@@ -140,7 +140,7 @@ class Plans(Sequence[tuple[CellPlan, ...]]):
         cells = len(self._bounds) - 1
         sends: list[tuple[Send, ...]] = [()] * cells
         phases: list[tuple[Phase, ...]] = [()] * cells
-        # Cells that have the same history have the same tuple, by identity.
+        # Cells with the same history share a tuple object.
         grown: dict[tuple[int, int], tuple[Send | Phase, ...]] = {}
         known: dict[Send, Send] = {}
         for transfer in self._leaving[rank]:
@@ -151,13 +151,13 @@ class Plans(Sequence[tuple[CellPlan, ...]]):
             self._grow(phases, arrival.offset, arrival.length, arrival.phase, grown)
         plans: dict[tuple[int, int], CellPlan] = {}
         row = []
-        for leave, come in zip(sends, phases, strict=True):
-            if not leave and not come:
+        for leaving, arriving in zip(sends, phases, strict=True):
+            if not leaving and not arriving:
                 row.append(_IDLE)
                 continue
-            key = (id(leave), id(come))
+            key = (id(leaving), id(arriving))
             if key not in plans:
-                plans[key] = _plan(leave, come)
+                plans[key] = _plan(leaving, arriving)
             row.append(plans[key])
         return tuple(row)
 
@@ -189,7 +189,7 @@ def _plan(sends: Sequence[Send], phases: tuple[Phase, ...]) -> CellPlan:
 
 
 def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: bool = True) -> Sliced:
-    """Cut a schedule into slices; EmulationError when two transfers of one step contradict each other."""
+    """Cut a schedule into slices; EmulationError if two transfers of a step contradict each other."""
     if slice_elements < 1:
         raise EmulationError(f"slices of {slice_elements} elements: a slice has at least one")
     bounds = bounds_of(schedule)
@@ -206,7 +206,7 @@ def slice_schedule(schedule: Schedule, slice_elements: int = 1024, *, overlap: b
 
 
 def bounds_of(schedule: Schedule, more: Iterable[int] = ()) -> list[int]:
-    """Ends of all cells; one inside a shifted transfer is one at its other end too, until none is new."""
+    """Return the ends of all cells; an end inside a shifted transfer is also an end at its other side."""
     bounds = {0, schedule.elements, *more}
     for offset, length, shift in {(t.offset, t.length, t.shift) for t in schedule.transfers}:
         bounds.update((offset, offset + length, offset + shift, offset + shift + length))
@@ -242,7 +242,7 @@ def _arrivals(schedule: Schedule) -> Iterator[Arrival]:
 
 
 def _runs(transfers: list[Transfer]) -> Iterator[tuple[int, int, list[Transfer]]]:
-    """Ranges of the target into which the same transfers go; most often they are equal or apart."""
+    """Yield ranges of the target with their transfers; ranges of transfers are usually equal or disjoint."""
     by_range: dict[tuple[int, int], list[Transfer]] = defaultdict(list)
     for transfer in transfers:
         by_range[transfer.offset + transfer.shift, transfer.length].append(transfer)

@@ -51,7 +51,7 @@ def post(one: Peer, size: int) -> int:
     sender = one.pick()
     assert sender is not None
     sender.send(1, 0, 0, 0, bytes(size), False, 0)
-    one.gone()
+    one.message_sent()
     return one.senders.index(sender)
 
 

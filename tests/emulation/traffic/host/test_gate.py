@@ -10,21 +10,21 @@ from emulation.traffic.schedule.schedule import slice_schedule
 
 def test_a_step_waits_for_all_that_earlier_ones_bring() -> None:
     gate: StepGate[str] = StepGate(Counter({0: 2, 1: 1, 3: 1}))
-    assert not gate.holds(0, "own")
-    assert gate.holds(1, "one")
-    assert gate.holds(3, "three")
-    assert gate.holds(2, "two")
-    assert gate.came(0) == []
-    assert gate.came(0) == ["one"]
-    assert gate.holds(2, "more of two")
-    assert gate.came(1) == ["two", "more of two", "three"]
-    assert not gate.holds(3, "late")
-    assert gate.came(3) == []
+    assert not gate.hold(0, "own")
+    assert gate.hold(1, "one")
+    assert gate.hold(3, "three")
+    assert gate.hold(2, "two")
+    assert gate.arrived(0) == []
+    assert gate.arrived(0) == ["one"]
+    assert gate.hold(2, "more of two")
+    assert gate.arrived(1) == ["two", "more of two", "three"]
+    assert not gate.hold(3, "late")
+    assert gate.arrived(3) == []
 
 
 def test_nothing_to_come_holds_nothing() -> None:
     gate: StepGate[int] = StepGate(Counter())
-    assert not gate.holds(7, 1)
+    assert not gate.hold(7, 1)
 
 
 def test_slices_say_whether_steps_overlap() -> None:
