@@ -46,7 +46,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether all assertions hold, the data of every NPU being right among them."""
+        """True when all assertions hold, among them that the data of every NPU is right."""
         return self.verdict.passed
 
     @property

@@ -109,7 +109,9 @@ def _only(scenario: Scenario, names: Sequence[str]) -> Scenario:
     return scenario.model_copy(
         update={
             "variants": tuple(variant for variant in scenario.variants if variant.name in names),
-            "assertions": tuple(one for one in scenario.assertions if _variants_of(one) <= {*names}),
+            "assertions": tuple(
+                assertion for assertion in scenario.assertions if _variants_of(assertion) <= {*names}
+            ),
         }
     )
 

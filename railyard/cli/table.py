@@ -13,8 +13,9 @@ from rich.text import Text
 
 __all__ = ["print_table"]
 
-# Spaces between two columns.
+# Spaces between two columns; one where text would otherwise fold into less than this.
 _GAP = 2
+_NARROW = 16
 
 
 def print_table(
@@ -41,7 +42,11 @@ def print_table(
     cells = [[Text.from_markup(cell) for cell in row] for row in rows]
     columns = list(zip(*(row for row in cells if len(row) > 1), strict=True)) or [()] * len(headings)
     whole = [heading in numbers or heading in names for heading in headings]
-    widths = _widths(headings, columns, whole, console.width)
+    gap = _GAP
+    widths = _widths(headings, columns, whole, console.width - gap * (len(headings) - 1))
+    if widths is None or any(width < _NARROW for width in _folded(widths, columns)):
+        gap = 1
+        widths = _widths(headings, columns, whole, console.width - gap * (len(headings) - 1))
     if title:
         console.print(title, style="bold", highlight=False)
     if widths is None:
@@ -55,38 +60,53 @@ def print_table(
                 for row in part:
                     console.print(*row)
                 continue
-            console.print(_table(heads, part, [heading in numbers for heading in headings], widths))
+            console.print(_table(heads, part, [heading in numbers for heading in headings], widths, gap))
             heads = []
     if caption:
         console.print(caption, style="italic dim", highlight=False)
 
 
 def _widths(
-    headings: Sequence[str], columns: Sequence[Sequence[Text]], whole: Sequence[bool], screen: int
+    headings: Sequence[str], columns: Sequence[Sequence[Text]], whole: Sequence[bool], room: int
 ) -> list[int] | None:
-    """Return a width for each column that breaks no word, or None when the screen has no room."""
-    least, most = [], []
+    """Return a width for each column that breaks no word, or None when there is no room for that."""
+    least, cells, most = [], [], []
     for heading, column, kept in zip(headings, columns, whole, strict=True):
         lengths = [cell_len(cell.plain) for cell in column]
         words = [len(word) for cell in column for word in cell.plain.split()]
         least.append(max([1, *map(len, heading.split()), *(lengths if kept else words)]))
-        most.append(max([least[-1], len(heading), *lengths]))
-    spare = screen - sum(least) - _GAP * (len(headings) - 1)
-    if spare < 0:
+        cells.append(max([least[-1], *lengths]))
+        most.append(max(cells[-1], len(heading)))
+    if sum(least) > room:
         return None
-    # Columns take from what is left, those that need least first, and share it evenly.
-    widths = list(least)
-    for taken, index in enumerate(sorted(range(len(widths)), key=lambda index: most[index] - least[index])):
-        more = min(most[index] - least[index], spare // (len(widths) - taken))
-        widths[index] += more
+    return _grown(_grown(least, cells, room), most, room)
+
+
+def _grown(widths: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
+    """Return widths that come closer to those wanted; columns that lack least grow first."""
+    grown, spare = list(widths), room - sum(widths)
+    order = sorted(range(len(grown)), key=lambda index: wanted[index] - grown[index])
+    for number, index in enumerate(order):
+        more = min(wanted[index] - grown[index], spare // (len(order) - number))
+        grown[index] += more
         spare -= more
-    return widths
+    return grown
+
+
+def _folded(widths: Sequence[int], columns: Sequence[Sequence[Text]]) -> list[int]:
+    """Return the widths of columns whose cells fold."""
+    lengths = [max((cell_len(cell.plain) for cell in column), default=0) for column in columns]
+    return [width for width, length in zip(widths, lengths, strict=True) if width < length]
 
 
 def _table(
-    headings: Sequence[str], rows: Sequence[Sequence[Text]], right: Sequence[bool], widths: Sequence[int]
+    headings: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    right: Sequence[bool],
+    widths: Sequence[int],
+    gap: int,
 ) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=bool(headings))
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), show_header=any(headings))
     for index, (flush, width) in enumerate(zip(right, widths, strict=True)):
         justify = "right" if flush else "left"
         table.add_column(headings[index] if headings else "", justify=justify, width=width, overflow="fold")
