@@ -21,7 +21,7 @@ from controller.routing.weights import (
     minimise_utilisation,
     rate_weights,
 )
-from controller.tables.linear import table_path
+from controller.tables.next_hop import table_path
 from controller.tables.node_entries import node_entries
 from topologies import Fabric
 from topologies.transform.spares import dark

@@ -28,7 +28,8 @@ from controller.routing.circuit_paths import dependent_switches
 from controller.routing.detours import reroute, upper_end
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.source_route import MAX_INSTRUCTIONS
-from controller.tables.linear import next_hop, segments
+from controller.tables.linear import segments
+from controller.tables.next_hop import next_hop
 from controller.tables.node_entries import TABLES, all_path_entries, linear_entries
 from controller.tables.segment import has_table
 from topologies import Fabric, Link

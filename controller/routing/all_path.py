@@ -12,13 +12,13 @@ from typing import final, get_args
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path, Strategy
-from controller.routing.paths import PathFinder, differing_coordinates, distance
+from controller.routing.paths import PathFinder, differing_coordinates, distance, until_first_switch
 from controller.routing.relays import Relays
 from controller.routing.switch_paths import SwitchPaths
-from controller.tables.linear import table_path
+from controller.tables.next_hop import table_path
 from topologies import Fabric
 
-__all__ = ["STRATEGIES", "Router", "port_of_bucket", "until_first_switch"]
+__all__ = ["STRATEGIES", "Router", "port_of_bucket"]
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
@@ -133,12 +133,6 @@ def _meshes(fabric: Fabric) -> dict[str, int]:
     graph.add_edges_from(pair for pair in mesh_links if pair[0] in endpoints)
     components = nx.connected_components(graph)
     return {name: number for number, component in enumerate(components) for name in component}
-
-
-def until_first_switch(fabric: Fabric, path: Path) -> Path:
-    """Return a path up to its first switch; all of it when it visits no switch."""
-    first = next((place for place, name in enumerate(path) if fabric.node(name).tier), len(path))
-    return path[: first + 1]
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:

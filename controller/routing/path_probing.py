@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path probing: the values of lb that select a path, computed from the switches' hash (HPN, path selection).
 
-The hash of p4/control/multipath.p4 is a CRC-32, which is affine over GF(2): for texts of one length,
-crc(x ^ y) = crc(x) ^ crc(y) ^ crc(0). So a frame's hash is the exclusive or of contributions of scna, dcna
-and lb, and each of their 40 bits flips fixed bits of the hash. No probe frame is needed: three tables give
-the hashes of all 256 values of lb, and the groups of the switches on the path give the selected members.
+The hash of p4/control/multipath.p4 is a function of scna, dcna and lb (controller.tables.pipeline). So the
+path of a frame is known without sending it: the hashes of all 256 values of lb, looked up in the groups of
+the switches on the way, give the egress port of each value. In an HPN Pod one switch chooses.
 """
 
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import final
 
@@ -20,19 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path, Plan
-from controller.routing.all_path import until_first_switch
-from controller.routing.paths import PathFinder, ocs_dimensions
+from controller.routing.paths import PathFinder, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_HOPS
-from controller.tables.linear import lookup, table_path
-from controller.tables.multipath import group_size, hash_shift
-from controller.tables.segment import EgressPort
-from topologies import Fabric
+from controller.tables.multipath import group_size
+from controller.tables.next_hop import neighbour_at, port_choice, table_path
+from controller.tables.pipeline import flow_hash, lb_contributions
 
 __all__ = [
     "LB_VALUES",
     "PathProbe",
     "ProbedPath",
-    "flow_hash",
     "lb_by_member",
     "min_reached_members",
     "selected_members",
@@ -42,12 +36,6 @@ Ints = NDArray[np.int64]
 
 LB_VALUES = 256
 
-# First bit of each field in the 40 bits that are hashed, counted from the right, and its bits.
-_SCNA, _DCNA, _LB = (24, 16), (8, 16), (0, 8)
-_BYTES = 5
-# Bits of the CRC that switches use.
-_KEPT = 0xFFFF
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -56,12 +44,6 @@ class ProbedPath:
 
     lb: int
     path: Path
-
-
-def flow_hash(scna: ArrayLike, dcna: ArrayLike, lb: ArrayLike) -> Ints:
-    """Return the hash that switches use for frames of lb_mode 0, element by element."""
-    ends = _hash_contributions(*_SCNA)[np.asarray(scna)] ^ _hash_contributions(*_DCNA)[np.asarray(dcna)]
-    return ends ^ _hash_contributions(*_LB)[np.asarray(lb)] ^ (zlib.crc32(bytes(_BYTES)) & _KEPT)
 
 
 def selected_members(hashes: ArrayLike, ways: int, shift: int = 0) -> Ints:
@@ -83,7 +65,7 @@ def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> i
 
     The addresses flip the same bits of the hash for every value of lb; all possible flips are tried.
     """
-    parts = _hash_contributions(*_LB)[np.array(lbs or range(LB_VALUES))]
+    parts = lb_contributions()[np.array(lbs or range(LB_VALUES))]
     flips = np.arange(group_size(ways)) << shift
     return min(len(np.unique(selected_members(parts ^ flip, ways, shift))) for flip in flips)
 
@@ -165,8 +147,9 @@ class PathProbe:
         if begun[-1] == destination:
             return ()
         path = table_path(self._finder, source, destination, 0, begun)
-        groups = (lookup(self._finder, name, destination) for name in path[len(begun) - 1 : -1])
-        return tuple(len(group) for group in groups if isinstance(group, tuple))
+        choices = (port_choice(self._finder, name, destination) for name in path[len(begun) - 1 : -1])
+        sizes = (len(set(choice.ports)) for choice in choices if choice is not None)
+        return tuple(size for size in sizes if size > 1)
 
     def _steered(self, source: str, destination: str) -> Sequence[Path]:
         """Return the steered part of the path, by bucket."""
@@ -181,42 +164,24 @@ class PathProbe:
         """Yield the paths of frames with these values of lb after their steered part, with the values."""
         fabric, source = self._finder.fabric, begun[0]
         hashes = flow_hash(fabric.node(source).address, fabric.node(destination).address, lbs)
-        waiting = [(begun, np.arange(len(lbs)))]
+        waiting: list[tuple[Path, Ints]] = [(begun, np.arange(len(lbs)))]
         while waiting:
             path, chosen = waiting.pop()
             node = path[-1]
             if node == destination:
                 yield path, lbs[chosen]
                 continue
-            far = lookup(self._finder, node, destination)
-            if not far or len(path) > MAX_HOPS:
+            choice = port_choice(self._finder, node, destination)
+            places = np.zeros(0, np.int64) if choice is None else choice.of(hashes[chosen])
+            ports = np.array([] if choice is None else choice.ports)[places]
+            neighbours = {port: neighbour_at(fabric, node, port) for port in np.unique(ports).tolist()}
+            if None in neighbours.values() or not neighbours or len(path) > MAX_HOPS:
                 raise PlanError(
                     f"the tables lead from {source} to {destination} no further than {node}",
                     remedy="plan for links that join them",
                 )
-            if isinstance(far, str):
-                waiting.append(((*path, far), chosen))
-                continue
-            shift = hash_shift(fabric, node, self._finder.hashing)
-            taken = selected_members(hashes[chosen], len(far), shift)
-            for way in np.unique(taken)[::-1].tolist():
-                waiting.append(((*path, _neighbour(fabric, node, far[way])), chosen[taken == way]))
-
-
-def _neighbour(fabric: Fabric, node: str, way: EgressPort) -> str:
-    if isinstance(way, str):
-        return way
-    end = fabric.peer(node, way)
-    assert end is not None
-    return end.node
-
-
-@cache
-def _hash_contributions(first: int, bits: int) -> Ints:
-    """Return the bits of the hash that each value of a field flips."""
-    part = np.zeros(1, np.int64)
-    nothing = zlib.crc32(bytes(_BYTES))
-    for bit in range(first, first + bits):
-        flipped = (zlib.crc32((1 << bit).to_bytes(_BYTES)) ^ nothing) & _KEPT
-        part = np.concatenate([part, part ^ flipped])
-    return part
+            waiting += [
+                ((*path, following), chosen[ports == port])
+                for port, following in neighbours.items()
+                if following
+            ]

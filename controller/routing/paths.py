@@ -9,7 +9,14 @@ from typing import TypeVar, cast, final
 from controller.plan import Hashing, Path
 from topologies import Fabric
 
-__all__ = ["PathFinder", "differing_coordinates", "distance", "hops_of", "ocs_dimensions"]
+__all__ = [
+    "PathFinder",
+    "differing_coordinates",
+    "distance",
+    "hops_of",
+    "ocs_dimensions",
+    "until_first_switch",
+]
 
 T = TypeVar("T")
 
@@ -28,6 +35,12 @@ def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
     """Return the number of coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
     return sum(one != other for one, other in zip(a, b, strict=True))
+
+
+def until_first_switch(fabric: Fabric, path: Path) -> Path:
+    """Return a path up to its first switch; all of it when it visits no switch."""
+    first = next((place for place, name in enumerate(path) if fabric.node(name).tier), len(path))
+    return path[: first + 1]
 
 
 def ocs_dimensions(fabric: Fabric) -> dict[str, int]:

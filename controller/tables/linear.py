@@ -17,15 +17,9 @@ of the switch's own rail (controller.tables.rails). Uplinks form a group where t
 
 from collections.abc import Iterable, Sequence
 
-from controller.plan import Path
 from controller.routing.circuit_paths import leaf_segments, spine_segments
 from controller.routing.detours import relay_in_line, withdrawn_segments
 from controller.routing.paths import PathFinder, ocs_dimensions
-from controller.routing.source_route import MAX_HOPS
-from controller.tables.multipath import (
-    expand_parallel_links,
-    selected_neighbour,
-)
 from controller.tables.prefixes import (
     Prefix,
     address_classes,
@@ -42,12 +36,11 @@ from controller.tables.segment import (
     Segment,
     TernarySegment,
     has_table,
-    longest_match,
     merge_halves,
 )
 from topologies import Fabric, Node
 
-__all__ = ["lookup", "next_hop", "pxn_table", "rail_table", "segments", "table_path"]
+__all__ = ["pxn_table", "rail_table", "segments"]
 
 # Largest number of index bits of an array that covers several address fields.
 _MAX_ARRAY_BITS = 8
@@ -98,56 +91,6 @@ def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """Return the segments that an endpoint looks up before its own segments."""
     here = finder.fabric.node(node)
     return () if here.tier else pxn_segments(finder, here, finder.cached_for(node, segments))
-
-
-def lookup(finder: PathFinder, node: str, destination: str) -> NextHop:
-    """Return the next hop, or the group of next hops, of a node's tables for a destination."""
-    return expand_parallel_links(
-        finder, node, _lookup_address(finder, node, finder.fabric.node(destination).address)
-    )
-
-
-def next_hop(
-    finder: PathFinder, node: str, destination: str, source: str | None = None, lb: int = 0
-) -> str | None:
-    """Return the neighbour to which a node's tables send a frame; None at the destination or without entry.
-
-    In a group, the hash of `lb` and of the addresses of `source` (default: the node) and destination decides.
-    """
-    if node == destination:
-        return None
-    fabric = finder.fabric
-    far = lookup(finder, node, destination)
-    if isinstance(far, tuple):
-        frame = fabric.node(source or node).address, fabric.node(destination).address, lb
-        return selected_neighbour(fabric, node, far, frame, hashing=finder.hashing)
-    return None if far == node else far
-
-
-def _lookup_address(finder: PathFinder, node: str, address: int) -> NextHop:
-    for stride in finder.cached_for(node, rail_table):
-        if stride.contains(address):
-            return stride.next_hop(address)
-    bits = finder.fabric.address_plan.bits
-    for tables in (pxn_table, segments):
-        segment = longest_match(finder.cached_for(node, tables), address, bits)
-        if segment is not None and (far := segment.next_hop(address)) is not None:
-            return far
-    return None
-
-
-def table_path(finder: PathFinder, source: str, destination: str, lb: int = 0, begun: Path = ()) -> Path:
-    """Return the path of a frame without a source route; it ends early where a node has no entry.
-
-    `begun` is the part of the path that a source route has steered.
-    """
-    path = list(begun) or [source]
-    while len(path) <= MAX_HOPS:
-        far = next_hop(finder, path[-1], destination, source, lb)
-        if far is None:
-            break
-        path.append(far)
-    return tuple(path)
 
 
 def _last_field(fabric: Fabric) -> int:

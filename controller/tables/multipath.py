@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of equal next hops, and the member that a switch selects, as p4/control/multipath.p4 does."""
+"""Groups of equal next hops: their members, and the bits of the hash that select one."""
 
-import zlib
 from collections.abc import Sequence
 
 from controller.plan import Entry, Exact, Hashing
@@ -9,7 +8,7 @@ from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.tables.segment import EgressPort, NextHop, has_table
 from topologies import Fabric
 
-__all__ = ["expand_parallel_links", "group_entries", "group_size", "hash_shift", "selected_neighbour"]
+__all__ = ["expand_parallel_links", "group_entries", "group_size", "hash_shift"]
 
 # More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 # Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.
@@ -34,24 +33,6 @@ def hash_shift(fabric: Fabric, node: str, hashing: Hashing = "per-tier") -> int:
     widths = fabric.cached("group widths", lambda: _group_widths(fabric))
     own = fabric.node(node).level
     return sum(width for height, width in widths.items() if height < own)
-
-
-def selected_neighbour(
-    fabric: Fabric,
-    node: str,
-    ways: Sequence[EgressPort],
-    frame: tuple[int, int, int],
-    lb_mode: int = 0,
-    hashing: Hashing = "per-tier",
-) -> str:
-    """Return the neighbour that a node selects among ways for a frame of that (scna, dcna, lb)."""
-    number = frame[2] if lb_mode else zlib.crc32(_packed(frame)) & 0xFFFF
-    way = ways[(number >> hash_shift(fabric, node, hashing) & group_size(len(ways)) - 1) % len(ways)]
-    if isinstance(way, str):
-        return way
-    end = fabric.peer(node, way)
-    assert end is not None
-    return end.node
 
 
 def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> NextHop:
@@ -86,11 +67,6 @@ def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[Egres
         )
         for number in range(group_size(len(ways)))
     ]
-
-
-def _packed(frame: tuple[int, int, int]) -> bytes:
-    scna, dcna, lb = frame
-    return scna.to_bytes(2) + dcna.to_bytes(2) + lb.to_bytes(1)
 
 
 def _group_widths(fabric: Fabric) -> dict[int, int]:

@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Exact, Lpm, Path, Strategy, Ternary
-from controller.routing.all_path import until_first_switch
-from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.tables.linear import pxn_table, rail_table, segments
 from controller.tables.multipath import expand_parallel_links, group_entries, group_size, hash_shift

@@ -16,7 +16,8 @@ from typing import Literal, final
 import numpy as np
 
 from controller.plan import Hashing
-from controller.routing.path_probing import LB_VALUES, flow_hash, selected_members
+from controller.routing.path_probing import LB_VALUES, selected_members
+from controller.tables.pipeline import flow_hash
 from emulation.traffic.host.path_choice import Choose
 from lab.errors import ModelError
 from papers.flow_level.ecmp import Gpus, Pod

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from controller.plan import BUCKETS, Hashing
 from controller.routing.all_path import port_of_bucket
-from controller.routing.path_probing import LB_VALUES, flow_hash, selected_members
+from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.multipath import group_size
+from controller.tables.pipeline import flow_hash
 from lab.errors import ModelError
 from papers.flow_level.rates import Floats, Ints
 from topologies.families.hpn.shape import CABLE_LANES, Shape

@@ -14,12 +14,13 @@ from pathlib import Path
 from random import Random
 
 from controller import Exact, Lpm, Match, Ternary
+from controller.tables.pipeline import DropReason
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
 from tests.differential.stf.run import Case, differences
 from tests.differential.stf.verdict import Outputs
 from tests.emulation.programs.ub_random import random_frames
-from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Reason, Router
+from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Router
 
 __all__ = ["FOLDER", "NAMES", "golden", "program"]
 
@@ -167,7 +168,9 @@ def _drops(name: str, frames: list[tuple[int, bytes]]) -> str:
     routers = [router for router in ROUTERS if router.program == name]
     reasons = Counter(router.hop(port, frame) for router in routers for port, frame in frames)
     return "".join(
-        f"check_counter drops({reason.value}) packets == {reasons[reason]}\n" for reason in Reason if routers
+        f"check_counter drops({reason.value}) packets == {reasons[reason]}\n"
+        for reason in DropReason
+        if routers
     )
 
 

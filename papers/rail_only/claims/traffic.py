@@ -55,7 +55,7 @@ def _ways(name: str, fabric: Fabric) -> Finding:
     """Check the paths of all pairs on different rails and in different domains, by tables and by routes."""
     from controller import make_plan
     from controller.routing.paths import PathFinder
-    from controller.tables.linear import table_path
+    from controller.tables.next_hop import table_path
     from topologies import NodeKind
 
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]

@@ -32,7 +32,7 @@ def _run_ways(note: Progress) -> Sequence[Finding]:
     from controller.planner import make_plan
     from controller.recovery.spare import takeover
     from controller.routing.paths import PathFinder
-    from controller.tables.linear import table_path
+    from controller.tables.next_hop import table_path
     from topologies import ub_rack_lrs
     from topologies.transform.spares import Replacement
 

@@ -87,7 +87,7 @@ class Rack:
         self.react(walk.nodes[-1], self.controllers[walk.nodes[-1]].on_subscription(watch))
 
     def tables(self) -> dict[str, set]:
-        return {name: set(switch.entries.values()) for name, switch in self.fake.switches.items()}
+        return {name: set(switch.tables.content.values()) for name, switch in self.fake.switches.items()}
 
     def routes(self) -> Iterable[tuple[str, ...] | None]:
         for source, controller in self.controllers.items():
@@ -102,7 +102,7 @@ class Rack:
         }
         assert not used & dead
         for node, switch in self.fake.switches.items():
-            for entry in switch.table("linear"):
+            for entry in switch.tables.entries("linear"):
                 link = self.fabric.link_at(node, dict(entry.params)["port"])
                 assert link is None or link.name not in dead
 
@@ -232,7 +232,7 @@ def test_a_node_cut_off_loses_its_entries_and_gets_them_back() -> None:
     for end in (link.a, link.b):
         rack.fake.apply(end.node, rack.controllers[end.node].on_port(end.port, False).updates)
     assert rack.controllers["npu0"].routes("npu1") == (None,) * 16
-    assert rack.fake.switches["npu0"].table("all_path") == []
+    assert rack.fake.switches["npu0"].tables.entries("all_path") == []
     for end in (link.a, link.b):
         rack.fake.apply(end.node, rack.controllers[end.node].on_port(end.port, True).updates)
     rack.set_link("npu0-npu1", up=True)

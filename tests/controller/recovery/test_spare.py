@@ -15,7 +15,7 @@ from controller.recovery.node_controller import NodeController
 from controller.recovery.spare import SparePool, links_of, takeover
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.unreachable import describe_unreachable
-from controller.tables.linear import table_path
+from controller.tables.next_hop import table_path
 from topologies import Fabric, TopologyError, ub_pod, ub_rack, ub_rack_lrs
 from topologies.transform.spares import Replacement, spares_for, taken_over
 

@@ -18,7 +18,7 @@ from controller.recovery.messages import Mode
 from controller.recovery.node_controller import NodeController
 from controller.routing.circuit_paths import leaf_segments
 from controller.routing.paths import PathFinder
-from controller.tables.linear import table_path
+from controller.tables.next_hop import table_path
 from controller.tables.node_entries import linear_entries
 from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import Fabric, NodeKind, lumos
@@ -85,7 +85,7 @@ def bundles(
             assert walk.end == "host"
             near, far = walk.nodes[2:4]
             bundle = carried.setdefault((near, far), dict.fromkeys(fabric.ports_to(near, far), 0))
-            bundle[fake.switches[near]._linear(one, None)] += 1
+            bundle[fake.switches[near].table_port(one)] += 1
     return {hop: list(counts.values()) for hop, counts in carried.items()}
 
 
@@ -241,14 +241,14 @@ def test_a_cut_circuit_is_for_its_spines_the_last_one_for_all(planned: bool) -> 
     plan = plan_of(SMALL, planned)
     fake = FakeFabric(plan)
     first, _ = circuits(SMALL, "spine0.0", "spine2.0")
-    before = {name: dict(fake.switches[name].entries) for name in ("gpu0", "spine0.0", "spine1.0")}
+    before = {name: dict(fake.switches[name].tables.content) for name in ("gpu0", "spine0.0", "spine1.0")}
     react(fake, plan, [first])
     for lb in range(64):
         assert sent(fake, "gpu0", "gpu16", lb).end == "host"
         assert sent(fake, "gpu16", "gpu0", lb).end == "host"
-    assert fake.switches["gpu0"].entries == before["gpu0"]
-    assert fake.switches["spine1.0"].entries == before["spine1.0"]
-    assert fake.switches["spine0.0"].entries != before["spine0.0"]
+    assert fake.switches["gpu0"].tables.content == before["gpu0"]
+    assert fake.switches["spine1.0"].tables.content == before["spine1.0"]
+    assert fake.switches["spine0.0"].tables.content != before["spine0.0"]
 
 
 @pytest.mark.parametrize("planned", [True, False], ids=["source routes", "tables"])
@@ -276,9 +276,11 @@ def test_tables_come_to_be_those_of_a_plan_without_the_circuits(mode: Mode) -> N
     told = [
         node.name for node in LOPSIDED.nodes if mode == "flooding" or (node.tier and node.coordinates[2] < 2)
     ]
-    assert any(fake.switches[name].entries != FakeFabric(plan).switches[name].entries for name in told)
+    assert any(
+        fake.switches[name].tables.content != FakeFabric(plan).switches[name].tables.content for name in told
+    )
     for name in told:
-        assert fake.switches[name].entries == wanted.switches[name].entries, name
+        assert fake.switches[name].tables.content == wanted.switches[name].tables.content, name
 
 
 def test_until_a_source_has_heard_its_spine_goes_by_a_third_pod() -> None:

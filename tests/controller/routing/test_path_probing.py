@@ -10,16 +10,17 @@ import pytest
 from controller import PlanError, make_plan
 from controller.plan import BUCKETS, Hashing, Plan
 from controller.recovery.node_controller import NodeController
-from controller.routing.all_path import port_of_bucket, until_first_switch
+from controller.routing.all_path import port_of_bucket
 from controller.routing.path_probing import (
     LB_VALUES,
     PathProbe,
-    flow_hash,
     lb_by_member,
     min_reached_members,
     selected_members,
 )
+from controller.routing.paths import until_first_switch
 from controller.tables.multipath import group_size, hash_shift
+from controller.tables.pipeline import flow_hash
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, hpn, lumos, rail_optimised
 

@@ -12,11 +12,12 @@ from controller import BUCKETS, Plan, make_plan
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import Direction, direction, rule_set
 from controller.routing.paths import PathFinder
-from controller.tables.linear import table_path
-from controller.tables.multipath import group_size, hash_shift, selected_neighbour
+from controller.tables.multipath import group_size, hash_shift
+from controller.tables.next_hop import table_path
 from controller.tables.node_entries import linear_entries
+from controller.tables.pipeline import DropReason, Pipeline, Tables
 from controller.tables.rails import rail_of
-from tests.controller.fake_fabric import FakeFabric, Frame, Lost, Walk
+from tests.controller.fake_fabric import FakeFabric, Frame, Walk
 from topologies import End, Fabric, NodeKind, any_to_any, rail_only, rail_optimised
 
 RAIL_ONLY = {
@@ -142,10 +143,8 @@ def test_a_rail_switch_refuses_a_foreign_destination(fabric: Fabric) -> None:
         rail = rail_of(fabric, node.name) if node.tier else None
         if rail is not None and rail.value == 0:
             below = next(far for far in fabric.neighbours(node.name) if fabric.node(far).tier < node.tier)
-            with pytest.raises(Lost, match="foreign rail"):
-                fake.switches[node.name].forward(
-                    Frame(fabric.node(foreign).address), fabric.port_to(node.name, below)
-                )
+            frame, port = Frame(fabric.node(foreign).address), fabric.port_to(node.name, below)
+            assert fake.switches[node.name].forward(frame, port) is DropReason.FOREIGN_RAIL
 
 
 @named(JOINED)
@@ -250,8 +249,10 @@ def test_a_group_has_a_power_of_two_of_members(ways: int, members: int) -> None:
 
 def test_lb_mode_1_counts_the_ways() -> None:
     fabric = RAIL_ONLY["leaves and spines"]
-    ways = ["rail0s0", "rail0s1"]
-    assert [selected_neighbour(fabric, "rail0l0", ways, (1, 2, lb), lb_mode=1) for lb in range(4)] == 2 * ways
+    leaf = Pipeline(Tables(linear_entries(PathFinder(fabric), "rail0l0")))
+    frames = (Frame(fabric.node("gpu14").address, lb, scna=1, lb_mode=1) for lb in range(4))
+    spines = [fabric.port_to("rail0l0", spine) for spine in ("rail0s0", "rail0s1")]
+    assert [leaf.table_port(frame) for frame in frames] == 2 * spines
 
 
 def with_port_256(fabric: Fabric, name: str) -> Fabric:

@@ -6,12 +6,13 @@ from itertools import pairwise, permutations
 
 import pytest
 
-from controller import BUCKETS, Plan, PlanError, make_plan
+from controller import BUCKETS, Plan, PlanError, Update, make_plan
 from controller.deadlock.turn_rules import Direction, direction, rule_set, turn_entries
 from controller.routing.all_path import STRATEGIES, Router
 from controller.routing.paths import PathFinder, distance
 from controller.routing.switch_paths import SwitchPaths
-from controller.tables.linear import segments, table_path
+from controller.tables.linear import segments
+from controller.tables.next_hop import table_path
 from controller.tables.node_entries import linear_entries
 from controller.tables.prefixes import Prefix, descendants, subprefixes
 from tests.controller.fake_fabric import FakeFabric, Frame
@@ -51,8 +52,8 @@ def tables_lead_everywhere(fabric: Fabric, plan: Plan) -> None:
     """By P4's own look-ups and turn rules, without any source route."""
     fake = FakeFabric(plan)
     for switch in fake.switches.values():
-        for entry in switch.table("all_path"):
-            del switch.exact["all_path", tuple(match.value for _, match in entry.match)]  # pyright: ignore
+        for entry in switch.tables.entries("all_path"):
+            switch.tables.write(Update("delete", entry))
     finder = PathFinder(fabric)
     for source, destination in permutations(ends(fabric), 2):
         walk = fake.send(source, Frame(fabric.node(destination).address))

@@ -2,7 +2,7 @@
 from controller import Exact, Lpm
 from controller.deadlock.turn_rules import rule_set
 from controller.routing.paths import PathFinder
-from controller.tables.linear import next_hop, table_path
+from controller.tables.next_hop import next_hop, table_path
 from controller.tables.node_entries import linear_entries
 from topologies import Fabric, full_mesh
 

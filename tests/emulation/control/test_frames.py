@@ -4,9 +4,10 @@
 import pytest
 
 from controller.recovery.lacp import SYSTEM, UNKNOWN_PARTNER, Lacpdu, Participant, State
+from controller.tables.pipeline import DropReason
 from emulation.control.frames import is_slow, lacpdu_frame, read_lacpdu
 from tests.emulation.programs.standing import Standing, installed, router
-from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, Reason, packet_out
+from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, packet_out
 
 __all__ = ["installed", "router"]  # fixtures
 
@@ -69,4 +70,4 @@ class TestPrograms:
 @pytest.mark.parametrize("router", [NPU, LRS, HRS], indirect=True, ids=["NPU", "LRS", "HRS"])
 def test_others_refuse_it(router: Standing) -> None:
     assert router(1, FRAME) == []
-    assert router.dropped() == {Reason.ETHERTYPE: 1}
+    assert router.dropped() == {DropReason.ETHERTYPE: 1}

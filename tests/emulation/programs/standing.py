@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from controller.p4runtime.client import P4RuntimeClient
+from controller.tables.pipeline import DropReason
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation.programs.ub_frames import UbFrame
-from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Reason, Router, packet_out
+from tests.emulation.programs.ub_reference import CPU_PORT, ROUTERS, Router, packet_out
 
 NODE = "router"
 
@@ -48,13 +49,13 @@ class Standing:
         out = self(port, came.packed())
         if self.tables.has_host:
             return out == [(0, kept.packed())]
-        return out == [] and self.dropped() == {Reason.NO_HOST: 1}
+        return out == [] and self.dropped() == {DropReason.NO_HOST: 1}
 
-    def dropped(self) -> dict[Reason, int]:
+    def dropped(self) -> dict[DropReason, int]:
         counts = self._client.read_counter(NODE, "drops").items()
         now = Counter({index: packets for index, (packets, _) in counts})
         new, self._drops = now - self._drops, now
-        return {Reason(index): count for index, count in new.items()}
+        return {DropReason(index): count for index, count in new.items()}
 
     def sent(self, port: int, vl: int) -> tuple[int, int]:
         return self._client.read_counter(NODE, "tx_by_port_vl")[port * 4 + vl]

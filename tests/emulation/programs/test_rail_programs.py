@@ -5,9 +5,10 @@ from collections import Counter
 
 import pytest
 
+from controller.tables.pipeline import DropReason
 from tests.emulation.programs.standing import Standing, installed, only, router
 from tests.emulation.programs.ub_frames import Srh, UbFrame, instructions
-from tests.emulation.programs.ub_reference import BELOW, GPU, GPUS, RAIL, SPREAD, Reason
+from tests.emulation.programs.ub_reference import BELOW, GPU, GPUS, RAIL, SPREAD
 
 __all__ = ["installed", "router"]  # fixtures
 
@@ -58,16 +59,16 @@ class TestRail:
         self, router: Standing, rank: int, srh: Srh | None
     ) -> None:
         assert router(1, UbFrame(BELOW | 9 << 3 | rank, srh=srh).packed()) == []
-        assert router.dropped() == {Reason.FOREIGN_RAIL: 1}
+        assert router.dropped() == {DropReason.FOREIGN_RAIL: 1}
 
     def test_an_address_of_no_place_is_not_of_the_rail(self, router: Standing) -> None:
         assert router(1, UbFrame(BELOW | 1 << 11 | 3).packed()) == []
-        assert router.dropped() == {Reason.NO_ROUTE: 1}
+        assert router.dropped() == {DropReason.NO_ROUTE: 1}
 
     @pytest.mark.parametrize("domain", [240, 249, 250])
     def test_a_group_without_members_and_a_domain_without_entry(self, router: Standing, domain: int) -> None:
         assert router(1, UbFrame(BELOW | domain << 3 | 3).packed()) == []
-        assert router.dropped() == {Reason.NO_ROUTE: 1}
+        assert router.dropped() == {DropReason.NO_ROUTE: 1}
 
     def test_lb_counts_the_ways(self, router: Standing) -> None:
         def ways(dcna: int) -> list[int]:

@@ -9,20 +9,11 @@ from collections import Counter
 
 import pytest
 
+from controller.tables.pipeline import DropReason
 from tests.emulation.programs.standing import Standing, installed, only, router
 from tests.emulation.programs.ub_frames import Srh, UbFrame, coded_length, instructions
 from tests.emulation.programs.ub_random import random_frames
-from tests.emulation.programs.ub_reference import (
-    CPU_PORT,
-    HRS,
-    LRS,
-    NPU,
-    RAIL,
-    Reason,
-    Router,
-    next_vl,
-    packet_out,
-)
+from tests.emulation.programs.ub_reference import CPU_PORT, HRS, LRS, NPU, RAIL, Router, next_vl, packet_out
 
 __all__ = ["installed", "router"]  # fixtures
 
@@ -83,7 +74,7 @@ class TestTables:
     @pytest.mark.parametrize("dcna", [0x40, 0x2009, 0xFFFF])
     def test_no_route(self, router: Standing, dcna: int) -> None:
         assert router.from_own_side(UbFrame(dcna)) == []
-        assert router.dropped() == {Reason.NO_ROUTE: 1}
+        assert router.dropped() == {DropReason.NO_ROUTE: 1}
 
 
 @only[NPU]
@@ -134,46 +125,48 @@ class TestLength:
     @pytest.mark.parametrize("size", [10233, 10240])
     def test_no_room_for_a_route(self, router: Standing, size: int) -> None:
         assert router(0, UbFrame(0x00, payload=bytes(size - 12)).packed()) == []
-        assert router.dropped() == {Reason.LENGTH: 1}
+        assert router.dropped() == {DropReason.LENGTH: 1}
 
     @pytest.mark.parametrize("size", [1, 8])
     def test_shorter_than_the_route_it_carries(self, router: Standing, size: int) -> None:
         came = UbFrame(OWN_CNA, mgmt=1, srh=Srh(5, 0, 0), length=coded_length(size))
         assert router(1, came.packed()) == []
-        assert router.dropped() == {Reason.LENGTH: 1}
+        assert router.dropped() == {DropReason.LENGTH: 1}
 
 
 class TestMalformed:
-    def refused(self, router: Standing, port: int, frame: bytes, reason: Reason) -> None:
+    def refused(self, router: Standing, port: int, frame: bytes, reason: DropReason) -> None:
         assert router(port, frame) == []
         assert router.dropped() == {reason: 1}
 
     @pytest.mark.parametrize("cfg", [value for value in range(16) if value not in (0x6, 0xC)])
     def test_unknown_cfg(self, router: Standing, cfg: int) -> None:
-        self.refused(router, 1, UbFrame(OWN_CNA, cfg=cfg).packed(), Reason.CFG)
+        self.refused(router, 1, UbFrame(OWN_CNA, cfg=cfg).packed(), DropReason.CFG)
 
     @pytest.mark.parametrize("ethertype", [0, 0x0800, 0x88B4, 0x88B6])
     def test_other_ethertype(self, router: Standing, ethertype: int) -> None:
-        self.refused(router, 1, UbFrame(OWN_CNA, ethertype=ethertype).packed(), Reason.ETHERTYPE)
+        self.refused(router, 1, UbFrame(OWN_CNA, ethertype=ethertype).packed(), DropReason.ETHERTYPE)
 
     @pytest.mark.parametrize("bitmap", [0b111111100000, 0b000001111111, 0b101010101011, 0b111111111111])
     @pytest.mark.parametrize("ptr", [0, 6, 11])
     def test_seven_instructions(self, router: Standing, bitmap: int, ptr: int) -> None:
-        self.refused(router, 1, UbFrame(OWN_CNA, srh=Srh(ptr, bitmap, INSTR)).packed(), Reason.INSTRUCTIONS)
+        self.refused(
+            router, 1, UbFrame(OWN_CNA, srh=Srh(ptr, bitmap, INSTR)).packed(), DropReason.INSTRUCTIONS
+        )
 
     @pytest.mark.parametrize("ptr", [12, 13, 14, 15])
     @pytest.mark.parametrize("bitmap", [0, 0x800])
     def test_pointer_past_11(self, router: Standing, ptr: int, bitmap: int) -> None:
-        self.refused(router, 1, UbFrame(OWN_CNA, srh=Srh(ptr, bitmap, INSTR)).packed(), Reason.HOPS)
+        self.refused(router, 1, UbFrame(OWN_CNA, srh=Srh(ptr, bitmap, INSTR)).packed(), DropReason.HOPS)
 
     @pytest.mark.parametrize("port", [15, 18, 255])
     def test_port_that_does_not_exist(self, router: Standing, port: int) -> None:
         if port not in router.tables.departures:
             came = UbFrame(OWN_CNA, srh=Srh(0, 0x800, instructions(port)))
-            self.refused(router, 1, came.packed(), Reason.NO_PORT)
+            self.refused(router, 1, came.packed(), DropReason.NO_PORT)
 
     def test_arrival_on_an_unknown_port(self, router: Standing) -> None:
-        self.refused(router, 15, UbFrame(OWN_CNA).packed(), Reason.ARRIVAL)
+        self.refused(router, 15, UbFrame(OWN_CNA).packed(), DropReason.ARRIVAL)
 
     @pytest.mark.parametrize(
         "whole", [UbFrame(0x0A), UbFrame(0x0A, srh=Srh(2, 0xC00, INSTR))], ids=["NTH", "SRH"]
@@ -183,7 +176,7 @@ class TestMalformed:
         frame = whole.but(payload=bytes(62 - needed)).packed()
         for length in range(63):
             assert bool(router(1, frame[:length])) == (length >= needed)
-        assert router.dropped() == {Reason.TRUNCATED: needed}
+        assert router.dropped() == {DropReason.TRUNCATED: needed}
 
     def test_short_random_bytes(self, router: Standing) -> None:
         for length in range(61):
@@ -196,13 +189,17 @@ class TestVl:
     def test_every_turn_on_every_vl(self, router: Standing, out: int) -> None:
         tables, goes = router.tables, router.tables.departures.get(out)
         for into in {1, 2, 8, 9, 16, 17, 19, 72, 128, 256} & tables.arrivals.keys():
-            dropped = Counter[Reason]()
+            dropped = Counter[DropReason]()
             for vl in range(16):
                 came = UbFrame(0x3F, vl=vl, srh=Srh(0, 0x800, instructions(out)))
                 leaves = next_vl(tables.arrivals[into], goes, vl) if goes else None
                 if goes is None or leaves is None or (out == 0 and not tables.has_host):
                     dropped[
-                        Reason.NO_PORT if goes is None else Reason.VL if leaves is None else Reason.NO_HOST
+                        DropReason.NO_PORT
+                        if goes is None
+                        else DropReason.VL
+                        if leaves is None
+                        else DropReason.NO_HOST
                     ] += 1
                     assert router(into, came.packed()) == []
                 else:
@@ -291,13 +288,13 @@ class TestController:
     @pytest.mark.parametrize("port", [15, CPU_PORT, 511])
     def test_packet_out_to_no_port(self, router: Standing, port: int) -> None:
         assert router(CPU_PORT, packet_out(UbFrame(0).packed(), egress_port=port, routed=0)) == []
-        assert router.dropped() == {Reason.NO_PORT: 1}
+        assert router.dropped() == {DropReason.NO_PORT: 1}
 
     def test_truncated_packet_out(self, router: Standing) -> None:
         sent = packet_out(UbFrame(0x0F, payload=b"").packed())
         for length in range(len(sent)):
             assert router(CPU_PORT, sent[:length]) == []
-        assert router.dropped() == {Reason.TRUNCATED: len(sent)}
+        assert router.dropped() == {DropReason.TRUNCATED: len(sent)}
 
 
 class TestSwitch:
@@ -307,15 +304,15 @@ class TestSwitch:
     @pytest.mark.parametrize("router", [LRS, HRS, RAIL], indirect=True, ids=lambda router: router.program)
     def test_has_no_host_to_deliver_to(self, router: Standing, srh: Srh | None) -> None:
         assert router(12, UbFrame(OWN_CNA, srh=srh).packed()) == []
-        assert router.dropped() == {Reason.NO_HOST: 1}
+        assert router.dropped() == {DropReason.NO_HOST: 1}
         assert router(CPU_PORT, packet_out(UbFrame(OWN_CNA, srh=srh).packed())) == []
         assert router(CPU_PORT, packet_out(UbFrame(0).packed(), egress_port=0, routed=0)) == []
-        assert router.dropped() == {Reason.NO_HOST: 2}
+        assert router.dropped() == {DropReason.NO_HOST: 2}
 
     @pytest.mark.parametrize("router", [LRS, HRS, RAIL], indirect=True, ids=lambda router: router.program)
     def test_nothing_comes_from_port_0(self, router: Standing) -> None:
         assert router(0, UbFrame(0x0F).packed()) == []
-        assert router.dropped() == {Reason.ARRIVAL: 1}
+        assert router.dropped() == {DropReason.ARRIVAL: 1}
 
     @only[HRS]
     def test_tables_lead_to_a_rack_behind_every_port(self, router: Standing) -> None:
@@ -340,13 +337,13 @@ def test_transmitted_frames_are_counted_by_port_and_vl(router: Standing) -> None
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_frames_against_the_second_implementation(router: Standing, seed: int) -> None:
-    expected_drops = Counter[Reason]()
+    expected_drops = Counter[DropReason]()
     count = 5000 if router.tables.has_rail else 2000  # of many ports and addresses each comes seldom
     for port, frame in random_frames(router.tables, count, seed):
         expected = router.tables.hop(port, frame)
-        if isinstance(expected, Reason):
+        if isinstance(expected, DropReason):
             expected_drops[expected] += 1
-        assert router(port, frame) == ([] if isinstance(expected, Reason) else [expected]), (
+        assert router(port, frame) == ([] if isinstance(expected, DropReason) else [expected]), (
             port,
             frame.hex(),
             expected,

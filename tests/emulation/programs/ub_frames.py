@@ -28,6 +28,11 @@ class Srh:
     bitmap: int
     instr: int
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Instructions as six egress ports."""
+        return tuple(self.instr.to_bytes(6))
+
     def packed(self) -> bytes:
         return (self.ptr << 60 | self.bitmap << 48 | self.instr).to_bytes(8)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs written a second time, in Python straight from the wire format, with tables made by hand.
+"""Tables made by hand for every program, and what the pipeline's specification makes of frames with them.
+
+The specification is controller.tables.pipeline; frames are parsed and packed here from the wire format alone.
 
 A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
 to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; ports 15 and 18 are in
@@ -12,13 +14,14 @@ the neighbour. Class 4 are GPUs below a rail switch, on the rail of rank 3. Clas
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
 from typing import final
 
 from controller import Entry, Exact, Lpm, Ternary
 from controller.p4runtime.client import ProgramFiles
+from controller.routing.source_route import SourceRoute
+from controller.tables.pipeline import DropReason, Frame, Pipeline, Tables
 from tests.emulation.programs.ub_frames import (
     CFG_CNA16,
     CFG_SOURCE_ROUTE,
@@ -41,7 +44,6 @@ __all__ = [
     "RAIL",
     "ROUTERS",
     "SPREAD",
-    "Reason",
     "Router",
     "coded",
     "next_vl",
@@ -60,23 +62,6 @@ OWN_DOMAIN, OWN_RAIL = 5, 3
 _GROUPS = ((0, 8, 0, range(8, 15)), (8, 16, 4, range(219, 235)))
 # Group and direction, of who comes in and of who leaves.
 _Direction = tuple[int, int]
-
-
-class Reason(IntEnum):
-    """Indices of the counter drops."""
-
-    TRUNCATED = 1
-    ETHERTYPE = 2
-    CFG = 3
-    INSTRUCTIONS = 4
-    HOPS = 5
-    NO_PORT = 6
-    NO_ROUTE = 7
-    VL = 8
-    ARRIVAL = 9
-    LENGTH = 10
-    NO_HOST = 11
-    FOREIGN_RAIL = 12
 
 
 def next_vl(arrival: tuple[int, int], departure: tuple[int, int], vl: int) -> int | None:
@@ -103,40 +88,19 @@ def packet_out(frame: bytes, *, egress_port: int = 0, routed: int = 1) -> bytes:
     return (egress_port << 7 | routed << 6).to_bytes(2) + frame
 
 
-def _crc32(data: bytes) -> int:
-    """CRC-32 as of Ethernet, bit by bit."""
-    value = 0xFFFFFFFF
-    for bit in (octet >> at & 1 for octet in data for at in range(8)):
-        value = value >> 1 ^ (0xEDB88320 if (value ^ bit) & 1 else 0)
-    return value ^ 0xFFFFFFFF
-
-
-def _way(frame: UbFrame, number: int) -> int:
-    """The port of a group that a frame takes."""
-    _, size, shift, ports = _GROUPS[number]
-    flow = frame.scna.to_bytes(2) + frame.dcna.to_bytes(2) + frame.lb.to_bytes(1)
-    way = frame.lb if frame.lb_mode else _crc32(flow) & 0xFFFF
-    return ports[(way >> shift) % size % len(ports)]
-
-
-def _parsed(data: bytes) -> UbFrame | Reason:
+def _parsed(data: bytes) -> UbFrame | DropReason:
     if len(data) < 14:
-        return Reason.TRUNCATED
+        return DropReason.TRUNCATED
     if data[12:14] != ETHERTYPE.to_bytes(2):
-        return Reason.ETHERTYPE
+        return DropReason.ETHERTYPE
     if len(data) < 18:
-        return Reason.TRUNCATED
+        return DropReason.TRUNCATED
     cfg = data[15] & 0xF
     if cfg not in (CFG_CNA16, CFG_SOURCE_ROUTE):
-        return Reason.CFG
+        return DropReason.CFG
     if len(data) < (26 if cfg == CFG_CNA16 else 34):
-        return Reason.TRUNCATED
+        return DropReason.TRUNCATED
     return UbFrame.parsed(data)
-
-
-def _bytes_coded(length: int) -> int:
-    """A length field as the mixed-radix number it is, of blocks, flits and bytes."""
-    return ((length >> 10) * 32 + (length >> 5 & 31)) * 20 + (length & 31)
 
 
 def coded(number: int) -> int | None:
@@ -161,10 +125,10 @@ class Router:
     has_rail: bool = False
 
     @property
-    def reasons(self) -> frozenset[Reason]:
+    def reasons(self) -> frozenset[DropReason]:
         """Those for which it can drop a frame."""
-        never = {Reason.NO_HOST} if self.has_host else set[Reason]()
-        return frozenset(Reason) - never - (set() if self.has_rail else {Reason.FOREIGN_RAIL})
+        never = {DropReason.NO_HOST} if self.has_host else set[DropReason]()
+        return frozenset(DropReason) - never - (set() if self.has_rail else {DropReason.FOREIGN_RAIL})
 
     @property
     def files(self) -> ProgramFiles:
@@ -235,20 +199,6 @@ class Router:
         rank = dcna & 7
         return 17 if rank == OWN_X else 1 + rank - (rank > OWN_X)
 
-    def rail_port(self, frame: UbFrame) -> int | Reason | None:
-        """Of the switch's own rail, by domain: a port, a group, a group without members, nothing."""
-        dcna = frame.dcna
-        if self.has_rail and dcna >> 13 == 5:
-            return _way(frame, 0)
-        if not self.has_rail or dcna >> 11 != BELOW >> 11:
-            return self.table_port(dcna)
-        if dcna & 7 != OWN_RAIL:
-            return Reason.FOREIGN_RAIL
-        domain = dcna >> 3 & 255
-        if domain < 200:
-            return 19 + domain
-        return _way(frame, 0 if domain < 220 else 1) if domain < 240 else None
-
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """All its tables."""
@@ -317,76 +267,40 @@ class Router:
                 port = ports[number % len(ports)]
                 yield Entry("multipath", _exact(index=base + number), "set_way", (("port", port),))
 
-    def hop(self, port: int, data: bytes) -> tuple[int, bytes] | Reason:
-        """What it makes of a frame: where that leaves and how, or why it does not."""
+    def hop(self, port: int, data: bytes) -> tuple[int, bytes] | DropReason:
+        """Return what the program makes of a frame: egress port and bytes, or the reason for a drop."""
         egress, routed = 0, True
         if port == CPU_PORT:
             if len(data) < 2:
-                return Reason.TRUNCATED
+                return DropReason.TRUNCATED
             egress, routed = data[0] << 1 | data[1] >> 7, bool(data[1] & 0x40)
             data = data[2:]
         frame = _parsed(data)
-        if isinstance(frame, Reason):
+        if isinstance(frame, DropReason):
             return frame
-        came = self.arrivals.get(port)
-        if came is None:
-            return Reason.ARRIVAL
-        vl = frame.vl
-        if came[0] == 0:
-            vl = 2 if frame.mgmt or frame.sl > 7 else 2 * frame.sl
-        if routed:
-            steered = self._steered(frame, from_host=came[0] == 0)
-            if isinstance(steered, Reason):
-                return steered
-            egress, frame = steered
-        goes = self.departures.get(egress)
-        if goes is None:
-            return Reason.NO_PORT
-        leaves = next_vl(came, goes, vl)
-        if leaves is None:
-            return Reason.VL
-        frame = frame.but(vl=leaves)
-        if goes[0] != 0:
-            return egress, frame.packed()
-        return self._delivered(port, egress, frame)
+        fields = Frame(
+            dcna=frame.dcna,
+            lb=frame.lb,
+            sl=frame.sl,
+            mgmt=bool(frame.mgmt),
+            route=frame.srh and SourceRoute(frame.srh.ptr, frame.srh.bitmap, frame.srh.ports),
+            vl=frame.vl,
+            scna=frame.scna,
+            lb_mode=frame.lb_mode,
+            length=frame.length,
+        )
+        pipeline = self._pipeline
+        step = pipeline.forward(fields, port) if routed else pipeline.depart(fields, port, egress)
+        if isinstance(step, DropReason):
+            return step
+        route = step.frame.route
+        srh = route and Srh(route.ptr, route.bitmap, instructions(*route.instructions))
+        packed = frame.but(vl=step.frame.vl, srh=srh, length=step.frame.length).packed()
+        return step.port, (port << 7).to_bytes(2) + packed if step.port == CPU_PORT else packed
 
-    def _steered(self, frame: UbFrame, *, from_host: bool) -> tuple[int, UbFrame] | Reason:
-        """The port that a route or the tables choose, and the frame one hop on."""
-        route = self.routes.get((frame.dcna, frame.lb & 15))
-        if from_host and frame.srh is None and route is not None:
-            longer = coded(_bytes_coded(frame.length or 0) + 8)
-            if longer is None:
-                return Reason.LENGTH
-            frame = frame.but(srh=Srh(0, *route), length=longer)
-        chosen = self.pxn_port(frame.dcna) or self.rail_port(frame)
-        if isinstance(chosen, Reason):
-            return chosen
-        if frame.srh is not None:
-            if frame.srh.ptr >= 12:
-                return Reason.HOPS
-            bits = f"{frame.srh.bitmap:012b}"
-            if bits.count("1") > 6:
-                return Reason.INSTRUCTIONS
-            if bits[frame.srh.ptr] == "1":
-                chosen = frame.srh.instr.to_bytes(6)[bits[: frame.srh.ptr].count("1")]
-        if chosen is None:
-            return Reason.NO_ROUTE
-        if frame.srh is not None:
-            frame = frame.but(srh=Srh(frame.srh.ptr + 1, frame.srh.bitmap, frame.srh.instr))
-        return chosen, frame
-
-    def _delivered(self, port: int, egress: int, frame: UbFrame) -> tuple[int, bytes] | Reason:
-        """To its own side, without its route; management to the controller, all that a switch keeps."""
-        if not self.has_host and not frame.mgmt:
-            return Reason.NO_HOST
-        if frame.srh is not None:
-            shorter = coded(_bytes_coded(frame.length or 0) - 8)
-            if shorter is None:
-                return Reason.LENGTH
-            frame = frame.but(srh=None, length=shorter)
-        if frame.mgmt:
-            return CPU_PORT, (port << 7).to_bytes(2) + frame.packed()
-        return egress, frame.packed()
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(Tables(self.entries), has_host=self.has_host)
 
 
 NPU = Router("ub_npu", has_host=True)
