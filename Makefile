@@ -11,6 +11,8 @@ NODE ?= npu0
 MINUTES ?= 10
 # Node.js comes as a wheel, a quarter of all that there is to install: nothing is fetched when pyright runs.
 LINT := 'pyright[nodejs]>=1.1.410,<1.2' 'ruff>=0.17,<0.18'
+LINT_CPP := 'clang-format==23.1.5'
+CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,16 +39,18 @@ bmv2: setup ## the tests that hold switch and lab against BMv2, where it is inst
 	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long
 
 check: base ## lint, formatting, types, and whether the compiled P4 is current
-	@$(BIN)/python -m pip install --quiet $(LINT)
+	@$(BIN)/python -m pip install --quiet $(LINT) $(LINT_CPP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/python scripts/p4_manifest.py check
+	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: base ## put the sources in their usual form
-	@$(BIN)/python -m pip install --quiet $(LINT)
+	@$(BIN)/python -m pip install --quiet $(LINT) $(LINT_CPP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@$(CPP) | xargs $(BIN)/clang-format -i
 
 fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'

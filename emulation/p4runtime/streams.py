@@ -133,17 +133,21 @@ class Streams:
         self._notify(device, role, told)
 
     def _notify(self, device: Device, role: Role, told: Iterable[Any]) -> None:
+        update = p4r.MasterArbitrationUpdate(device_id=device.id)
+        if role.name:
+            update.role.name = role.name
+        if role.config is not None:
+            update.role.config.CopyFrom(role.config)
+        if role.arbitration.highest is not None:
+            update.election_id.CopyFrom(U128.encode(role.arbitration.highest))
+        # Streams of one status share a message: a change of primary is sent to all of them.
+        messages: dict[int, p4r.StreamMessageResponse] = {}
         for stream in told:
-            update = p4r.MasterArbitrationUpdate(device_id=device.id)
-            if role.name:
-                update.role.name = role.name
-            if role.config is not None:
-                update.role.config.CopyFrom(role.config)
-            if role.arbitration.highest is not None:
-                update.election_id.CopyFrom(U128.encode(role.arbitration.highest))
             code = role.arbitration.status(stream)
-            update.status.CopyFrom(rpc_status.Status(code=code, message=_STATUS_MESSAGE[code]))
-            stream.send(arbitration=update)
+            if code not in messages:
+                update.status.CopyFrom(rpc_status.Status(code=code, message=_STATUS_MESSAGE[code]))
+                messages[code] = p4r.StreamMessageResponse(arbitration=update)
+            stream.outgoing.put_nowait(messages[code])
 
     # -- from controllers
 
