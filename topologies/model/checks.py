@@ -29,17 +29,17 @@ class LaneUse:
 
 def check(fabric: Fabric) -> None:
     """Raise one TopologyError that names every problem."""
-    found = problems(fabric)
-    if found:
-        listed = "".join(f"\n  - {problem}" for problem in found)
+    faults = problems(fabric)
+    if faults:
+        listed = "".join(f"\n  - {problem}" for problem in faults)
         raise TopologyError(f"fabric {fabric.name}; to correct:{listed}")
 
 
 def problems(fabric: Fabric) -> list[str]:
     """All problems in a fixed order; empty when the fabric can be built."""
-    found = [*_addresses(fabric), *_nodes(fabric), *_links(fabric), *_rates(fabric), *_optical(fabric)]
+    faults = [*_addresses(fabric), *_nodes(fabric), *_links(fabric), *_rates(fabric), *_optical(fabric)]
     # Reachability and lanes mean nothing while links end nowhere.
-    return found or [*_unconnected(fabric), *_lanes(fabric)]
+    return faults or [*_unconnected(fabric), *_lanes(fabric)]
 
 
 def lane_audit(fabric: Fabric) -> dict[str, LaneUse]:
@@ -160,7 +160,7 @@ def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
     if a is b or len(a.coordinates) != len(b.coordinates):
         return
     places = zip(a.coordinates, b.coordinates, strict=True)
-    changed = [axis for axis, (one, other) in enumerate(places) if one != other]
+    changed = [axis for axis, (first, second) in enumerate(places) if first != second]
     if changed != [link.dimension]:
         yield (
             f"link {link.name}: {a.coordinates} to {b.coordinates} is no step in dimension {link.dimension} "
@@ -233,12 +233,12 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
         name, ports = circuit
         if not {fabric.optical_switch(name).ends[port].node for port in ports} <= names:
             continue
-        made = circuit_link(fabric, name, ports)
-        if link != made:
-            ends = f"{made.a.node} port {made.a.port} and {made.b.node} port {made.b.port}"
+        expected = circuit_link(fabric, name, ports)
+        if link != expected:
+            ends = f"{expected.a.node} port {expected.a.port} and {expected.b.node} port {expected.b.port}"
             yield (
-                f"link {link.name}: that circuit joins {ends}, x{made.lanes} at {made.rate_bps} bit/s with "
-                f"{made.delay_ps} ps"
+                f"link {link.name}: that circuit joins {ends}, x{expected.lanes} at "
+                f"{expected.rate_bps} bit/s with {expected.delay_ps} ps"
             )
 
 

@@ -22,9 +22,9 @@ def longest_way(fabric: Fabric, ends: Collection[str] | None = None) -> int:
     """
     index = {node.name: number for number, node in enumerate(fabric.nodes)}
     wanted = np.array([index[fabric.node(name).name] for name in ends or index])
-    near = np.array([index[link.a.node] for link in fabric.links], dtype=np.int64)
-    far = np.array([index[link.b.node] for link in fabric.links], dtype=np.int64)
-    heads, tails = np.concatenate([near, far]), np.concatenate([far, near])
+    a_ends = np.array([index[link.a.node] for link in fabric.links], dtype=np.int64)
+    b_ends = np.array([index[link.b.node] for link in fabric.links], dtype=np.int64)
+    heads, tails = np.concatenate([a_ends, b_ends]), np.concatenate([b_ends, a_ends])
     order = np.argsort(heads, kind="stable")
     heads, tails = heads[order], tails[order]
     starts = np.flatnonzero(np.diff(heads, prepend=-1))

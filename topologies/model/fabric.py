@@ -195,13 +195,16 @@ class Fabric:
         ports: dict[str, dict[str, int]] = {node.name: {} for node in self.nodes}
         parallel: dict[tuple[str, str], tuple[int, ...]] = {}
         for link in self.links:
-            for near, far in ((link.a, link.b), (link.b, link.a)):
-                link_at.setdefault((near.node, near.port), link)
-                first = ports.setdefault(near.node, {}).setdefault(far.node, near.port)
-                if first != near.port:
-                    ends = near.node, far.node
-                    parallel[ends] = (*parallel.get(ends, (first,)), near.port)
-        by_port = {name: dict(sorted(far.items(), key=lambda item: item[1])) for name, far in ports.items()}
+            for end, other in ((link.a, link.b), (link.b, link.a)):
+                link_at.setdefault((end.node, end.port), link)
+                first = ports.setdefault(end.node, {}).setdefault(other.node, end.port)
+                if first != end.port:
+                    ends = end.node, other.node
+                    parallel[ends] = (*parallel.get(ends, (first,)), end.port)
+        by_port = {
+            name: dict(sorted(by_neighbour.items(), key=lambda item: item[1]))
+            for name, by_neighbour in ports.items()
+        }
         object.__setattr__(self, "_nodes", {node.name: node for node in self.nodes})
         object.__setattr__(self, "_links", {link.name: link for link in self.links})
         object.__setattr__(self, "_by_address", {node.address: node for node in self.nodes})

@@ -11,20 +11,20 @@ NIC = "nic"
 
 def boards(fabric: Fabric) -> list[list[Node]]:
     """Return the NPUs of each board, in the order of Pod, row, column and board."""
-    found: dict[tuple[int, ...], list[Node]] = {}
+    by_place: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if node.kind is NodeKind.NPU:
-            found.setdefault(node.coordinates[1:], []).append(node)
-    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+            by_place.setdefault(node.coordinates[1:], []).append(node)
+    return [by_place[place] for place in sorted(by_place, key=lambda place: place[::-1])]
 
 
 def racks(fabric: Fabric) -> list[list[Node]]:
     """Return the nodes of each rack, without HRS, in the order of Pod, row and column."""
-    found: dict[tuple[int, ...], list[Node]] = {}
+    by_place: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if node.kind is not NodeKind.HRS:
-            found.setdefault(node.coordinates[2:], []).append(node)
-    return [found[place] for place in sorted(found, key=lambda place: place[::-1])]
+            by_place.setdefault(node.coordinates[2:], []).append(node)
+    return [by_place[place] for place in sorted(by_place, key=lambda place: place[::-1])]
 
 
 def nic_ports(node: Node) -> tuple[int, ...]:
@@ -34,11 +34,11 @@ def nic_ports(node: Node) -> tuple[int, ...]:
 
 def domains(fabric: Fabric) -> list[list[Node]]:
     """Return the endpoints of each domain, idle endpoints among them."""
-    found: dict[tuple[int, ...], list[Node]] = {}
+    by_place: dict[tuple[int, ...], list[Node]] = {}
     for node in fabric.nodes:
         if nic_ports(node):
-            found.setdefault(node.coordinates[1:], []).append(node)
-    return [sorted(found[place], key=lambda node: node.coordinates) for place in sorted(found)]
+            by_place.setdefault(node.coordinates[1:], []).append(node)
+    return [sorted(by_place[place], key=lambda node: node.coordinates) for place in sorted(by_place)]
 
 
 def planes(fabric: Fabric) -> list[list[Node]]:
@@ -54,5 +54,7 @@ def planes(fabric: Fabric) -> list[list[Node]]:
         if link.a.node in rack and rack[link.a.node] == rack.get(link.b.node)
     )
     parts = nx.connected_components(graph)
-    found = [sorted((fabric.node(name) for name in part), key=lambda node: node.index) for part in parts]
-    return sorted(found, key=lambda plane: plane[0].index)
+    planes_of_racks = [
+        sorted((fabric.node(name) for name in part), key=lambda node: node.index) for part in parts
+    ]
+    return sorted(planes_of_racks, key=lambda plane: plane[0].index)

@@ -39,9 +39,9 @@ def circuits_of(name: str, ports: int, joined: Mapping[int, int]) -> tuple[Circu
             )
         for port in circuit:
             if (other := holder.setdefault(port, circuit)) != circuit:
-                far = [next(one for one in pair if one != port) for pair in (other, circuit)]
+                others = [next(end for end in pair if end != port) for pair in (other, circuit)]
                 raise TopologyError(
-                    f"{name}: port {port} is joined to both {far[0]} and {far[1]}",
+                    f"{name}: port {port} is joined to both {others[0]} and {others[1]}",
                     remedy="give each port one circuit at most",
                 )
     return tuple(circuits)
@@ -85,9 +85,9 @@ def crossconnect(fabric: Fabric, name: str) -> dict[int, int]:
     port_of = {end: port for port, end in enumerate(switch.ends)}
     joined: dict[int, int] = {}
     for port, end in enumerate(switch.ends):
-        far = fabric.peer(end.node, end.port)
-        if far in port_of:
-            joined[port] = port_of[far]
+        peer = fabric.peer(end.node, end.port)
+        if peer in port_of:
+            joined[port] = port_of[peer]
     return joined
 
 

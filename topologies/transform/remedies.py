@@ -30,29 +30,32 @@ def remedies(
     have failed.
     """
     leaves = _leaves(fabric, lost)
-    gone = [leaf for leaf in leaves if is_gone(leaf)]
-    yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in gone)
+    failed_leaves = [leaf for leaf in leaves if is_gone(leaf)]
+    yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in failed_leaves)
     for spare in spares_for(fabric, lost):
         circuits = _turned(fabric, lost, spare)
         if circuits or not leaves:
             yield Replacement({lost: spare}, circuits)
-    if not gone and not is_gone(lost) and cut_from(fabric, lost, down) == "network":
+    if not failed_leaves and not is_gone(lost) and cut_from(fabric, lost, down) == "network":
         yield from chain.from_iterable(_by_switch(fabric, leaf) for leaf in leaves)
     if _two_sided(fabric, lost):
         place = next((name for name, holder in holders.items() if holder == lost), lost)
         for spares in _idle_domains(fabric, place).values():
             yield Replacement(
-                {holders.get(one.name, one.name): spares[one.coordinates[0]] for one in _near(fabric, place)}
+                {
+                    holders.get(member.name, member.name): spares[member.coordinates[0]]
+                    for member in _near(fabric, place)
+                }
             )
 
 
-def serves(fabric: Fabric, lost: str, found: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
+def serves(fabric: Fabric, lost: str, replacement: Replacement, *, down: Set[str], is_gone: IsGone) -> bool:
     """Return whether the place of `lost` would have its links, with new circuits taken as intact."""
-    healed = (found.places.get(lost, lost), *found.places.values())
+    healed = (replacement.places.get(lost, lost), *replacement.places.values())
     concerned = [name for name in healed if _two_sided(fabric, name)]
     if not concerned:
         return True
-    after = replaced(fabric, found)
+    after = replaced(fabric, replacement)
     known = {link.name for link in fabric.links}
     failed = {
         link.name
@@ -61,7 +64,7 @@ def serves(fabric: Fabric, lost: str, found: Replacement, *, down: Set[str], is_
         if (link := after.link_at(name, port.number)) is not None
         and ((link.name in known and link.name in down) or is_gone(link.far(name).node))
     }
-    return not any(cut_from(after, one, failed) for one in concerned)
+    return not any(cut_from(after, name, failed) for name in concerned)
 
 
 def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone) -> str:
@@ -75,11 +78,12 @@ def why_none(fabric: Fabric, lost: str, *, used: Container[str], is_gone: IsGone
     if not _two_sided(fabric, lost):
         said = [f"{name} is {state(name) or 'of no use'}" for name in spares]
         return " and ".join(said) or "its rack has no spare NPU"
-    gone = [leaf for leaf in leaves if is_gone(leaf)]
+    failed_leaves = [leaf for leaf in leaves if is_gone(leaf)]
     said = []
-    if gone:
+    if failed_leaves:
         return (
-            f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} gone, with no spare rail switch left"
+            f"{' and '.join(failed_leaves)} {'is' if len(failed_leaves) == 1 else 'are'} gone, "
+            "with no spare rail switch left"
         )
     for spare in spares:
         if words := state(spare):
@@ -122,18 +126,18 @@ def _by_switch(fabric: Fabric, switch: str) -> Iterator[Replacement]:
 
 def _turned(fabric: Fabric, lost: str, spare: str) -> dict[str, dict[int, int]]:
     """Return maps that turn every circuit of `lost` to `spare`; empty when no optical switch has both."""
-    found: dict[str, dict[int, int]] = {}
+    maps: dict[str, dict[int, int]] = {}
     for optical in fabric.optical:
         port_of = {end.node: port for port, end in enumerate(optical.ends)}
         if lost not in port_of or spare not in port_of:
             continue
         joined = crossconnect(fabric, optical.name)
-        far = joined.pop(port_of[lost], None)
-        if far is not None:
+        neighbour = joined.pop(port_of[lost], None)
+        if neighbour is not None:
             joined.pop(joined.pop(port_of[spare], -1), None)
-            joined |= {far: port_of[spare], port_of[spare]: far}
-            found[optical.name] = joined
-    return found
+            joined |= {neighbour: port_of[spare], port_of[spare]: neighbour}
+            maps[optical.name] = joined
+    return maps
 
 
 def _near(fabric: Fabric, place: str) -> list[Node]:
@@ -150,10 +154,10 @@ def _idle_domains(fabric: Fabric, place: str) -> dict[str, dict[int, str]]:
     segment = fabric.node(place).coordinates[2:]
     members = {node.coordinates[1:] for node in fabric.nodes if node.kind.member}
     ranks = {node.coordinates[0] for node in fabric.nodes if node.kind.member}
-    found: dict[str, dict[int, str]] = {}
+    idle: dict[str, dict[int, str]] = {}
     for name in sorted(standbys(fabric), key=lambda name: fabric.node(name).coordinates[2:] != segment):
         node = fabric.node(name)
         if nic_ports(node) and node.coordinates[1:] not in members and node.coordinates[0] in ranks:
             domain = ".".join(map(str, reversed(node.coordinates[1:])))
-            found.setdefault(domain, {})[node.coordinates[0]] = name
-    return found
+            idle.setdefault(domain, {})[node.coordinates[0]] = name
+    return idle

@@ -63,11 +63,13 @@ def spares_for(fabric: Fabric, name: str) -> tuple[str, ...]:
     node = fabric.node(name)
     if not nic_ports(node):
         rack = node.coordinates[2:]
-        return tuple(one for one in standbys(fabric) if fabric.node(one).coordinates[2:] == rack)
+        return tuple(spare for spare in standbys(fabric) if fabric.node(spare).coordinates[2:] == rack)
     ranks, domain = _ranks(fabric), node.coordinates[1:]
-    found = (fabric.node(one) for one in standbys(fabric))
+    candidates = (fabric.node(spare) for spare in standbys(fabric))
     return tuple(
-        one.name for one in found if one.coordinates[1:] == domain and one.coordinates[0] not in ranks
+        candidate.name
+        for candidate in candidates
+        if candidate.coordinates[1:] == domain and candidate.coordinates[0] not in ranks
     )
 
 
@@ -84,19 +86,23 @@ def replaced(fabric: Fabric, replacement: Replacement) -> Fabric:
     """Return the fabric with all addresses of a replacement exchanged, and with its circuits."""
     exchanged: dict[str, int] = {}
     for failed, spare in replacement.places.items():
-        one, other = fabric.node(failed), fabric.node(spare)
-        if one.tier != other.tier or one is other or not exchanged.keys().isdisjoint((failed, spare)):
+        replaced_node, spare_node = fabric.node(failed), fabric.node(spare)
+        if (
+            replaced_node.tier != spare_node.tier
+            or replaced_node is spare_node
+            or not exchanged.keys().isdisjoint((failed, spare))
+        ):
             raise TopologyError(
                 f"fabric {fabric.name}: {spare} cannot take the address of {failed}",
                 remedy="name two different nodes of one tier",
             )
-        exchanged |= {failed: other.address, spare: one.address}
+        exchanged |= {failed: spare_node.address, spare: replaced_node.address}
     nodes = tuple(
         replace(node, address=exchanged[node.name]) if node.name in exchanged else node
         for node in fabric.nodes
     )
-    made = replace(fabric, nodes=nodes)
-    return with_maps(made, replacement.circuits) if replacement.circuits else made
+    exchanged_fabric = replace(fabric, nodes=nodes)
+    return with_maps(exchanged_fabric, replacement.circuits) if replacement.circuits else exchanged_fabric
 
 
 def cut_from(fabric: Fabric, name: str, down: Container[str] = ()) -> Side | None:

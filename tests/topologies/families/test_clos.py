@@ -26,18 +26,18 @@ def test_full_networks_have_the_counts_of_the_textbook(radix: int) -> None:
 @pytest.mark.parametrize("radix", [4, 6, 8, 64])
 def test_no_switch_has_more_cables_than_ports_and_none_is_contended(radix: int) -> None:
     for endpoints in range(1, min(radix**3 // 4, 600) + 1):
-        made = clos_of(endpoints, radix)
-        assert made.leaves * made.below >= endpoints
-        assert made.below + made.uplinks <= radix
-        if made.tiers == 1:
+        network = clos_of(endpoints, radix)
+        assert network.leaves * network.below >= endpoints
+        assert network.below + network.uplinks <= radix
+        if network.tiers == 1:
             continue
-        assert made.uplinks >= made.below
-        assert made.spines * made.trunk == made.uplinks
-        up = made.cores * made.core_trunk
-        assert made.pod * made.trunk + up <= radix
-        if made.tiers == 3:
-            assert up >= made.pod * made.trunk
-            assert made.pods * made.core_trunk <= radix
+        assert network.uplinks >= network.below
+        assert network.spines * network.trunk == network.uplinks
+        up = network.cores * network.core_trunk
+        assert network.pod * network.trunk + up <= radix
+        if network.tiers == 3:
+            assert up >= network.pod * network.trunk
+            assert network.pods * network.core_trunk <= radix
 
 
 def test_a_part_of_a_network_has_part_of_its_spines_and_trunks_to_them() -> None:

@@ -51,7 +51,9 @@ def test_switches_of_two_planes_are_two_networks(planes: int, parts: int) -> Non
     networks = list(nx.connected_components(graph))
     assert len(networks) == parts
     if parts == 2:
-        assert all(len({name.split(".")[-1] for name in one if "tor" in name}) == 1 for one in networks)
+        assert all(
+            len({name.split(".")[-1] for name in network if "tor" in name}) == 1 for network in networks
+        )
 
 
 def test_one_tor_has_the_rate_of_two_ports() -> None:

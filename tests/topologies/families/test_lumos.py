@@ -90,9 +90,9 @@ def test_every_pod_is_joined_nearly_alike(wiring: WiringOfPorts, pods: int) -> N
     assert problems(fabric) == []
     check_wiring(fabric)
     for group in range(2):
-        found = [circuits(fabric, group, i, j) for i, j in combinations(range(pods), 2)]
-        assert max(found) - min(found) <= (2 if wiring == "uniform" else 1)
-        assert min(found) > 0
+        counts = [circuits(fabric, group, i, j) for i, j in combinations(range(pods), 2)]
+        assert max(counts) - min(counts) <= (2 if wiring == "uniform" else 1)
+        assert min(counts) > 0
     joined = crossconnects(fabric)
     dark = sum(len(switch.ends) - len(joined[switch.name]) for switch in fabric.optical)
     # A round of an odd number of Pods lets one out.

@@ -44,9 +44,9 @@ def test_fabrics_are_whole(make: Make, domains: int, size: int, radix: int, insi
     fabric = make(domains, size, radix=radix, inside=inside)
     check(fabric)
     assert from_json(to_json(fabric)) == fabric
-    found = kinds(fabric)
-    assert found[NodeKind.GPU] == domains * size
-    assert found[NodeKind.HBS] == (domains if inside == "switch" else 0)
+    counts = kinds(fabric)
+    assert counts[NodeKind.GPU] == domains * size
+    assert counts[NodeKind.HBS] == (domains if inside == "switch" else 0)
     assert {(node.kind, node.tier) for node in fabric.nodes} <= {
         (NodeKind.GPU, 0),
         (NodeKind.HBS, 1),
@@ -113,7 +113,9 @@ def test_the_others_join_all_gpus_by_nics_alone(make: Make, domains: int, size: 
 def test_a_leaf_of_rail_optimised_has_gpus_of_one_rail(domains: int, size: int, radix: int) -> None:
     fabric = rail_optimised(domains, size, radix=radix)
     for name in of(fabric, NodeKind.RAIL):
-        below = [fabric.node(far) for far in fabric.neighbours(name) if not fabric.node(far).tier]
+        below = [
+            fabric.node(neighbour) for neighbour in fabric.neighbours(name) if not fabric.node(neighbour).tier
+        ]
         assert {gpu.coordinates[0] for gpu in below} == {fabric.node(name).coordinates[0]}
 
 
@@ -130,8 +132,8 @@ def test_nothing_above_the_leaves_is_contended(make: Make, domains: int, size: i
     for name in of(fabric, NodeKind.RAIL, NodeKind.SPINE):
         tier = fabric.node(name).tier
         rates: Counter[bool] = Counter()
-        for far in fabric.neighbours(name):
-            rates[fabric.node(far).tier > tier] += fabric.link_between(name, far).rate_bps
+        for neighbour in fabric.neighbours(name):
+            rates[fabric.node(neighbour).tier > tier] += fabric.link_between(name, neighbour).rate_bps
         assert not rates[True] or rates[True] >= rates[False]
 
 
@@ -163,10 +165,10 @@ def test_a_rail_that_fits_a_switch_needs_no_other() -> None:
 def test_as_many_switches_and_cables_are_built_as_are_counted(endpoints: int, radix: int) -> None:
     fabric = any_to_any(endpoints // 2, 2, radix=radix)
     shape = clos_of(endpoints, radix)
-    found = kinds(fabric)
-    assert found[NodeKind.RAIL] == shape.leaves
-    assert found[NodeKind.SPINE] == shape.all_spines
-    assert found[NodeKind.CORE] == shape.all_cores
+    counts = kinds(fabric)
+    assert counts[NodeKind.RAIL] == shape.leaves
+    assert counts[NodeKind.SPINE] == shape.all_spines
+    assert counts[NodeKind.CORE] == shape.all_cores
     above = {NodeKind.RAIL, NodeKind.SPINE}
     trunks = [link for link in fabric.links if fabric.node(link.a.node).kind in above]
     assert sum(link.lanes for link in trunks) == shape.trunk_cables

@@ -27,10 +27,10 @@ def kinds(fabric: Fabric) -> dict[NodeKind, int]:
 def lanes(fabric: Fabric) -> dict[tuple[NodeKind, int], set[LaneUse]]:
     """Lanes that nodes of a kind and tier use."""
     audit = lane_audit(fabric)
-    found: dict[tuple[NodeKind, int], set[LaneUse]] = {}
+    uses: dict[tuple[NodeKind, int], set[LaneUse]] = {}
     for node in fabric.nodes:
-        found.setdefault((node.kind, node.tier), set()).add(audit[node.name])
-    return found
+        uses.setdefault((node.kind, node.tier), set()).add(audit[node.name])
+    return uses
 
 
 def of(fabric: Fabric, kind: NodeKind) -> list[str]:
@@ -43,12 +43,12 @@ def rack_of(fabric: Fabric, name: str) -> tuple[int, ...]:
 
 def between_racks(fabric: Fabric) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Lanes between each two racks."""
-    found: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    total: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     for link in fabric.links:
         if link.dimension in (2, 3):
-            one, other = sorted((rack_of(fabric, link.a.node), rack_of(fabric, link.b.node)))
-            found[one, other] += link.lanes
-    return found
+            rack, other_rack = sorted((rack_of(fabric, link.a.node), rack_of(fabric, link.b.node)))
+            total[rack, other_rack] += link.lanes
+    return total
 
 
 # Counts of the paper
@@ -99,8 +99,8 @@ def test_a_superpod_has_8192_npus_in_128_racks_behind_64_hrs() -> None:
     for name in of(fabric, NodeKind.HRS):
         ports = fabric.node(name).ports
         assert [port.number for port in ports] == list(range(1, 129))
-        far = [fabric.peer(name, port.number) for port in ports]
-        assert [end.node.split("p")[0] for end in far if end] == [f"lrs{number}" for number in range(128)]
+        peers = [fabric.peer(name, port.number) for port in ports]
+        assert [end.node.split("p")[0] for end in peers if end] == [f"lrs{number}" for number in range(128)]
     assert longest_way(fabric) == 6
 
 
@@ -133,7 +133,7 @@ def test_without_hrs_only_switches_towards_them_have_lanes_left(fabric: Callable
     used = lanes(fabric())
     up = used.pop((NodeKind.LRS, 3))
     assert up == {LaneUse(40 if fabric is rack else 64, 72)}
-    assert all(one.unconnected == 0 for (kind, _), some in used.items() if kind != "spare" for one in some)
+    assert all(use.unconnected == 0 for (kind, _), some in used.items() if kind != "spare" for use in some)
 
 
 def test_racks_in_a_clos_fill_32_hrs() -> None:
@@ -174,10 +174,10 @@ def test_every_plane_reaches_every_npu_and_the_spare() -> None:
     fabric = rack()
     for plane in range(4):
         reached = {
-            far
+            neighbour
             for board in range(8)
-            for far in fabric.neighbours(f"lrs0p{plane}n{board}")
-            if far.startswith("npu")
+            for neighbour in fabric.neighbours(f"lrs0p{plane}n{board}")
+            if neighbour.startswith("npu")
         }
         assert reached == set(of(fabric, NodeKind.NPU))
         assert "spare0" in fabric.neighbours(f"lrs0p{plane}c0")
@@ -188,9 +188,9 @@ def test_every_plane_reaches_every_npu_and_the_spare() -> None:
 
 def test_an_lrs_meets_those_in_its_place_and_two_hrs() -> None:
     fabric = pod(hrs_per_lrs=2)
-    far = fabric.neighbours("lrs5p2r3")
-    assert far[8:10] == ("lrs5p2c0", "lrs5p2c1")
-    assert far[10:] == (
+    neighbours = fabric.neighbours("lrs5p2r3")
+    assert neighbours[8:10] == ("lrs5p2c0", "lrs5p2c1")
+    assert neighbours[10:] == (
         *(f"lrs{number}p2r3" for number in (4, 6, 7, 1, 9, 13)),
         "hrs38",
         "hrs39",

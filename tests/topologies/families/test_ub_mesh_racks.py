@@ -27,10 +27,10 @@ def npus(fabric: Fabric) -> list[str]:
 
 def used(fabric: Fabric) -> dict[NodeKind, Counter[LaneUse]]:
     audit = lane_audit(fabric)
-    found: dict[NodeKind, Counter[LaneUse]] = {}
+    uses: dict[NodeKind, Counter[LaneUse]] = {}
     for node in fabric.nodes:
-        found.setdefault(node.kind, Counter())[audit[node.name]] += 1
-    return found
+        uses.setdefault(node.kind, Counter())[audit[node.name]] += 1
+    return uses
 
 
 def test_1dfm_a_has_36_lrs_and_four_hrs_of_x256() -> None:

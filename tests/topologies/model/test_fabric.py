@@ -48,11 +48,11 @@ def test_ports_follow_dimensions_then_coordinates() -> None:
 def test_both_ends_of_every_link_find_each_other() -> None:
     mesh = full_mesh([3, 4, 2])
     for link in mesh.links:
-        for near, far in ((link.a, link.b), (link.b, link.a)):
-            assert mesh.link_at(near.node, near.port) is link
-            assert mesh.peer(near.node, near.port) == far
-            assert mesh.port_to(near.node, far.node) == near.port
-            assert link.far(near.node) == far
+        for end, other in ((link.a, link.b), (link.b, link.a)):
+            assert mesh.link_at(end.node, end.port) is link
+            assert mesh.peer(end.node, end.port) == other
+            assert mesh.port_to(end.node, other.node) == end.port
+            assert link.far(end.node) == other
 
 
 def test_links_are_named_by_the_lower_index_first_and_carry_their_lanes() -> None:

@@ -39,10 +39,10 @@ def test_rings_lead_around_plane_by_plane(npus: int, ports: int, steps: list[int
         seen, at = [], "npu0"
         while at not in seen:
             seen.append(at)
-            far = fabric.peer(at, 2 * plane + 1)
-            assert far is not None
-            assert far.port == 2 * plane + 2
-            at = far.node
+            peer = fabric.peer(at, 2 * plane + 1)
+            assert peer is not None
+            assert peer.port == 2 * plane + 2
+            at = peer.node
         assert at == "npu0"
         assert [int(name[3:]) for name in seen] == [i * step % npus for i in range(npus)]
 
@@ -179,7 +179,7 @@ def test_an_optical_switch_that_is_not_there_is_named_with_those_that_are() -> N
     ],
 )
 def test_each_problem_is_found_and_named(fabric: Fabric, problem: str) -> None:
-    assert any(found.startswith(problem) for found in problems(fabric)), problems(fabric)
+    assert any(words.startswith(problem) for words in problems(fabric)), problems(fabric)
 
 
 def test_parts_that_an_optical_switch_could_join_are_one() -> None:

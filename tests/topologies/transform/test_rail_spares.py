@@ -31,19 +31,19 @@ PLAIN = rail_only(4, 4, spares=1)
 NOBODY: frozenset[str] = frozenset()
 
 
-def found(
+def replacements(
     fabric: Fabric,
     lost: str,
     *,
     holders: Mapping[str, str] | None = None,
     down: frozenset[str] = NOBODY,
-    gone: frozenset[str] = NOBODY,
+    failed: frozenset[str] = NOBODY,
 ) -> list[Replacement]:
-    return list(remedies(fabric, lost, holders=holders or {}, down=down, is_gone=gone.__contains__))
+    return list(remedies(fabric, lost, holders=holders or {}, down=down, is_gone=failed.__contains__))
 
 
 def links_of(fabric: Fabric, name: str) -> frozenset[str]:
-    return frozenset(fabric.link_between(name, far).name for far in fabric.neighbours(name))
+    return frozenset(fabric.link_between(name, neighbour).name for neighbour in fabric.neighbours(name))
 
 
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused_by_name(given: dict[str, Any], message: str) 
 
 
 def test_for_a_gpu_an_idle_one_first_then_an_idle_domain() -> None:
-    idle, domain = found(FULL, "gpu5", gone=frozenset({"gpu5"}))
+    idle, domain = replacements(FULL, "gpu5", failed=frozenset({"gpu5"}))
     assert idle.places == {"gpu5": "spare1"}
     assert list(idle.circuits) == ["ocs1"]
     after = replaced(FULL, idle)
@@ -142,7 +142,7 @@ def test_for_a_gpu_an_idle_one_first_then_an_idle_domain() -> None:
 
 
 def test_for_a_switch_all_optical_switches_turn_to_a_spare_one() -> None:
-    first = found(FULL, "gpu0", down=links_of(FULL, "rail0"), gone=frozenset({"rail0"}))[0]
+    first = replacements(FULL, "gpu0", down=links_of(FULL, "rail0"), failed=frozenset({"rail0"}))[0]
     assert first.places == {"rail0": "sparerail0"}
     assert list(first.circuits) == [f"ocs{number}" for number in range(5)]
     after = replaced(FULL, first)
@@ -155,14 +155,18 @@ def test_for_a_switch_all_optical_switches_turn_to_a_spare_one() -> None:
 
 def test_for_a_nic_an_idle_gpu_first_then_another_switch() -> None:
     nic = FULL.link_between("gpu5", "rail1").name
-    places = [one.places for one in found(FULL, "gpu5", down=frozenset({nic}))]
+    places = [replacement.places for replacement in replacements(FULL, "gpu5", down=frozenset({nic}))]
     assert places[:2] == [{"gpu5": "spare1"}, {"rail1": "sparerail0"}]
 
 
 def test_a_domain_moves_with_whoever_is_in_its_places() -> None:
-    (idle,) = [one for one in found(FULL, "gpu5") if one.circuits and "gpu5" in one.places]
+    (idle,) = [
+        replacement
+        for replacement in replacements(FULL, "gpu5")
+        if replacement.circuits and "gpu5" in replacement.places
+    ]
     after = replaced(FULL, idle)
-    *_, domain = found(after, "gpu6", holders={"gpu5": "spare1"}, gone=frozenset({"gpu5", "gpu6"}))
+    *_, domain = replacements(after, "gpu6", holders={"gpu5": "spare1"}, failed=frozenset({"gpu5", "gpu6"}))
     assert domain.places == {"gpu4": "gpu16", "spare1": "gpu17", "gpu6": "gpu18", "gpu7": "gpu19"}
     moved = replaced(after, domain)
     plan = moved.address_plan
@@ -186,13 +190,13 @@ def check_places(before: Fabric, after: Fabric, replacement: Replacement) -> Non
 
 
 def test_without_an_optical_switch_nothing_leads_an_idle_gpu_to_another_rail() -> None:
-    assert found(PLAIN, "gpu5", gone=frozenset({"gpu5"})) == []
+    assert replacements(PLAIN, "gpu5", failed=frozenset({"gpu5"})) == []
     said = why_none(PLAIN, "gpu5", used=(), is_gone={"gpu5"}.__contains__)
     assert said == ("no optical switch could lead spare1 from rail4 to rail1 and there is no idle domain")
 
 
 @pytest.mark.parametrize(
-    ("fabric", "used", "gone", "words"),
+    ("fabric", "used", "failed", "words"),
     [
         (rail_only(4, 4), (), {"gpu5"}, "its domain has no idle GPU and there is no idle domain"),
         (rail_only(4, 4), (), {"rail1"}, "rail1 is gone, with no spare rail switch left"),
@@ -200,30 +204,34 @@ def test_without_an_optical_switch_nothing_leads_an_idle_gpu_to_another_rail() -
         (FULL, (), {"gpu5", "spare1", "gpu18"}, "spare1 is gone and domain 4 has lost GPUs itself"),
     ],
 )
-def test_why_nothing_helps_is_said(fabric: Fabric, used: tuple[str, ...], gone: set[str], words: str) -> None:
-    assert why_none(fabric, "gpu5", used=used, is_gone=gone.__contains__) == words
+def test_why_nothing_helps_is_said(
+    fabric: Fabric, used: tuple[str, ...], failed: set[str], words: str
+) -> None:
+    assert why_none(fabric, "gpu5", used=used, is_gone=failed.__contains__) == words
 
 
 def test_what_would_be_cut_off_itself_is_of_no_use() -> None:
-    idle, domain = found(FULL, "gpu5", gone=frozenset({"gpu5"}))
+    idle, domain = replacements(FULL, "gpu5", failed=frozenset({"gpu5"}))
 
-    def useful(one: Replacement, *, gone: set[str], down: frozenset[str] = NOBODY) -> bool:
-        return serves(FULL, "gpu5", one, down=down, is_gone=gone.__contains__)
+    def useful(replacement: Replacement, *, failed: set[str], down: frozenset[str] = NOBODY) -> bool:
+        return serves(FULL, "gpu5", replacement, down=down, is_gone=failed.__contains__)
 
-    assert useful(idle, gone={"gpu5"})
-    assert useful(domain, gone={"gpu5"})
-    assert not useful(idle, gone={"gpu5", "rail1"})  # where the circuit would lead
-    assert not useful(domain, gone={"gpu5", "rail3"})
+    assert useful(idle, failed={"gpu5"})
+    assert useful(domain, failed={"gpu5"})
+    assert not useful(idle, failed={"gpu5", "rail1"})  # where the circuit would lead
+    assert not useful(domain, failed={"gpu5", "rail3"})
     nic = frozenset({FULL.link_between("gpu18", "rail2").name})
-    assert useful(idle, gone={"gpu5"}, down=nic)
-    assert not useful(domain, gone={"gpu5"}, down=nic)
+    assert useful(idle, failed={"gpu5"}, down=nic)
+    assert not useful(domain, failed={"gpu5"}, down=nic)
     inside = frozenset(FULL.link_between("spare1", f"gpu{number}").name for number in (4, 5, 6, 7))
-    assert not useful(idle, gone={"gpu5"}, down=inside)
+    assert not useful(idle, failed={"gpu5"}, down=inside)
 
 
 def test_a_gpu_needs_its_domain_and_the_network() -> None:
     nic = FULL.link_between("gpu5", "rail1").name
-    inside = frozenset(FULL.link_between("gpu5", far).name for far in ("gpu4", "gpu6", "gpu7", "spare1"))
+    inside = frozenset(
+        FULL.link_between("gpu5", neighbour).name for neighbour in ("gpu4", "gpu6", "gpu7", "spare1")
+    )
     assert cut_from(FULL, "gpu5") is None
     assert cut_from(FULL, "gpu5", {nic}) == "network"
     assert cut_from(FULL, "gpu5", inside) == "domain"

@@ -165,19 +165,19 @@ def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     dims = (shape.rails, shape.hosts + shape.backup, shape.segments)
     # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
     host_lanes = ceil(rates.hb_rate_bps / rates.nic_rate_bps) + CABLE_LANES
-    made = Wiring(
+    builder = Wiring(
         plan,
         dims if shape.pods == 1 else (*dims, shape.pods),
         lane_rate_bps=rates.nic_rate_bps,
         host_lanes=host_lanes,
     )
-    _endpoints(made, shape)
-    _switches(made, shape, rates.radix)
-    _insides(made, shape, rates)
-    _nics(made, shape, rates)
-    _cables(made, shape, rates)
+    _endpoints(builder, shape)
+    _switches(builder, shape, rates.radix)
+    _insides(builder, shape, rates)
+    _nics(builder, shape, rates)
+    _cables(builder, shape, rates)
     groups = tuple((dimension,) for dimension in range(3 if shape.pods == 1 else 4))
-    fabric = made.fabric(name, host_delay_ps=rates.hb_delay_ps, groups=groups, remedies=_REMEDIES)
+    fabric = builder.fabric(name, host_delay_ps=rates.hb_delay_ps, groups=groups, remedies=_REMEDIES)
     crowded = next((node for node in fabric.nodes if node.ports and node.ports[-1].number > MAX_PORT), None)
     if crowded is not None:
         raise TopologyError(
@@ -188,7 +188,7 @@ def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     return fabric
 
 
-def _endpoints(made: Wiring, shape: Shape) -> None:
+def _endpoints(builder: Wiring, shape: Shape) -> None:
     lanes = shape.rails - 1 + CABLE_LANES
     plan = shape.plan
     for pod, segment, host in shape.host_numbers():
@@ -196,10 +196,10 @@ def _endpoints(made: Wiring, shape: Shape) -> None:
         kind = NodeKind.GPU if host < shape.hosts else NodeKind.SPARE
         for rank in range(shape.rails):
             address = plan.pack(**place, segment=segment, host=host, rank=rank)
-            made.node(shape.gpu(pod, segment, host, rank), kind, "rail_gpu", address, lanes=lanes)
+            builder.node(shape.gpu(pod, segment, host, rank), kind, "rail_gpu", address, lanes=lanes)
 
 
-def _switches(made: Wiring, shape: Shape, radix: int) -> None:
+def _switches(builder: Wiring, shape: Shape, radix: int) -> None:
     """Add the switches; an address is class and number, ToRs first."""
     tors = [
         (shape.tor(pod, segment, rank, number), NodeKind.RAIL, 2)
@@ -221,15 +221,15 @@ def _switches(made: Wiring, shape: Shape, radix: int) -> None:
     ]
     first = _SWITCH << (CNA_BITS - 1)
     for at, (name, kind, tier) in enumerate((*tors, *aggs, *cores)):
-        made.node(name, kind, "rail_switch", first | at, tier=tier, lanes=radix)
+        builder.node(name, kind, "rail_switch", first | at, tier=tier, lanes=radix)
 
 
-def _insides(made: Wiring, shape: Shape, rates: _Rates) -> None:
+def _insides(builder: Wiring, shape: Shape, rates: _Rates) -> None:
     """Link the GPUs of each host; a GPU's rate is shared by its links."""
     rate = max(1, rates.hb_rate_bps // (shape.rails - 1))
     for place in shape.host_numbers():
         for low, high in combinations(range(shape.rails), 2):
-            made.link(
+            builder.link(
                 shape.gpu(*place, low),
                 shape.gpu(*place, high),
                 lanes=1,
@@ -240,13 +240,13 @@ def _insides(made: Wiring, shape: Shape, rates: _Rates) -> None:
             )
 
 
-def _nics(made: Wiring, shape: Shape, rates: _Rates) -> None:
+def _nics(builder: Wiring, shape: Shape, rates: _Rates) -> None:
     """Link the NICs, port 0 of all first, so that a ToR's ports are in the order of its hosts."""
     for number in range(shape.tors):
         for pod, segment, host in shape.host_numbers():
             for rank in range(shape.rails):
                 gpu = shape.gpu(pod, segment, host, rank)
-                made.link(
+                builder.link(
                     gpu,
                     shape.tor(pod, segment, rank, number),
                     lanes=shape.nic_lanes,
@@ -255,10 +255,10 @@ def _nics(made: Wiring, shape: Shape, rates: _Rates) -> None:
                 )
 
 
-def _cables(made: Wiring, shape: Shape, rates: _Rates) -> None:
+def _cables(builder: Wiring, shape: Shape, rates: _Rates) -> None:
     def cable(low: str, high: str, count: int = 1) -> None:
         lanes = count * CABLE_LANES
-        made.link(low, high, lanes=lanes, delay_ps=rates.spine_delay_ps, labels=(high, low))
+        builder.link(low, high, lanes=lanes, delay_ps=rates.spine_delay_ps, labels=(high, low))
 
     for pod in range(shape.pods):
         for segment in range(shape.segments):

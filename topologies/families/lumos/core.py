@@ -86,12 +86,12 @@ def core_of(fabric: Fabric) -> Core:
 def _core_of(fabric: Fabric) -> Core:
     groups: dict[int, list[OpticalSwitch]] = {}
     named = [(_NAMED.fullmatch(switch.name), switch) for switch in fabric.optical]
-    for found, switch in named:
-        if found is None:
+    for match, switch in named:
+        if match is None:
             raise TopologyError(
                 f"fabric {fabric.name}: {switch.name} is of no group of optical switches", remedy="use lumos"
             )
-        groups.setdefault(int(found[1]), []).append(switch)
+        groups.setdefault(int(match[1]), []).append(switch)
     if not groups:
         raise TopologyError(f"fabric {fabric.name} has no optical switches", remedy="use lumos")
     first = groups[0][0]
@@ -117,13 +117,13 @@ def circulant(wiring: str, pods: int, spines: int, ports: int) -> list[list[list
 def _round(pods: int, number: int) -> list[int]:
     """Return the pairs of a round-robin tournament's round: the last stays, the others rotate."""
     turning = pods - 1 if pods % 2 == 0 else pods
-    found = [(2 * number - i) % turning for i in range(turning)]
-    found = [DARK if i == j else j for i, j in enumerate(found)]
+    opponents = [(2 * number - i) % turning for i in range(turning)]
+    opponents = [DARK if i == j else j for i, j in enumerate(opponents)]
     if turning < pods:
-        alone = found.index(DARK)
-        found[alone] = turning
-        found.append(alone)
-    return found
+        alone = opponents.index(DARK)
+        opponents[alone] = turning
+        opponents.append(alone)
+    return opponents
 
 
 def with_maps(fabric: Fabric, maps: Maps) -> Fabric:
@@ -192,21 +192,21 @@ def physical(fabric: Fabric) -> dict[str, dict[int, int]]:
     dual-link wiring P more, of the odd ports.
     """
     core = core_of(fabric)
-    found: dict[str, dict[int, int]] = {}
+    settings: dict[str, dict[int, int]] = {}
     for h, group in enumerate(maps_of(fabric)):
         for k, row in enumerate(group):
             there = {i: j for i, j in enumerate(row) if j != DARK}
             back = {j: i for i, j in there.items()}
             match core.wiring:
                 case "cross":
-                    found[_built(h, 2 * k)], found[_built(h, 2 * k + 1)] = there, back
+                    settings[_built(h, 2 * k)], settings[_built(h, 2 * k + 1)] = there, back
                 case "uniform":
-                    found[_built(h, k)] = there
+                    settings[_built(h, k)] = there
                 case _:
                     odd = core.pods
                     there = {i: odd + j for i, j in there.items()}
-                    found[_built(h, k)] = there | {j: i for i, j in there.items()}
-    return found
+                    settings[_built(h, k)] = there | {j: i for i, j in there.items()}
+    return settings
 
 
 def check_wiring(fabric: Fabric, switches: Mapping[str, Mapping[int, int]] | None = None) -> None:

@@ -113,11 +113,11 @@ def lumos(
     # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
     host_lanes = ceil((hb_rate_bps + nic_rate_bps) / nic_rate_bps)
     dims = (hb_size, shape.domains, pods)
-    made = Wiring(shape.plan, dims, lane_rate_bps=nic_rate_bps, host_lanes=host_lanes)
+    builder = Wiring(shape.plan, dims, lane_rate_bps=nic_rate_bps, host_lanes=host_lanes)
     for pod, domain, rank in shape.gpus():
         address = shape.plan.pack(pod=pod, domain=domain, rank=rank)
         lanes = hb_size if inside == "mesh" else 2
-        made.node(shape.gpu(pod, domain, rank), NodeKind.GPU, "rail_gpu", address, lanes=lanes)
+        builder.node(shape.gpu(pod, domain, rank), NodeKind.GPU, "rail_gpu", address, lanes=lanes)
     for kind, count, lanes in (
         (_Class.HBS, shape.domains if inside == "switch" else 0, hb_size),
         (_Class.LEAF, leaves, radix),
@@ -128,25 +128,25 @@ def lumos(
                 what, tier = _SWITCHES[kind]
                 address = shape.number(kind, pod, number)
                 name = shape.switch(kind, pod, number)
-                made.node(name, what, "rail_switch", address, tier=tier, lanes=lanes)
+                builder.node(name, what, "rail_switch", address, tier=tier, lanes=lanes)
     if inside == "mesh":
-        _mesh(made, shape, max(1, hb_rate_bps // (hb_size - 1)), hb_delay_ps)
+        _mesh(builder, shape, max(1, hb_rate_bps // (hb_size - 1)), hb_delay_ps)
     else:
         for pod, domain, rank in shape.gpus():
-            near, far = shape.gpu(pod, domain, rank), shape.switch(_Class.HBS, pod, domain)
+            gpu, switch = shape.gpu(pod, domain, rank), shape.switch(_Class.HBS, pod, domain)
             labels = ("hb", f"gpu{rank}")
-            made.link(near, far, lanes=1, delay_ps=hb_delay_ps, labels=labels, rate_bps=hb_rate_bps)
+            builder.link(gpu, switch, lanes=1, delay_ps=hb_delay_ps, labels=labels, rate_bps=hb_rate_bps)
     for number, (pod, domain, rank) in enumerate(shape.gpus()):
-        near = shape.gpu(pod, domain, rank)
-        far = shape.switch(_Class.LEAF, pod, number // accelerators % leaves)
-        made.link(near, far, lanes=1, delay_ps=ns(nic_delay_ns), labels=(NIC, near))
+        gpu = shape.gpu(pod, domain, rank)
+        switch = shape.switch(_Class.LEAF, pod, number // accelerators % leaves)
+        builder.link(gpu, switch, lanes=1, delay_ps=ns(nic_delay_ns), labels=(NIC, gpu))
     for pod in range(pods):
         for leaf in range(leaves):
             for spine in range(spines):
                 low, high = shape.switch(_Class.LEAF, pod, leaf), shape.switch(_Class.SPINE, pod, spine)
-                made.link(low, high, lanes=tau, delay_ps=ns(spine_delay_ns), labels=(high, low))
-    optical = _optical(made, shape, wiring)
-    fabric = made.fabric(
+                builder.link(low, high, lanes=tau, delay_ps=ns(spine_delay_ns), labels=(high, low))
+    optical = _optical(builder, shape, wiring)
+    fabric = builder.fabric(
         "lumos", host_delay_ps=hb_delay_ps, groups=((_RANK,), (1,), (_POD,)), remedies=_REMEDIES
     )
     crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
@@ -244,11 +244,11 @@ def _sizes(leaves: int, spines: int, accelerators: int, tau: int, ports: int) ->
     return tau, ports or leaves * tau + leaves * tau % 2
 
 
-def _mesh(made: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
+def _mesh(builder: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
     for pod in range(shape.pods):
         for domain in range(shape.domains):
             for low, high in combinations(range(shape.hb_size), 2):
-                made.link(
+                builder.link(
                     shape.gpu(pod, domain, low),
                     shape.gpu(pod, domain, high),
                     lanes=1,
@@ -259,17 +259,17 @@ def _mesh(made: Wiring, shape: _Shape, rate_bps: int, delay_ps: int) -> None:
                 )
 
 
-def _optical(made: Wiring, shape: _Shape, wiring: str) -> dict[str, tuple[End, ...]]:
+def _optical(builder: Wiring, shape: _Shape, wiring: str) -> dict[str, tuple[End, ...]]:
     """Return the ends at the ports of each optical switch, after giving the spines their ports."""
-    found: dict[str, tuple[End, ...]] = {}
+    ends_of: dict[str, tuple[End, ...]] = {}
     for group in range(shape.spines):
         spines = [shape.switch(_Class.SPINE, pod, group) for pod in range(shape.pods)]
         of = [
-            [made.fibre(name, f"core{number}", lanes=1, dimension=_POD) for number in range(shape.ports)]
+            [builder.fibre(name, f"core{number}", lanes=1, dimension=_POD) for number in range(shape.ports)]
             for name in spines
         ]
         together = 1 if wiring == "uniform" else 2
         for number in range(shape.ports // together):
             ends = [fibres[together * number + odd] for odd in range(together) for fibres in of]
-            found[switch_name(wiring, group, number)] = tuple(ends)
-    return found
+            ends_of[switch_name(wiring, group, number)] = tuple(ends)
+    return ends_of

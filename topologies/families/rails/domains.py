@@ -229,19 +229,19 @@ class Domains:
 
     def fabric(self, name: str) -> Fabric:
         """Return the fabric as linked so far."""
-        made = self._wiring.fabric(
+        fabric = self._wiring.fabric(
             name, host_delay_ps=self._hb_delay_ps, groups=((0,), (1,)), remedies=_REMEDIES
         )
-        crowded = next((node for node in made.nodes if node.ports[-1].number > MAX_PORT), None)
+        crowded = next((node for node in fabric.nodes if node.ports[-1].number > MAX_PORT), None)
         if crowded is not None:
             raise TopologyError(
                 f"{name}: {crowded.name} has {len(crowded.ports)} neighbours, and a source route counts to "
                 f"{MAX_PORT}",
                 remedy="use a smaller radix",
             )
-        return self._crossed(made) if self._optical else made
+        return self._crossed(fabric) if self._optical else fabric
 
-    def _crossed(self, made: Fabric) -> Fabric:
+    def _crossed(self, fabric: Fabric) -> Fabric:
         """Return the fabric with optical switches that join the NICs of used GPUs to their leaves."""
         optical = [
             OpticalSwitch(
@@ -256,7 +256,7 @@ class Domains:
         ]
         joined = {rank: self.ranks + rank for rank in range(self._size)}
         maps = {switch.name: joined for switch in optical}
-        return with_maps(replace(made, optical=tuple(optical)), maps)
+        return with_maps(replace(fabric, optical=tuple(optical)), maps)
 
     def _gpus(self, ports: int) -> None:
         """Add the GPUs, the idle ones of domains after all others."""

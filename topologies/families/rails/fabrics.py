@@ -80,7 +80,7 @@ def rail_only(
     each domain has an optical switch between NICs and rails, which keeps idle GPUs dark, and `spare_rails`
     idle switches (Rail-only, an idea for later there). Without, idle GPUs are on rails of their own.
     """
-    made = Domains(
+    builder = Domains(
         domains,
         hb_size,
         inside=inside,
@@ -97,19 +97,19 @@ def rail_only(
     )
     shape = clos_of(domains + spare_domains, radix, uplinks=uplinks, spines=spines)
     _check_spare_rails(spare_rails, optical=optical, leaves=shape.leaves)
-    for rank in range(hb_size if optical else made.ranks):
-        leaves = _leaves(made, rank, shape.leaves)
+    for rank in range(hb_size if optical else builder.ranks):
+        leaves = _leaves(builder, rank, shape.leaves)
 
         def spine(number: int, rank: int = rank) -> tuple[str, int]:
-            return f"rail{rank}s{number}", made.at(Place.SPINE, domain=number, rank=rank)
+            return f"rail{rank}s{number}", builder.at(Place.SPINE, domain=number, rank=rank)
 
         def core(number: int, rank: int = rank) -> tuple[str, int]:
-            return f"rail{rank}c{number}", made.at(Place.CORE, domain=number, rank=rank)
+            return f"rail{rank}c{number}", builder.at(Place.CORE, domain=number, rank=rank)
 
-        made.join(shape, leaves, _chunks(made.rail(rank), shape.below), spine, core)
+        builder.join(shape, leaves, _chunks(builder.rail(rank), shape.below), spine, core)
     if optical:
-        made.idle(spare_rails)
-    return made.fabric("rail-only")
+        builder.idle(spare_rails)
+    return builder.fabric("rail-only")
 
 
 def _check_spare_rails(count: int, *, optical: bool, leaves: int) -> None:
@@ -146,7 +146,7 @@ def rail_optimised(
 
     Leaves of the same domains stand side by side, so that a pod of a network with cores serves whole domains.
     """
-    made = Domains(
+    builder = Domains(
         domains,
         hb_size,
         inside=inside,
@@ -160,16 +160,18 @@ def rail_optimised(
     wide = ceil(domains / max(1, radix // 2))
     below = ceil(domains / wide)
     shape = clos(wide * hb_size, below, radix, uplinks=uplinks, spines=spines)
-    names = [_leaves(made, rank, wide) for rank in range(hb_size)]
-    rails = [_chunks([made.gpu(domain, rank) for domain in range(domains)], below) for rank in range(hb_size)]
-    made.join(
+    names = [_leaves(builder, rank, wide) for rank in range(hb_size)]
+    rails = [
+        _chunks([builder.gpu(domain, rank) for domain in range(domains)], below) for rank in range(hb_size)
+    ]
+    builder.join(
         shape,
         [rail[number] for number in range(wide) for rail in names],
         [rail[number] for number in range(wide) for rail in rails],
-        lambda number: (f"spine{number}", made.number(Place.SPINE, number)),
-        lambda number: (f"core{number}", made.number(Place.CORE, number)),
+        lambda number: (f"spine{number}", builder.number(Place.SPINE, number)),
+        lambda number: (f"core{number}", builder.number(Place.CORE, number)),
     )
-    return made.fabric("rail-optimised")
+    return builder.fabric("rail-optimised")
 
 
 @family(
@@ -191,7 +193,7 @@ def any_to_any(
     spine_delay_ns: SpineDelay = SPINE_DELAY_NS,
 ) -> Fabric:
     """Build one folded Clos of the fewest tiers for all GPUs, which fill its leaves domain by domain."""
-    made = Domains(
+    builder = Domains(
         domains,
         hb_size,
         inside=inside,
@@ -205,23 +207,23 @@ def any_to_any(
     shape = clos_of(domains * hb_size, radix, uplinks=uplinks, spines=spines)
     leaves = [f"leaf{number}" for number in range(shape.leaves)]
     for number, name in enumerate(leaves):
-        made.switch(Place.LEAF, name, made.number(Place.LEAF, number))
-    gpus = [made.gpu(domain, rank) for domain in range(domains) for rank in range(hb_size)]
-    made.join(
+        builder.switch(Place.LEAF, name, builder.number(Place.LEAF, number))
+    gpus = [builder.gpu(domain, rank) for domain in range(domains) for rank in range(hb_size)]
+    builder.join(
         shape,
         leaves,
         _chunks(gpus, shape.below),
-        lambda number: (f"spine{number}", made.number(Place.SPINE, number)),
-        lambda number: (f"core{number}", made.number(Place.CORE, number)),
+        lambda number: (f"spine{number}", builder.number(Place.SPINE, number)),
+        lambda number: (f"core{number}", builder.number(Place.CORE, number)),
     )
-    return made.fabric("any-to-any")
+    return builder.fabric("any-to-any")
 
 
-def _leaves(made: Domains, rank: int, count: int) -> list[str]:
+def _leaves(builder: Domains, rank: int, count: int) -> list[str]:
     """Add the leaves of a rail and return their names; a single leaf is named by the rail alone."""
     names = [f"rail{rank}" if count == 1 else f"rail{rank}l{number}" for number in range(count)]
     for number, name in enumerate(names):
-        made.switch(Place.LEAF, name, made.at(Place.LEAF, domain=number, rank=rank))
+        builder.switch(Place.LEAF, name, builder.at(Place.LEAF, domain=number, rank=rank))
     return names
 
 

@@ -144,9 +144,9 @@ class RacksWithPlanes:
         for board in boards:
             for slot in range(self._shape.slots):
                 self._up(self._shape.npu(rack, board, slot), f"{prefix}n{board}", f"p{plane}", f"npu{slot}")
-        for near in boards:
-            for far in boards:
-                self._up(f"{prefix}n{near}", f"{prefix}r{far}", f"r{far}", f"n{near}")
+        for lower in boards:
+            for upper in boards:
+                self._up(f"{prefix}n{lower}", f"{prefix}r{upper}", f"r{upper}", f"n{lower}")
         for kind, count, lanes, group in self._devices:
             if not count:
                 continue
@@ -161,7 +161,7 @@ class RacksWithPlanes:
         self._wiring.link(low, high, lanes=lanes or self._thin, delay_ps=self._delay_ps, labels=(label, back))
 
 
-def _in_line(one: Rack, other: Rack, wide: str) -> bool:
+def _in_line(rack: Rack, other: Rack, wide: str) -> bool:
     """Return whether two racks of a Pod differ in the field `wide` alone."""
     same = "row" if wide == "column" else "column"
-    return one.pod == other.pod and getattr(one, same) == getattr(other, same)
+    return rack.pod == other.pod and getattr(rack, same) == getattr(other, same)
