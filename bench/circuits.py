@@ -44,7 +44,7 @@ def _row(cluster: Cluster) -> dict[str, object]:
         row[change.name] = {
             "what": change.value,
             "seconds": Series(timed.seconds).as_json(),
-            "circuits_made": timed.created,
+            "circuits_created": timed.created,
             "circuits_made_at_least": timed.least,
         }
     print(f"    {Series(cluster.changes[Change.job].seconds)} s", file=sys.stderr)

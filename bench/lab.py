@@ -28,8 +28,8 @@ from emulation.mininet.switches import SwitchKind
 from emulation.mininet.testbed import MininetTestbed
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import make_data
-from lab.report.metrics import Subject
-from lab.report.page import picture_svg
+from lab.report.metrics import VariantRun
+from lab.report.picture import picture_svg
 from lab.run.boot import booted
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run
@@ -144,30 +144,30 @@ def _run(kind: str, fabric: str, folder: Path) -> dict[str, Figures]:
     choice = _Keeping(Embedded() if kind == "embedded" else RealTime(cast(SwitchKind, kind)))
     done = run(prepared, SEED, choice=choice)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "picture.svg").write_text(picture_svg(scenario, prepared[0].fabric, done.subjects))
+    (folder / "picture.svg").write_text(picture_svg(scenario, prepared[0].fabric, done.runs))
     return {
-        name: {**_of(subject), **_of_testbed(subject, testbed), "wall_seconds": done.seconds[name]["run"]}
-        for (name, subject), testbed in zip(done.subjects.items(), choice.made, strict=True)
+        name: {**_of(run), **_of_testbed(run, testbed), "wall_seconds": done.seconds[name]["run"]}
+        for (name, run), testbed in zip(done.runs.items(), choice.made, strict=True)
     }
 
 
-def _of(subject: Subject) -> Figures:
-    seen = subject.seen
+def _of(run: VariantRun) -> Figures:
+    seen = run.observation
     return {
         "npus": seen.nodes,
-        "right_npus": seen.right_nodes,
+        "correct_npus": seen.correct_nodes,
         "completion_us": seen.completion_ps / 10**6,
-        "bound_us": subject.bound_ps / 10**6,
+        "bound_us": run.bound_ps / 10**6,
         "data_frames": seen.traffic.sent,
         "retransmitted_frames": seen.traffic.retransmitted,
     }
 
 
-def _of_testbed(subject: Subject, testbed: EmbeddedTestbed | MininetTestbed) -> Figures:
+def _of_testbed(run: VariantRun, testbed: EmbeddedTestbed | MininetTestbed) -> Figures:
     """Return the figures that only a run in real time has."""
-    if subject.fidelity is None or isinstance(testbed, EmbeddedTestbed):
+    if run.fidelity is None or isinstance(testbed, EmbeddedTestbed):
         return {}
-    measured, traffic = subject.fidelity.measured, subject.seen.traffic
+    measured, traffic = run.fidelity.measured, run.observation.traffic
     over_links = sum(way.frames for pair in testbed.link_usage().values() for way in pair)
     to_npus = traffic.received + traffic.duplicates + traffic.acknowledgements
     passes = over_links + to_npus
@@ -177,8 +177,8 @@ def _of_testbed(subject: Subject, testbed: EmbeddedTestbed | MininetTestbed) -> 
         "dilation": measured.dilation,
         "real_seconds": measured.seconds,
         "cpu_busy": measured.cpu_busy,
-        "trustworthy": subject.fidelity.trustworthy,
-        "reasons": list(subject.fidelity.reasons),
+        "trustworthy": run.fidelity.trustworthy,
+        "reasons": list(run.fidelity.reasons),
         "passes_a_second": passes / measured.seconds,
         "agent_us_a_frame": 10**6 * testbed.agent_seconds / traffic.sent,
         "switch_us_a_pass": 10**6 * testbed.switch_seconds / passes,

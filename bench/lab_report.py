@@ -124,7 +124,7 @@ def _runs(result: LabResult, variant: str) -> list[str]:
     return [
         f"| AllReduce, {variant} | " + " | ".join(TITLES[kind] for kind in runs) + " |",
         "|---|" + "---:|" * len(runs),
-        row("NPUs with the right array", lambda item: f"{item['right_npus']} of {item['npus']}"),
+        row("NPUs with the right array", lambda item: f"{item['correct_npus']} of {item['npus']}"),
         row(
             f"completion, µs of the scenario; bound {bound:.3f}",
             lambda item: f"{item['completion_us']:.3f}",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import final
 
 from emulation.traffic.frames.layers import CLH, LPH, NTH, SRH, TPH
-from lab.report.rack import RACK_STYLE, rack_svg
+from lab.report.figures.fabric import FABRIC_STYLE, fabric_svg
 from topologies.families.registry import build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,9 +100,9 @@ def picture(width: float, height: float, title: str, parts: Sequence[str]) -> st
 def fabric(name: str) -> str:
     """Draw the small fabric of a family as a document of its own."""
     family, parameters = FABRICS[name]
-    strokes = ".rack path { stroke-opacity: 0.55; stroke-width: 1.2; }"
-    style = f"<style>svg {{ background: #fff; color: #1c2733; }}{RACK_STYLE}{strokes}</style>"
-    opening, rest = rack_svg(build(family, **parameters)).split("\n", 1)
+    strokes = ".fabric path { stroke-opacity: 0.55; stroke-width: 1.2; }"
+    style = f"<style>svg {{ background: #fff; color: #1c2733; }}{FABRIC_STYLE}{strokes}</style>"
+    opening, rest = fabric_svg(build(family, **parameters)).split("\n", 1)
     return f"{opening}\n{style}\n{rest}\n"
 
 

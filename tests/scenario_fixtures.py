@@ -13,7 +13,7 @@ import pytest
 
 from emulation.fidelity import Fidelity, Measured, judge
 from emulation.testbed import LinkUsage
-from lab.report.metrics import Subject
+from lab.report.metrics import VariantRun
 from lab.run.observation import FaultReport, Observation, Recovery, Timeline, Traffic
 from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
@@ -86,8 +86,11 @@ def fabric() -> Fabric:
 
 
 @pytest.fixture
-def subjects(fabric: Fabric) -> dict[str, Subject]:
-    return {"healthy": _subject(fabric, 1_000_000), "cut": _subject(fabric, 2_000_000, cut="npu0-npu1")}
+def runs(fabric: Fabric) -> dict[str, VariantRun]:
+    return {
+        "healthy": _variant_run(fabric, 1_000_000),
+        "cut": _variant_run(fabric, 2_000_000, cut="npu0-npu1"),
+    }
 
 
 @pytest.fixture
@@ -111,9 +114,9 @@ def fidelities() -> dict[str, Fidelity]:
 
 
 @pytest.fixture
-def subject(fabric: Fabric) -> Callable[..., Subject]:
-    """Makes a subject of its completion_ps and, if need be, of the link that was cut and of right NPUs."""
-    return partial(_subject, fabric)
+def variant_run(fabric: Fabric) -> Callable[..., VariantRun]:
+    """Makes a run of its completion_ps and, if need be, of the link that was cut and of right NPUs."""
+    return partial(_variant_run, fabric)
 
 
 def _carried(size: int) -> LinkUsage:
@@ -128,11 +131,11 @@ def _carried(size: int) -> LinkUsage:
     )
 
 
-def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16) -> Subject:
+def _variant_run(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16) -> VariantRun:
     seen = Observation(
         completion_ps=completion_ps,
         nodes=16,
-        right_nodes=right,
+        correct_nodes=right,
         first_wrong="",
         checksum=0xC0FFEE,
         table_entries=4000,
@@ -150,4 +153,4 @@ def _subject(fabric: Fabric, completion_ps: int, cut: str = "", right: int = 16)
         faults=(FaultReport(300_000, cut, "down"),) if cut else (),
         recovery=Recovery(1_500_000, 4, 3, 12) if cut else Recovery(None, 0, 0, 0),
     )
-    return Subject(seen, 800_000, {link.name: link.rate_bps for link in fabric.links})
+    return VariantRun(seen, 800_000, {link.name: link.rate_bps for link in fabric.links})

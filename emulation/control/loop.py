@@ -35,12 +35,12 @@ _LOOKS = 12
 class ControlReport:
     """Activity of the node controllers.
 
-    `notices_sent` counts subscriptions too; `nodes_told` is the number of nodes that acted on a notice.
+    `notices_sent` counts subscriptions too; `nodes_notified` is the number of nodes that acted on a notice.
     `converged_ps` is the time of the last table write, None without one.
     """
 
     notices_sent: int
-    nodes_told: int
+    nodes_notified: int
     entries_rewritten: int
     converged_ps: int | None
     hellos_sent: int = 0

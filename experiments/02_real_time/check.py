@@ -22,14 +22,14 @@ TESTBEDS = {
     "Mininet, BMv2": ["--testbed", "mininet", "--switch", "bmv2"],
 }
 # In virtual or real time, the same.
-SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
+SAME = ("npus", "correct_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
 VARIANTS = ("healthy", "cut")
 SHOWN = (
     "completion_us",
-    "right_npus",
+    "correct_npus",
     "sent_frames",
     "retransmitted_frames",
-    "nodes_told",
+    "nodes_notified",
     "entries_rewritten",
 )
 TIMED = ("completion_us", "retransmitted_frames")

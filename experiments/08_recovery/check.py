@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller import Mode, Plan, make_plan
-from lab.report.chart import Shares, shares_svg
+from lab.report.figures.comparison_charts import Samples, distributions_svg
 from lab.sweeps.notification import Costs, Notification, Told
 from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
@@ -66,7 +66,7 @@ def controllers(every: bool) -> tuple[dict[str, bool], Table, str]:
     table = Table(caption="middle and largest; µs from the failure to the last repaired source")
     for column in ("fabric", "told", "cut", "runs", "know", "messages", "repaired", "left on dead paths"):
         table.add_column(column)
-    panels: dict[str, list[Shares]] = {}
+    panels: dict[str, list[Samples]] = {}
     stranded = 0
     earlier = True
     for name, plan in plans().items():
@@ -76,7 +76,7 @@ def controllers(every: bool) -> tuple[dict[str, bool], Table, str]:
             for number in (1, 2):
                 _row(table, name, mode, [told for told in ran[mode] if len(told.links) == number])
             single = [told.repaired_ps / US for told in ran[mode] if len(told.links) == 1]
-            panels.setdefault(name, []).append(Shares(index, mode, single))
+            panels.setdefault(name, []).append(Samples(index, mode, single))
             stranded += sum(told.stranded for told in ran[mode])
         both = [pair for pair in zip(ran["direct"], ran["flooding"], strict=True) if len(pair[0].links) == 1]
         earlier &= all(item.repaired_ps <= other.repaired_ps + 50_000 for item, other in both)
@@ -85,7 +85,7 @@ def controllers(every: bool) -> tuple[dict[str, bool], Table, str]:
         # Some ns later it can be: two links instead of one, and notices that wait for one another.
         "one link: told directly, the last source is no later than by flooding, but for 50 ns": earlier,
     }
-    return checks, table, shares_svg(panels)
+    return checks, table, distributions_svg(panels)
 
 
 def _runs(plan: Plan) -> dict[Mode, Notification]:

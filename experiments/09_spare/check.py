@@ -15,7 +15,7 @@ from typing import Any
 HERE = Path(__file__).parent
 SHOWN = (
     "completion_us",
-    "right_npus",
+    "correct_npus",
     "sent_frames",
     "takeover_us",
     "spare_transit_frames",
@@ -60,11 +60,11 @@ def main() -> int:
         print(f"{item['spare']} has the place of {item['npu']}")
         if everything:
             code, npus = swept(folder / "npus", "npu")
-            served = npus["runs_with_spare"] == npus["right_runs"] == npus["runs"]
-            print(f"every NPU in turn: {npus['right_runs']} of {npus['runs']} right, with the spare")
+            served = npus["runs_with_spare"] == npus["correct_runs"] == npus["runs"]
+            print(f"every NPU in turn: {npus['correct_runs']} of {npus['runs']} right, with the spare")
             right = right and code == 0 and served
             code, switches = swept(folder / "switches", "switch")
-            print(f"every switch in turn: {switches['right_runs']} of {switches['runs']} right")
+            print(f"every switch in turn: {switches['correct_runs']} of {switches['runs']} right")
             right = right and code == 0
     return 0 if hold and right else 1
 

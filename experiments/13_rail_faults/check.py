@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SHOWN = ("completion_us", "right_npus", "sent_frames", "takeovers", "takeover_us", "entries_rewritten")
+SHOWN = ("completion_us", "correct_npus", "sent_frames", "takeovers", "takeover_us", "entries_rewritten")
 VARIANTS = ("healthy", "gpu", "nic", "rail", "domain", "second")
 BELOW_RAIL1 = ["gpu1", "gpu5", "gpu9", "gpu13"]
 
@@ -76,7 +76,7 @@ def lost(folder: Path) -> Iterator[tuple[str, bool]]:
 def in_turn(folder: Path) -> Iterator[tuple[str, bool]]:
     for kind in ("npu", "switch"):
         code, metrics = swept(folder / kind, kind)
-        right, runs = metrics["right_runs"], metrics["runs"]
+        right, runs = metrics["correct_runs"], metrics["runs"]
         yield f"every {kind} in turn: {right} of {runs} right", code == 0 and right == runs
 
 

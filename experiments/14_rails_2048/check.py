@@ -21,7 +21,7 @@ def main() -> int:
         code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
         metrics = json.loads(Path(folder, "result.json").read_text())["metrics"]
         seconds = json.loads(Path(folder, "timing.json").read_text())["wall_clock_seconds"]["run"]
-    right = metrics["run.right_npus"] == 64 and not metrics["run.cross_rail_frames"]
+    right = metrics["run.correct_npus"] == 64 and not metrics["run.cross_rail_frames"]
     print(f"started with {metrics['run.table_entries']:,} table entries in {seconds['boot']:.1f} s")
     print(f"the All-to-All took {metrics['run.completion_us']:.2f} us, in {seconds['run']:.1f} s here")
     print(f"all assertions hold: {'yes' if code == 0 else 'no'}")

@@ -25,7 +25,7 @@ def run(name: str) -> tuple[dict[str, Any], int]:
 
 
 def moved(result: dict[str, Any], variant: str) -> None:
-    for change in result["rewired"][variant]:
+    for change in result["reconfigurations"][variant]:
         kept, torn, created = (len(change[key]) for key in ("kept", "torn", "made"))
         when = f"{change['at_us']:g} to {change['stands_us']:g} us, {change['why']}"
         print(f"  {when}: {kept} circuits stayed, {torn} went, {created} came")
@@ -51,7 +51,9 @@ def faults() -> int:
     for variant in ("port", "switch", "spine"):
         print(f"{variant}:")
         moved(result, variant)
-    removed = next(change for change in result["rewired"]["port"] if change["why"].startswith("no light"))
+    removed = next(
+        change for change in result["reconfigurations"]["port"] if change["why"].startswith("no light")
+    )
     print(f"all circuits on other ports: {'no' if removed['lacks'] else 'yes'}")
     return code or bool(removed["lacks"])
 

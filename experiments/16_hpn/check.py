@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-SHOWN = ("completion_us", "right_npus", "lost_frames", "dropped_frames", "duplicate_frames", "convergence_us")
+SHOWN = (
+    "completion_us",
+    "correct_npus",
+    "lost_frames",
+    "dropped_frames",
+    "duplicate_frames",
+    "convergence_us",
+)
 DUAL = ("healthy", "cable", "repaired", "flap", "silent", "tor")
 SINGLE = ("healthy", "repaired", "flap", "cable", "tor")
 
@@ -49,7 +56,7 @@ def facts(folder: Path) -> Iterator[tuple[str, bool]]:
     print("single-ToR", table(single, SINGLE), sep="\n\n")
     for (file, variant), words in HALTS.items():
         yield f"{file}, {variant}: {words}", results[file]["cut_off"][variant] == words
-    saved = single["repaired.right_npus"] == single["repaired.npus"]
+    saved = single["repaired.correct_npus"] == single["repaired.npus"]
     yield "single-ToR: a repair in time saves the job", saved
 
 

@@ -34,7 +34,7 @@ def main() -> int:
     for name in ("typical", "planes"):
         for variant, (ready, seen) in observed(f"17_paths/{name}.yaml", lambda what, share: None).items():
             ports[name, variant] = port_imbalance(ready, seen)
-            right = right and seen.right_nodes == seen.nodes
+            right = right and seen.correct_nodes == seen.nodes
             idle = 100 * idle_downlinks(ready, seen)
             print(f"| `{name}`, `{variant}` | {ports[name, variant]:.2f} | {idle:.0f} % |")
     checks = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a report that say whether to believe the times of a real-time run, and why.
+"""Fidelity report: whether the times of a real-time run are trustworthy, and why.
 
-docs/fidelity.md explains every figure. A run in virtual time has none of these parts.
+docs/fidelity.md explains every figure. A run in virtual time has no fidelity report.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape
 
 from emulation.fidelity import DROP_PLACES, Fidelity, Measured, duration, rate
-from lab.report.chart import Dropped, Used, drops_svg, limits_svg
+from lab.report.figures.comparison_charts import Dropped, Used, drops_svg, limits_svg
 from lab.report.markup import shown, table
 from lab.report.results import Result
 from lab.scenario.schema import Scenario, Variant
@@ -18,42 +18,42 @@ from lab.scenario.schema import Scenario, Variant
 __all__ = [
     "NOT_TRUSTWORTHY",
     "TRUSTWORTHY",
-    "TRUST_STYLE",
+    "FIDELITY_STYLE",
     "remedies",
-    "stamp",
-    "stamp_html",
-    "trust_html",
+    "verdict",
+    "verdict_html",
+    "fidelity_html",
 ]
 
 TRUSTWORTHY = "timing trustworthy"
 NOT_TRUSTWORTHY = "TIMING NOT TRUSTWORTHY"
 
-TRUST_STYLE = """
-.stamp { margin: 1.4rem 0; padding: .9rem 1.1rem; border: 1px solid var(--line); border-left: 6px solid;
+FIDELITY_STYLE = """
+.fidelity { margin: 1.4rem 0; padding: .9rem 1.1rem; border: 1px solid var(--line); border-left: 6px solid;
   border-radius: 10px; background: var(--card); }
-.stamp strong { letter-spacing: .03em; }
-.stamp p, .stamp details { margin: .5rem 0 0; color: var(--ink); }
-.stamp summary { cursor: pointer; }
-.stamp ul { margin: .2rem 0 0; padding-left: 1.3rem; }
+.fidelity strong { letter-spacing: .03em; }
+.fidelity p, .fidelity details { margin: .5rem 0 0; color: var(--ink); }
+.fidelity summary { cursor: pointer; }
+.fidelity ul { margin: .2rem 0 0; padding-left: 1.3rem; }
 """
 
 
-def stamp(fidelity: Mapping[str, Fidelity]) -> str:
-    """The stamp of all variants together; empty in virtual time."""
+def verdict(fidelity: Mapping[str, Fidelity]) -> str:
+    """Return the verdict on the times of all variants together; empty in virtual time."""
     if not fidelity:
         return ""
-    return TRUSTWORTHY if all(one.trustworthy for one in fidelity.values()) else NOT_TRUSTWORTHY
+    return TRUSTWORTHY if all(run.trustworthy for run in fidelity.values()) else NOT_TRUSTWORTHY
 
 
-def stamp_html(scenario: Scenario, result: Result) -> str:
-    """The stamp with its reasons and what to do; empty in virtual time."""
-    word = stamp(result.fidelity)
+def verdict_html(scenario: Scenario, result: Result) -> str:
+    """Return the verdict as HTML, with its reasons and remedies; empty in virtual time."""
+    word = verdict(result.fidelity)
     if not word:
         return ""
     if word == TRUSTWORTHY:
         return "\n".join(
             [
-                f'<div class="stamp yes"><strong>{word}</strong>',
+                f'<div class="fidelity yes"><strong>{word}</strong>',
                 "<p>Run in real time; every limit of the measurement was kept.</p></div>",
             ]
         )
@@ -65,12 +65,12 @@ def stamp_html(scenario: Scenario, result: Result) -> str:
     helps = "; ".join(remedies([fidelity for _, fidelity in doubtful]))
     return "\n".join(
         [
-            f'<div class="stamp no"><strong>{word}</strong>',
-            "<p>The times may be those of the machine that ran this, not those of the fabric. Figures that",
-            "depend on them have a question mark, and assertions about them are not judged. Whether the data",
-            "are right is judged all the same.</p>",
+            f'<div class="fidelity no"><strong>{word}</strong>',
+            "<p>The times may be those of the machine that ran this, not those of the fabric. Metrics that",
+            "depend on times have a question mark, and assertions about them are not judged. Assertions",
+            "about the data are judged.</p>",
             *(_reasons(variant, fidelity, len(doubtful) == 1) for variant, fidelity in doubtful),
-            *([f"<p>What helps: {escape(helps)}.</p>"] if helps else []),
+            *([f"<p>Remedies: {escape(helps)}.</p>"] if helps else []),
             "</div>",
         ]
     )
@@ -85,24 +85,24 @@ def _reasons(variant: Variant, fidelity: Fidelity, unfolded: bool) -> str:
 
 
 def remedies(doubtful: list[Fidelity]) -> list[str]:
-    """Of several runs: the slowest time that any of them asks for, then each other thing once."""
-    slowest = max((one.suggested_dilation or 0 for one in doubtful), default=0)
+    """Return the largest dilation that any run suggests, then each other remedy once."""
+    slowest = max((run.suggested_dilation or 0 for run in doubtful), default=0)
     slower = [f"slower time, --dilation {slowest}"] if slowest else []
-    return slower + list(dict.fromkeys(remedy for one in doubtful for remedy in one.remedies))
+    return slower + list(dict.fromkeys(remedy for run in doubtful for remedy in run.remedies))
 
 
-def trust_html(scenario: Scenario, result: Result) -> str:
-    """The section with what was measured of the machine; empty in virtual time."""
+def fidelity_html(scenario: Scenario, result: Result) -> str:
+    """Return the fidelity report: what was measured of the machine; empty in virtual time."""
     variants = [variant for variant in scenario.variants if variant.name in result.fidelity]
     if not variants:
         return ""
     parts = [
-        "<h2>Whether the times can be believed</h2>",
-        '<p class="soft">This was run in real time, on processors that the generators, the switches and the',
-        "kernel share. Each mark is a variant; right of the line a limit is broken.</p>",
+        "<h2>Fidelity of the times</h2>",
+        '<p class="soft">This ran in real time, on processors that generators, switches and kernel share.',
+        "Each mark is a variant; to the right of the line its limit is broken.</p>",
         f"<figure>{limits_svg(_used(scenario, result))}</figure>",
         _table(variants, result.fidelity),
-        "<h2>Where frames were lost</h2>",
+        "<h2>Places of frame loss</h2>",
         _drops(scenario, result),
     ]
     notes = dict.fromkeys(
@@ -154,15 +154,15 @@ def _scenario_time(values_us: tuple[float, float, float], measured: Measured) ->
     return _three((median / slow, most / slow, worst / slow))
 
 
-# What is shown beside the judged figures.
+# Rows of the table without a limit: name, and value of a measurement.
 _SHOWN = {
     "a second of the scenario took": lambda m: f"{shown(m.dilation)} s",
     "a generator may send": lambda m: rate(m.stated_bps),
     "bytes offered, sent": lambda m: f"{m.offered_bytes:,}, {m.sent_bytes:,}",
-    "lateness: median, 99th percentile, most": lambda m: _three(m.lateness_us),
-    "the same in scenario time": lambda m: _scenario_time(m.lateness_us, m),
-    "wait in a generator: median, 99th percentile, most": lambda m: _three(m.waiting_us),
-    "the same in scenario time ": lambda m: _scenario_time(m.waiting_us, m),
+    "lateness: median, 99th percentile, maximum": lambda m: _three(m.lateness_us),
+    "lateness in scenario time": lambda m: _scenario_time(m.lateness_us, m),
+    "wait in a generator: median, 99th percentile, maximum": lambda m: _three(m.waiting_us),
+    "wait in scenario time": lambda m: _scenario_time(m.waiting_us, m),
 }
 
 
@@ -172,19 +172,22 @@ def _drops(scenario: Scenario, result: Result) -> str:
         for index, variant in enumerate(scenario.variants)
         if variant.name in result.fidelity
     ]
-    places = [place for place in DROP_PLACES if any(one.frames.get(place) for one in lost)]
-    places += sorted({place for one in lost for place, count in one.frames.items() if count} - set(places))
+    places = [place for place in DROP_PLACES if any(variant.frames.get(place) for variant in lost)]
+    places += sorted(
+        {place for variant in lost for place, count in variant.frames.items() if count} - set(places)
+    )
     if not places:
         return "<p>Nowhere: no frame was lost on its way.</p>"
     return "\n".join(
         [
             f"<figure>{drops_svg(lost, places)}</figure>",
             "<p>" + " ".join(f"<b>{escape(place)}</b>: {escape(meaning(place))}." for place in places),
-            "Frames refused by a program or lost by a fault are lost in virtual time, too, and say nothing",
-            "against the times; each of the others costs a retransmission timeout.</p>",
+            "Frames refused by a program or lost by a fault are lost in virtual time as well, and do not",
+            "make times doubtful; each other lost frame costs a retransmission timeout.</p>",
         ]
     )
 
 
 def meaning(place: str) -> str:
+    """Return the meaning of a place at which frames are lost."""
     return DROP_PLACES.get(place, "a place without a description")

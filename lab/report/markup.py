@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of a report is written with: a table, a figure for the eye."""
+"""Tables and numbers of a report as HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["shown", "table"]
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> str:
-    """`numbers` columns at the right are aligned as numbers; cells are HTML."""
+    """Return an HTML table of HTML cells, whose last `numbers` columns are aligned as numbers."""
     first = len(heads) - numbers
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -23,7 +23,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: int) -> 
 
 
 def shown(figure: float) -> str:
-    """A figure for the eye: thousands set off, no more than six digits behind the point."""
+    """Return a number with thousands separated and at most six decimals."""
     if isinstance(figure, int) or float(figure).is_integer():
         return f"{int(figure):,}"
     return f"{figure:,.6f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""The folder that results go to: tried before anything starts, each file written whole or not at all."""
+"""Folder of results: tested before a run starts; each file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ __all__ = ["OutputFolder", "output_folder"]
 
 @final
 class OutputFolder:
+    """A folder whose files appear whole or not at all."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def write(self, name: str, text: str) -> Path:
-        """Put a file in place by renaming: a reader sees the old one or the new one, never half of it."""
+        """Write a file and rename it into place, so that readers see the old or the new file in full."""
         target = self.path / name
         try:
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
@@ -39,24 +41,27 @@ class OutputFolder:
 
 @contextmanager
 def output_folder(path: Path) -> Iterator[OutputFolder]:
-    """The folder, made if need be. OutputError when it cannot be written.
+    """Yield the folder, created if it does not exist, after a test that it can be written.
 
-    Folders made for a run that then fails are taken away again, unless something has been put there.
+    If the body fails, folders created here are removed again, unless something has been put in them.
+
+    Raises:
+        OutputError: The folder cannot be created or written.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         try:
             for folder in reversed([path, *path.parents]):
                 if not folder.exists():
                     folder.mkdir()
-                    made.append(folder)
+                    created.append(folder)
             with tempfile.TemporaryFile(dir=path):
                 pass
         except OSError as ex:
             raise _unwritable(path, ex) from None
         yield OutputFolder(path)
     except BaseException:
-        for folder in reversed(made):
+        for folder in reversed(created):
             with suppress(OSError):
                 folder.rmdir()
         raise
@@ -64,7 +69,7 @@ def output_folder(path: Path) -> Iterator[OutputFolder]:
 
 def _unwritable(path: Path, ex: OSError) -> OutputError:
     return OutputError(
-        f"{path}: cannot write results there: {ex.strerror or ex}", remedy="give another folder with --out"
+        f"{path}: results cannot be written: {ex.strerror or ex}", remedy="give another folder with --out"
     )
 
 

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html, one file that needs nothing else, and picture.svg, its figures on one sheet."""
+"""report.html: all figures, tables and sources of a scenario's runs in one file without references."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from lab.report.chart import Bar, Curve, bars_svg, colour, timeline_svg
-from lab.report.circuits_view import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
-from lab.report.cycle import CYCLE_STYLE, cycle_svg
-from lab.report.fidelity import NOT_TRUSTWORTHY, TRUST_STYLE, stamp, stamp_html, trust_html
-from lab.report.heat_map import heat_map_svg
+from lab.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
+from lab.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
+from lab.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
+from lab.report.figures.fabric import FABRIC_STYLE
+from lab.report.figures.heat_map import heat_map_svg
+from lab.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phases_svg
+from lab.report.figures.plot import colour
 from lab.report.markup import shown, table
-from lab.report.metrics import ALL_METRICS, Subject, busy_share
-from lab.report.phases import MOST_SHOWN, PHASES_STYLE, phases_svg
-from lab.report.rack import RACK_STYLE, rack_svg
+from lab.report.metrics import ALL_METRICS, VariantRun
+from lab.report.picture import completion_times, deliveries, link_use
 from lab.report.results import Result
+from lab.report.sources import citations
 from lab.scenario.schema import Collective, Scenario, Variant
 from topologies import Fabric
 
-__all__ = ["picture_svg", "report_html"]
+__all__ = ["report_html"]
 
 STYLE = """
 :root { color-scheme: light dark; --page: #fff; --ink: #1c2127; --soft: #66707a; --line: #d9dee3;
@@ -37,9 +38,9 @@ p { max-width: 46rem; }
 .verdict { font-weight: 650; }
 .yes { color: var(--good); }
 .no { color: var(--bad); }
-.racks { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
-.racks figure { --page: var(--card); }
-.circles figure { max-width: 34rem; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1rem; }
+.panels figure { --page: var(--card); }
+.cycles figure { max-width: 34rem; }
 .chip { display: inline-block; width: .8em; height: .8em; border-radius: 3px; }
 figure { margin: 0; padding: .9rem 1rem; border: 1px solid var(--line); border-radius: 10px;
   background: var(--card); }
@@ -53,285 +54,188 @@ td.n { white-space: nowrap; }
 code { font: .9em ui-monospace, monospace; }
 """
 
-SOURCES = """
-<ul>
-<li>Bound of an AllReduce in two halves: every NPU has to send 2 (N - 1)/N of its data D over all its links
-at once, which takes 0.140625 D/B on 8 by 8 with links of rate B. Derived from the 2D full mesh of the UB-Mesh
-paper (arXiv 2503.20377); the paper does not state it. Bound of one ring that keeps to its own
-links, as shortest paths do: 2 (N - 1)/N D/B; with idle links borrowed the first bound holds.</li>
-<li>Lanes and the shape of the rack: UB-Mesh. The paper gives no lane rate; 100 Gbit/s a lane is a
-stand-in that public simulators use.</li>
-<li>Every other figure was counted in this run, by the switches, the links, the NPUs and the controllers.</li>
-</ul>
-"""
-
-# Of picture.svg; the sheet is 1180 by 610, and a line more where there is a stamp.
-SHEET_STYLE = """
-svg { color: #1c2127; --page: #fff; }
-@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
-.sheet { fill: var(--page); }
-.head { font: 600 15px system-ui, sans-serif; fill: currentColor; }
-"""
-
-
-# What the timeline calls an event that has a shorter name for the eye.
-STRUCK = {"down": "cut", "up": "back", "rate": "slower", "clear": "well"}
-
-# What people call the kinds of switches.
+# Names of switch programs as their projects write them.
 SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}
 
-# How a verdict looks.
-VERDICTS = {"holds": "yes", "fails": "no", "not judged": "soft"}
+# CSS class of an assertion's verdict.
+VERDICT_CLASSES = {"holds": "yes", "fails": "no", "not judged": "soft"}
 
 
 def report_html(
-    scenario: Scenario, result: Result, fabric: Fabric, subjects: Mapping[str, Subject], command: str
+    scenario: Scenario, result: Result, fabric: Fabric, runs: Mapping[str, VariantRun], command: str
 ) -> str:
-    """The whole report; `command` is what makes it again."""
+    """Return the whole report; `command` repeats the run."""
     title = escape(scenario.title or scenario.name)
-    verdict = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
+    passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
     held = f"{result.held} of {len(result.assertions)} assertions hold"
     if result.unjudged:
         held += f", {result.unjudged} not judged"
-    run = f"{escape(scenario.name)}, seed {result.seed}, {escape(result.testbed)} testbed"
+    about = f"{escape(scenario.name)}, seed {result.seed}, {escape(result.testbed)} testbed"
     if result.switch:
-        run += f", {escape(SWITCHES.get(result.switch, result.switch))} switches"
+        about += f", {escape(SWITCHES.get(result.switch, result.switch))} switches"
     size = f"{len(fabric.nodes)} nodes, {len(fabric.links)} links"
-    racks = (_rack(index, variant, fabric, subjects) for index, variant in enumerate(scenario.variants))
     body = [
         f"<h1>{title}</h1>",
-        f'<p class="soft">{run}, {size}</p>',
-        f"<p>{escape(scenario.description)}</p>",
-        f'<p class="verdict">{held}: {verdict}</p>',
-        *filter(None, [stamp_html(scenario, result)]),
-        "<h2>How long it took</h2>",
-        f"<figure>{bars_svg(_bars(scenario, subjects))}</figure>",
-        "<h2>What arrived when</h2>",
-        f"<figure>{timeline_svg(_curves(scenario, subjects), _clock(subjects))}</figure>",
-        "<h2>How busy each link was</h2>",
+        f'<p class="soft">{about}, {size}</p>',
+        *([f"<p>{escape(scenario.description)}</p>"] if scenario.description else []),
+        f'<p class="verdict">{held}: {passed}</p>',
+        *filter(None, [verdict_html(scenario, result)]),
+        "<h2>Completion time</h2>",
+        f"<figure>{completion_times(scenario, runs)}</figure>",
+        "<h2>Data that arrived, over time</h2>",
+        f"<figure>{deliveries(scenario, runs)}</figure>",
+        "<h2>Busy share of each link</h2>",
         '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',
         "Point at a link for its figures. A cut link is dashed and crossed.</p>",
-        '<div class="racks">',
-        *racks,
+        '<div class="panels">',
+        *(
+            _panel(index, escape(variant.label), link_use(fabric, runs, variant.name))
+            for index, variant in enumerate(scenario.variants)
+        ),
         "</div>",
-        *_jobs(scenario, subjects),
-        *_circuits(scenario, subjects),
-        *_traffic(scenario, subjects),
+        *_jobs(scenario, runs),
+        *_circuits(scenario, runs),
+        *_traffic(scenario, runs),
         *_deadlocks(scenario, result, fabric),
-        *_spares(scenario, result),
-        *filter(None, [trust_html(scenario, result)]),
+        *_takeovers(scenario, result),
+        *filter(None, [fidelity_html(scenario, result)]),
         "<h2>Assertions</h2>",
         _assertions(result),
-        "<h2>Figures</h2>",
+        "<h2>Metrics</h2>",
         _metrics(scenario, result),
-        "<h2>Where the figures come from</h2>",
-        SOURCES,
-        f"<p>To make this report again: <code>{escape(command)}</code></p>",
+        "<h2>Sources</h2>",
+        "<ul>",
+        *(f"<li>{escape(line)}</li>" for line in citations(scenario)),
+        "<li>Every other figure was counted in this run, by the switches, the links, the NPUs and the",
+        "controllers.</li>",
+        "</ul>",
+        f"<p>Command that repeats this run: <code>{escape(command)}</code></p>",
     ]
-    more = (CYCLE_STYLE if result.deadlocks else "") + (TRUST_STYLE if result.fidelity else "")
-    more += CIRCUITS_STYLE if any(one.seen.rewired for one in subjects.values()) else ""
-    if any(job.iterations for one in subjects.values() for job in one.seen.jobs):
-        more += PHASES_STYLE
     head = [
         "<!doctype html>",
         '<html lang="en">',
         '<head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title>",
-        f"<style>{STYLE}{RACK_STYLE}{more}</style></head>",
+        f"<style>{STYLE}{FABRIC_STYLE}{_styles_of_parts(result, runs)}</style></head>",
     ]
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
 
-def picture_svg(scenario: Scenario, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
-    """The rack of the first variant with a fault, the timeline and the comparison, on one sheet."""
-    shown = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
-    rack = rack_svg(
-        fabric, busy_share(subjects[shown.name]), _cut(subjects[shown.name]), full=_full(subjects)
-    )
-    word = stamp({name: one.fidelity for name, one in subjects.items() if one.fidelity})
-    height = 642 if word else 610
-    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    parts = [
-        f'<svg {spaces} viewBox="0 0 1180 {height}">',
-        f"<style>{SHEET_STYLE}{RACK_STYLE}</style>",
-        f'<rect class="sheet" width="1180" height="{height}" rx="10"/>',
-        f'<text class="head" x="24" y="34">{escape(shown.label)}: how busy each link was</text>',
-        _placed(rack, 14, 44, 520, 550),
-        '<text class="head" x="566" y="34">What arrived when</text>',
-        _placed(timeline_svg(_curves(scenario, subjects), _clock(subjects)), 556, 44, 610, 310),
-        '<text class="head" x="566" y="388">How long it took</text>',
-        _placed(bars_svg(_bars(scenario, subjects)), 556, 396, 610, 200),
-        *([f'<text class="head" x="24" y="624">{word}</text>'] if word else []),
-        "</svg>\n",
-    ]
-    return "\n".join(parts)
+def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
+    """Return the styles of those parts that this report has."""
+    needed = {
+        CYCLE_STYLE: bool(result.deadlocks),
+        FIDELITY_STYLE: bool(result.fidelity),
+        CIRCUITS_STYLE: any(run.observation.rewired for run in runs.values()),
+        PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
+    }
+    return "".join(style for style, wanted in needed.items() if wanted)
 
 
-def _placed(svg: str, x: int, y: int, width: int, height: int) -> str:
-    place = f'<svg x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="xMinYMin meet"'
-    return re.sub(r"^<svg", place, svg, count=1)
-
-
-def _bars(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Bar]:
-    return [
-        Bar(
-            index,
-            variant.label,
-            subjects[variant.name].seen.completion_ps / 10**6,
-            subjects[variant.name].bound_ps / 10**6,
-            subjects[variant.name].doubtful,
-            subjects[variant.name].seen.deadlock is not None,
-        )
-        for index, variant in enumerate(scenario.variants)
-    ]
-
-
-def _clock(subjects: Mapping[str, Subject]) -> str:
-    """Whose time it is: with real time beneath it, none is virtual."""
-    return "scenario time" if any(subject.fidelity for subject in subjects.values()) else "virtual time"
-
-
-def _curves(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[Curve]:
-    """Of the variants with the collective of the first with a fault: others have another time scale."""
-    model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
-    curves = []
-    for index, variant in enumerate(scenario.variants):
-        if variant.collective != model.collective:
-            continue
-        seen = subjects[variant.name].seen
-        bin_us = seen.timeline.bin_ps / 10**6
-        converged = seen.recovery.converged_ps
-        curves.append(
-            Curve(
-                index,
-                variant.label,
-                bin_us,
-                [8 * delivered / (bin_us * 10**6) for delivered in seen.timeline.delivered],
-                [(fault.at_ps / 10**6, STRUCK.get(fault.event, fault.event)) for fault in seen.faults],
-                converged / 10**6 if seen.faults and converged is not None else None,
-            )
-        )
-    return curves
-
-
-def _rack(index: int, variant: Variant, fabric: Fabric, subjects: Mapping[str, Subject]) -> str:
+def _panel(index: int, caption: str, svg: str) -> str:
+    """Return a figure whose caption, HTML, has the colour of variant `index`."""
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
-    svg = rack_svg(
-        fabric, busy_share(subjects[variant.name]), _cut(subjects[variant.name]), full=_full(subjects)
-    )
-    return f"<figure><figcaption>{chip} {escape(variant.label)}</figcaption>{svg}</figure>"
+    return f"<figure><figcaption>{chip} {caption}</figcaption>{svg}</figure>"
 
 
-def _jobs(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
-    rows = [(one.label, job) for one in scenario.variants for job in subjects[one.name].seen.jobs]
-    return ["<h2>Each job</h2>", jobs_table(rows), *_phases(scenario, subjects)] if rows else []
-
-
-def _phases(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
-    """When jobs computed and sent, of the variants in which any has iterations."""
-    figures = [
-        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
-        f"{escape(variant.label)}</figcaption>{phases_svg(subjects[variant.name].seen.jobs)}</figure>"
-        for index, variant in enumerate(scenario.variants)
-        if any(job.iterations for job in subjects[variant.name].seen.jobs)
+def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the table of all jobs, and their phases where jobs have iterations."""
+    rows = [
+        (variant.label, job) for variant in scenario.variants for job in runs[variant.name].observation.jobs
     ]
-    if not figures:
+    if not rows:
         return []
-    return [
-        "<h2>When jobs computed and sent</h2>",
-        '<p class="soft">Green, above: computation, from when a job\'s first member began. Red, below: its',
-        f"collective, until the last was through. The first {MOST_SHOWN} iterations of each.</p>",
-        *figures,
-    ]
-
-
-def _circuits(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
-    """What optical switches joined before and after each change."""
+    parts = ["<h2>Each job</h2>", jobs_table(rows)]
     figures = [
-        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
-        f"{escape(variant.label)}, {escape(rewired_words(change))}</figcaption>"
-        f"{circuits_svg(change.before, change.after, change.dark)}</figure>"
+        _panel(index, escape(variant.label), phases_svg(runs[variant.name].observation.jobs))
         for index, variant in enumerate(scenario.variants)
-        for change in subjects[variant.name].seen.rewired
+        if any(job.iterations for job in runs[variant.name].observation.jobs)
     ]
-    if not figures:
-        return []
-    return ["<h2>Circuits between Pods</h2>", '<div class="racks">', *figures, "</div>"]
+    if figures:
+        parts += [
+            "<h2>Computation and communication of each job</h2>",
+            '<p class="soft">Green, above: computation, from the start of a job\'s first member. Red,',
+            " below: the job's collective, until the last member finished it. At most",
+            f"{MAX_ITERATIONS} iterations of each job are drawn.</p>",
+            *figures,
+        ]
+    return parts
 
 
-def _traffic(scenario: Scenario, subjects: Mapping[str, Subject]) -> list[str]:
-    """Who sends how much to whom, once for each collective."""
-    shown: dict[Collective, str] = {}
+def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the circuits between Pods before and after each reconfiguration."""
+    figures = [
+        _panel(
+            index,
+            f"{escape(variant.label)}, {escape(rewired_words(change))}",
+            circuits_svg(change.before, change.after, change.dark),
+        )
+        for index, variant in enumerate(scenario.variants)
+        for change in runs[variant.name].observation.rewired
+    ]
+    return _section("Circuits between Pods", "", figures)
+
+
+def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the traffic matrix of each different collective."""
+    figures: dict[Collective, str] = {}
     for index, variant in enumerate(scenario.variants):
-        sent = subjects[variant.name].sent
-        if sent is not None and variant.collective not in shown:
-            chip = f'<span class="chip" style="background:{colour(index)}"></span>'
-            words = f"{escape(variant.label)}: {sent}"
-            shown[variant.collective] = (
-                f"<figure><figcaption>{chip} {words}</figcaption>{heat_map_svg(sent)}</figure>"
-            )
-    if not shown:
-        return []
-    return [
-        "<h2>Who sends how much to whom</h2>",
-        '<p class="soft">By rank, over the whole run; of a job with iterations, in one of them. Lines part',
-        "boards or domains; blank is nothing.</p>",
-        '<div class="racks">',
-        *shown.values(),
-        "</div>",
-    ]
+        traffic = runs[variant.name].traffic
+        if traffic is not None and variant.collective not in figures:
+            caption = f"{escape(variant.label)}: {traffic}"
+            figures[variant.collective] = _panel(index, caption, heat_map_svg(traffic))
+    return _section(
+        "Traffic matrix",
+        "Bytes from each rank to each rank, in the whole run; of a job with iterations, in one iteration. "
+        "Lines separate groups, which are boards or domains; blank pairs send nothing.",
+        list(figures.values()),
+    )
 
 
 def _deadlocks(scenario: Scenario, result: Result, fabric: Fabric) -> list[str]:
-    """The circle of each variant that came to stand still."""
-    if not result.deadlocks:
-        return []
+    """Return the cycle of waiting buffers of each variant that ended in a deadlock."""
     figures = [
-        f'<figure><figcaption><span class="chip" style="background:{colour(index)}"></span> '
-        f"{escape(variant.label)}: nothing moves from {found.at_ps / 10**6:g} µs on</figcaption>"
-        f"{cycle_svg(fabric, found.cycle)}</figure>"
+        _panel(
+            index,
+            f"{escape(variant.label)}: nothing moves from {deadlock.at_ps / 10**6:g} µs on",
+            cycle_svg(fabric, deadlock.cycle),
+        )
         for index, variant in enumerate(scenario.variants)
-        if (found := result.deadlocks.get(variant.name)) is not None
+        if (deadlock := result.deadlocks.get(variant.name)) is not None
     ]
-    return [
-        "<h2>Where it stands still</h2>",
-        '<p class="soft">Each arrow is a link whose buffer at the far end is full, on the lane it names.',
-        "Frames in it that leave by the next arrow wait for room there: so none of them ever does.</p>",
-        '<div class="racks circles">',
-        *figures,
-        "</div>",
-    ]
+    return _section(
+        "Deadlock",
+        "Each arrow is a link whose receive buffer is full, on the virtual lane of its label. The frames in "
+        "that buffer leave by the next arrow and wait for room in its buffer, so no frame ever moves.",
+        figures,
+        "panels cycles",
+    )
 
 
-def _spares(scenario: Scenario, result: Result) -> list[str]:
-    """What spare NPUs did, and what was out of reach at the end."""
+def _section(title: str, words: str, figures: Sequence[str], style: str = "panels") -> list[str]:
+    """Return figures under a title and an explanation; nothing where there are no figures."""
+    if not figures:
+        return []
+    explanation = [f'<p class="soft">{words}</p>'] if words else []
+    return [f"<h2>{title}</h2>", *explanation, f'<div class="{style}">', *figures, "</div>"]
+
+
+def _takeovers(scenario: Scenario, result: Result) -> list[str]:
+    """Return what spare NPUs did, and what was unreachable at the end."""
     rows = []
     for variant in scenario.variants:
-        said = [*result.takeovers.get(variant.name, ()), *filter(None, [result.cut_off.get(variant.name)])]
-        rows += [(escape(variant.label), escape(str(one))) for one in said]
+        events = [*result.takeovers.get(variant.name, ()), *filter(None, [result.cut_off.get(variant.name)])]
+        rows += [(escape(variant.label), escape(str(event))) for event in events]
     if not rows:
         return []
-    return ["<h2>NPUs that were lost</h2>", table(("variant", "what happened"), rows, numbers=0)]
-
-
-def _cut(subject: Subject) -> set[str]:
-    """Links that a fault took down, be they up again in the end."""
-    down = (fault for fault in subject.seen.faults if fault.event == "down")
-    return {link for fault in down for link in fault.links or (fault.target,)}
-
-
-def _full(subjects: Mapping[str, Subject]) -> float:
-    """One scale for all racks of a report: the busiest direction of any link, up to the next tenth."""
-    pairs = [pair for subject in subjects.values() for pair in busy_share(subject).values()]
-    busiest = max(max(pair) for pair in pairs)
-    return min(1.0, max(0.1, (int(busiest * 10) + 1) / 10))
+    return ["<h2>Lost NPUs</h2>", table(("variant", "event"), rows, numbers=0)]
 
 
 def _assertions(result: Result) -> str:
     rows = [
         (
-            f'<span class="{VERDICTS[item.verdict]}">{item.verdict}</span>',
+            f'<span class="{VERDICT_CLASSES[item.verdict]}">{item.verdict}</span>',
             escape(item.name),
             shown(item.value),
             shown(item.limit),
@@ -346,7 +250,7 @@ def _metrics(scenario: Scenario, result: Result) -> str:
         (
             f"<code>{name}</code>",
             escape(metric.meaning),
-            *(_figure(result, variant, name) for variant in scenario.variants),
+            *(_value(result, variant, name) for variant in scenario.variants),
         )
         for name, metric in ALL_METRICS.items()
         if any(f"{variant.name}.{name}" in result.metrics for variant in scenario.variants)
@@ -355,12 +259,12 @@ def _metrics(scenario: Scenario, result: Result) -> str:
     return table(("metric", "meaning", *labels), rows, numbers=len(labels))
 
 
-def _figure(result: Result, variant: Variant, name: str) -> str:
-    """With a question mark where it depends on times that cannot be believed."""
+def _value(result: Result, variant: Variant, name: str) -> str:
+    """Return a metric's value, with a question mark where it depends on times that are not trustworthy."""
     if f"{variant.name}.{name}" not in result.metrics:
         return ""
-    figure = shown(result.of(variant.name, name))
+    value = shown(result.of(variant.name, name))
     fidelity = result.fidelity.get(variant.name)
     if fidelity is None or fidelity.trustworthy or not ALL_METRICS[name].timed:
-        return figure
-    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{figure} ?</span>'
+        return value
+    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{value} ?</span>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and assertions of a whole scenario, and their file form."""
+"""Result of a scenario: metrics and judged assertions of all variants, and result.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, final
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
-from lab.report.metrics import ALL_METRICS, Subject, measure
+from lab.report.metrics import ALL_METRICS, VariantRun, measure
 from lab.run.observation import Deadlock
 from lab.scenario.schema import Assertion, Relative, Scenario, Variant
 
@@ -25,9 +25,9 @@ RELATIONS = {"max": "at most", "min": "at least", "equals": "exactly"}
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One assertion and what became of it.
+    """One assertion with its value and limit.
 
-    Not `judged`: it is about times that cannot be believed, and decides nothing, whatever `passed` says.
+    An assertion about times that are not trustworthy is not `judged`: its `passed` decides nothing.
     """
 
     name: str
@@ -47,12 +47,21 @@ class Outcome:
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """In virtual time the same scenario and seed give an equal value: nothing in it is read off a clock.
+    """Result of a scenario; in virtual time equal scenarios and seeds give equal results.
 
-    Of a run in real time there are also `switch`, the kind of its switches, and `fidelity`, by variant;
-    `deadlocks` are those of the variants that came to one, `takeovers` what spare NPUs did, and `cut_off`
-    says what was out of reach at the end, each of the variants in which it came to that; `rewired` are
-    changes of circuits.
+    Attributes:
+        scenario: Name of the scenario.
+        seed: Seed of the data and of all random choices.
+        testbed: Name of the testbed.
+        passed: Whether all assertions that are judged hold.
+        assertions: Outcomes, those that every variant has first.
+        metrics: Values by VARIANT.METRIC.
+        switch: Kind of switches of a run in real time, else empty.
+        fidelity: Judgement of the times of a run in real time, by variant.
+        deadlocks: Deadlocks of the variants that ended in one.
+        takeovers: Takeovers by spare NPUs, of the variants that had any.
+        cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
+        rewired: Reconfigurations of circuits, of the variants that had any.
     """
 
     scenario: str
@@ -69,34 +78,31 @@ class Result:
     rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
+        """Return a metric of a variant."""
         return self.metrics[f"{variant}.{metric}"]
 
     @property
     def held(self) -> int:
-        """How many assertions hold, of those that were judged."""
+        """Number of judged assertions that hold."""
         return sum(outcome.judged and outcome.passed for outcome in self.assertions)
 
     @property
     def unjudged(self) -> int:
-        """How many assertions are about times that cannot be believed."""
+        """Number of assertions about times that are not trustworthy."""
         return sum(not outcome.judged for outcome in self.assertions)
 
 
 def conclude(
-    scenario: Scenario, seed: int, testbed: str, subjects: Mapping[str, Subject], *, switch: str = ""
+    scenario: Scenario, seed: int, testbed: str, runs: Mapping[str, VariantRun], *, switch: str = ""
 ) -> Result:
-    """What the runs of all variants amount to; `switch` is empty where there was no choice of switches."""
+    """Return metrics and judged assertions of all runs; `switch` is empty on the embedded testbed."""
     metrics = {
-        f"{variant}.{name}": figure
-        for variant, subject in subjects.items()
-        for name, figure in measure(subject).items()
+        f"{variant}.{name}": figure for variant, run in runs.items() for name, figure in measure(run).items()
     }
     outcomes = [
-        outcome
-        for variant, subject in subjects.items()
-        for outcome in _always(scenario.variant(variant), subject)
+        outcome for variant, run in runs.items() for outcome in _always(scenario.variant(variant), run)
     ]
-    outcomes += [_outcome(assertion, metrics, subjects) for assertion in scenario.assertions]
+    outcomes += [_outcome(assertion, metrics, runs) for assertion in scenario.assertions]
     return Result(
         scenario=scenario.name,
         seed=seed,
@@ -105,16 +111,18 @@ def conclude(
         assertions=tuple(outcomes),
         metrics=metrics,
         switch=switch,
-        fidelity={name: subject.fidelity for name, subject in subjects.items() if subject.fidelity},
-        deadlocks={name: one.seen.deadlock for name, one in subjects.items() if one.seen.deadlock},
-        takeovers={name: one.seen.takeovers for name, one in subjects.items() if one.seen.takeovers},
-        cut_off={name: one.seen.cut_off for name, one in subjects.items() if one.seen.cut_off},
-        rewired={name: one.seen.rewired for name, one in subjects.items() if one.seen.rewired},
+        fidelity={name: run.fidelity for name, run in runs.items() if run.fidelity},
+        deadlocks={name: run.observation.deadlock for name, run in runs.items() if run.observation.deadlock},
+        takeovers={
+            name: run.observation.takeovers for name, run in runs.items() if run.observation.takeovers
+        },
+        cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
+        rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
     )
 
 
 def to_json(result: Result) -> str:
-    """The file's text. What only a real-time run has is left out of any other's."""
+    """Return the text of result.json; keys of parts that the result does not have are left out."""
     document: dict[str, Any] = {
         "scenario": result.scenario,
         "seed": result.seed,
@@ -127,16 +135,20 @@ def to_json(result: Result) -> str:
         document["switch"] = result.switch
     if result.deadlocks:
         document["deadlocks"] = {
-            name: {"at_us": one.at_ps / 10**6, "cycle": one.cycle} for name, one in result.deadlocks.items()
+            name: {"at_us": deadlock.at_ps / 10**6, "cycle": deadlock.cycle}
+            for name, deadlock in result.deadlocks.items()
         }
     if result.takeovers:
         document["takeovers"] = {
-            name: [one.document() for one in all] for name, all in result.takeovers.items()
+            name: [takeover.document() for takeover in takeovers]
+            for name, takeovers in result.takeovers.items()
         }
     if result.cut_off:
         document["cut_off"] = dict(result.cut_off)
     if result.rewired:
-        document["rewired"] = {name: [one.document() for one in all] for name, all in result.rewired.items()}
+        document["reconfigurations"] = {
+            name: [change.document() for change in changes] for name, changes in result.rewired.items()
+        }
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:
@@ -145,19 +157,19 @@ def to_json(result: Result) -> str:
     return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def _always(variant: Variant, subject: Subject) -> list[Outcome]:
-    """What holds for every run, asked for or not: the data is right, and a fault fell into the run.
+def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
+    """Return the assertions that every run has: correct data, and each fault within the run.
 
-    Of one that is to deadlock, that it does.
+    A variant that expects a deadlock has to end in one instead of correct data.
     """
-    seen = subject.seen
-    right = seen.right_nodes == seen.nodes
+    seen = run.observation
+    right = seen.correct_nodes == seen.nodes
     waiting = len(seen.deadlock.cycle) if seen.deadlock else 0
     if variant.expect == "deadlock":
         outcomes = [Outcome(f"{variant.name}: buffers wait in a circle", waiting > 1, waiting, 2)]
     else:
         outcomes = [
-            Outcome(f"{variant.name}: the array of every NPU is right", right, seen.right_nodes, seen.nodes)
+            Outcome(f"{variant.name}: the array of every NPU is right", right, seen.correct_nodes, seen.nodes)
         ]
         if seen.deadlock:
             outcomes.append(Outcome(f"{variant.name}: no buffers wait in a circle", False, waiting, 0))
@@ -173,21 +185,21 @@ def _always(variant: Variant, subject: Subject) -> list[Outcome]:
     return outcomes
 
 
-def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], subjects: Mapping[str, Subject]) -> Outcome:
-    value = metrics.get(assertion.metric, 0)  # of a spare that was not needed
+def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[str, VariantRun]) -> Outcome:
+    value = metrics.get(assertion.metric, 0)  # metrics of spares are 0 where no spare was needed
     limit, origin = _limit(assertion, metrics)
     passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
     compared = [assertion.metric]
     if isinstance(assertion.limit, Relative):
         compared.append(assertion.limit.metric)
-    return Outcome(name, passed, value, limit, not any(_doubtful(metric, subjects) for metric in compared))
+    return Outcome(name, passed, value, limit, not any(_doubtful(metric, runs) for metric in compared))
 
 
-def _doubtful(figure: str, subjects: Mapping[str, Subject]) -> bool:
+def _doubtful(figure: str, runs: Mapping[str, VariantRun]) -> bool:
     variant, _, metric = figure.partition(".")
     known = ALL_METRICS.get(metric.rpartition(".")[2])
-    return (known is None or known.timed) and subjects[variant].doubtful
+    return (known is None or known.timed) and runs[variant].doubtful
 
 
 def _limit(assertion: Assertion, metrics: Mapping[str, Figure]) -> tuple[Figure, str]:

@@ -15,9 +15,8 @@ from emulation.traffic.frames.layers import SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth
-from lab.report.plane_counts import cross_plane_frames
-from lab.report.rail_counts import cross_rail_frames
 from lab.run.boot import Booted
+from lab.run.crossings import cross_plane_frames, cross_rail_frames
 from lab.run.job import Job, Jobs
 from lab.run.observation import (
     Deadlock,
@@ -67,7 +66,7 @@ def collect(
     return Observation(
         completion_ps=max(one.begun_ps + one.completion_ps for one, _ in each),
         nodes=len(ends),
-        right_nodes=sum(one.right_nodes for one, _ in each),
+        correct_nodes=sum(one.correct_nodes for one, _ in each),
         first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else wrong),
         checksum=zlib.crc32(ends[0].result.tobytes()),
         table_entries=up.entries,
@@ -75,7 +74,7 @@ def collect(
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
         link_usage=usage,
         faults=tuple(map(FaultReport.of, ready.faults)),
-        recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_told, done.entries_rewritten),
+        recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_notified, done.entries_rewritten),
         deadlock=deadlock,
         takeovers=control.takeovers,
         transit_frames=sum(
@@ -109,7 +108,7 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
         completion_ps=end_ps - begun_ps,
         bound_ps=job.plan.bound_ps,
         nodes=len(ends),
-        right_nodes=len(ends) - wrong_nodes,
+        correct_nodes=len(ends) - wrong_nodes,
         retransmitted=sum(one.retransmitted for one in job.stats),
         compute_ps=job.plan.rhythm.compute_ps if job.plan.rhythm else 0,
         priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),

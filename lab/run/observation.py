@@ -78,7 +78,7 @@ class Recovery:
 
     converged_ps: int | None
     notices: int
-    nodes_told: int
+    nodes_notified: int
     entries_rewritten: int
 
 
@@ -125,7 +125,7 @@ class JobReport:
     completion_ps: int
     bound_ps: int
     nodes: int
-    right_nodes: int
+    correct_nodes: int
     retransmitted: int
     compute_ps: int = 0
     priority: int = 0
@@ -153,7 +153,7 @@ class Observation:
 
     completion_ps: int
     nodes: int
-    right_nodes: int
+    correct_nodes: int
     first_wrong: str
     checksum: int
     table_entries: int

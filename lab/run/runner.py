@@ -18,8 +18,8 @@ from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
-from lab.report.heat_map import traffic_matrix
-from lab.report.metrics import Subject
+from lab.report.figures.heat_map import traffic_matrix
+from lab.report.metrics import VariantRun
 from lab.run.boot import Booted, booted
 from lab.run.collect import collect, dropped, link_of
 from lab.run.job import Before, Jobs
@@ -54,7 +54,7 @@ class Progress(Protocol):
 class Run:
     """What was seen of every variant, and the wall-clock seconds it took, which no result may depend on."""
 
-    subjects: Mapping[str, Subject]
+    runs: Mapping[str, VariantRun]
     seconds: Mapping[str, Mapping[str, float]]
 
 
@@ -83,16 +83,16 @@ def run(
 ) -> Run:
     """`captures` names links whose frames are to be written, each into a folder, as VARIANT-LINK.pcap."""
     choice.check(prepared, captures=bool(captures))
-    subjects: dict[str, Subject] = {}
+    runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
     for ready in prepared:
         watch = _Stopwatch()
         seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
         rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
-        subjects[ready.variant.name] = Subject(seen, ready.bound_ps, rates, fidelity, sent)
+        runs[ready.variant.name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent)
         seconds[ready.variant.name] = watch.seconds
-    return Run(subjects, seconds)
+    return Run(runs, seconds)
 
 
 def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:

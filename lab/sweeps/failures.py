@@ -96,7 +96,7 @@ def to_json(scenario: Scenario, planned: Failures, testbed: str, results: Sequen
         "passed": passed(planned, results),
         "metrics": {
             "runs": len(results),
-            "right_runs": sum(one.right for one in results),
+            "correct_runs": sum(one.right for one in results),
             "stopped_runs": sum(one.stopped for one in results),
             "runs_with_spare": sum(bool(one.spare) for one in results),
         },
@@ -115,7 +115,7 @@ def _enter(planned: Failures) -> None:
 
 
 def _fail(target: str) -> Failure:
-    from lab.report.metrics import METRICS, SPARE_METRICS, Subject
+    from lab.report.metrics import METRICS, SPARE_METRICS, VariantRun
     from lab.run.runner import observe
 
     assert _work is not None
@@ -126,15 +126,15 @@ def _fail(target: str) -> Failure:
         seen = observe(ready, planned.seed)
     except RailyardError as ex:
         return Failure(target, False, 0.0, 0.0, trouble=str(ex))
-    subject = Subject(seen, ready.bound_ps, {})
+    run = VariantRun(seen, ready.bound_ps, {})
     inside = 0 < seen.faults[0].at_ps < seen.completion_ps
     return Failure(
         target=target,
-        right=seen.right_nodes == seen.nodes and inside,
-        completion_us=METRICS["completion_us"].of(subject),
-        convergence_us=METRICS["convergence_us"].of(subject),
+        right=seen.correct_nodes == seen.nodes and inside,
+        completion_us=METRICS["completion_us"].of(run),
+        convergence_us=METRICS["convergence_us"].of(run),
         spare=seen.takeovers[0].spare if seen.takeovers else "",
-        takeover_us=SPARE_METRICS["takeover_us"].of(subject),
+        takeover_us=SPARE_METRICS["takeover_us"].of(run),
         cut_off=seen.cut_off,
         trouble=seen.first_wrong or ("" if inside else "the run was over before it failed"),
     )

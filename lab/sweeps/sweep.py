@@ -33,7 +33,7 @@ class Cut:
     right: bool
     completion_us: float
     convergence_us: float
-    nodes_told: int
+    nodes_notified: int
     notices: int
     entries_rewritten: int
     lost_frames: int
@@ -109,7 +109,7 @@ def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: Sequence[Cu
         "seed": sweep.seed,
         "testbed": testbed,
         "passed": all(one.right for one in results),
-        "metrics": {"right_runs": sum(one.right for one in cut), "runs": len(cut)},
+        "metrics": {"correct_runs": sum(one.right for one in cut), "runs": len(cut)},
         "healthy": {one.variant: asdict(one) for one in results if not one.links},
         "cuts": [asdict(one) for one in cut],
     }
@@ -128,7 +128,7 @@ def _enter(sweep: Sweep) -> None:
 
 
 def _cut(run: tuple[str, Case]) -> Cut:
-    from lab.report.metrics import METRICS, Subject
+    from lab.report.metrics import METRICS, VariantRun
     from lab.run.runner import observe
 
     variant, links = run
@@ -140,15 +140,15 @@ def _cut(run: tuple[str, Case]) -> Cut:
         seen = observe(ready, _seed)
     except RailyardError as ex:
         return Cut(variant, links, False, 0.0, 0.0, 0, 0, 0, 0, 0, str(ex))
-    subject = Subject(seen, ready.bound_ps, {})
+    measured = VariantRun(seen, ready.bound_ps, {})
     inside = not links or 0 < seen.faults[0].at_ps < seen.completion_ps
     return Cut(
         variant=variant,
         links=links,
-        right=seen.right_nodes == seen.nodes and inside,
-        completion_us=METRICS["completion_us"].of(subject),
-        convergence_us=METRICS["convergence_us"].of(subject),
-        nodes_told=seen.recovery.nodes_told,
+        right=seen.correct_nodes == seen.nodes and inside,
+        completion_us=METRICS["completion_us"].of(measured),
+        convergence_us=METRICS["convergence_us"].of(measured),
+        nodes_notified=seen.recovery.nodes_notified,
         notices=seen.recovery.notices,
         entries_rewritten=seen.recovery.entries_rewritten,
         lost_frames=seen.traffic.lost_with_link,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.report.chart import Compared, compared_svg
+from lab.report.figures.comparison_charts import Compared, compared_svg
 from papers.claims.model_figure import Figure, Kind
 
 __all__ = ["ratios_svg"]

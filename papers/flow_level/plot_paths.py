@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.report.chart import DASHES, INK, colour, plain, svg_of
+from lab.report.figures.plot import DASHES, INK, colour, plain, svg_of
 from papers.flow_level.allreduces import Workload, imbalance, steps
 from topologies.families.hpn.shape import planned
 

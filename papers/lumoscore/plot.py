@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.report.chart import DASHES, INK, MARKS, colour, plain, svg_of
+from lab.report.figures.plot import DASHES, INK, MARKS, colour, plain, svg_of
 from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster
 
 __all__ = ["growth_svg"]

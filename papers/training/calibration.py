@@ -165,7 +165,7 @@ def _emulated_us(case: Case, fabric: Fabric, seed: int) -> float:
         jobs=(job,),
     )
     seen = observe(ready, seed)
-    if seen.right_nodes != seen.nodes:
+    if seen.correct_nodes != seen.nodes:
         raise ModelError(
             f"{case.shape} {case.kind} of {case.elements} elements: {seen.first_wrong}",
             remedy="a time is compared only of a run whose data are right",

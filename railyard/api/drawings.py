@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import final
 
 from lab.errors import OutputError
+from lab.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
 from lab.report.output import output_folder
-from lab.report.rack import RACK_STYLE, rack_svg, too_large
 from topologies import Fabric
 
 __all__ = ["Drawing", "draw", "draw_links"]
@@ -61,5 +61,5 @@ def draw_links(
     """
     if words := too_large(fabric):
         raise OutputError(f"{fabric.name}: {words}", remedy="take smaller dims or other parameters")
-    svg = rack_svg(fabric, busy, cut, full=full)
-    return Drawing(svg.replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1) + "\n")
+    svg = fabric_svg(fabric, busy, cut, full=full)
+    return Drawing(svg.replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1) + "\n")

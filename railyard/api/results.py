@@ -11,9 +11,10 @@ from typing import final
 
 from lab.errors import ScenarioError
 from lab.report import results
-from lab.report.metrics import Subject, busy_share
+from lab.report.metrics import VariantRun, busy_share
 from lab.report.output import output_folder
-from lab.report.page import picture_svg, report_html
+from lab.report.page import report_html
+from lab.report.picture import picture_svg
 from lab.run.collect import link_of
 from lab.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
@@ -32,7 +33,7 @@ class Result:
         scenario: the scenario that ran.
         fabric: the fabric on which all variants ran.
         verdict: figures and assertions; the content of result.json.
-        subjects: observations by variant.
+        runs: observations by variant.
         seconds: wall-clock seconds by variant and stage; nothing else depends on a clock.
         command: the command that repeats the run; empty when there is none.
     """
@@ -40,7 +41,7 @@ class Result:
     scenario: Scenario
     fabric: Fabric
     verdict: results.Result
-    subjects: Mapping[str, Subject]
+    runs: Mapping[str, VariantRun]
     seconds: Mapping[str, Mapping[str, float]]
     command: str = ""
 
@@ -52,7 +53,7 @@ class Result:
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the variants that ran, in the order of the scenario."""
-        return tuple(self.subjects)
+        return tuple(self.runs)
 
     def metric(self, variant: str, name: str) -> int | float:
         """Return a figure of a variant; `railyard list --metrics` describes all of them.
@@ -60,7 +61,7 @@ class Result:
         Raises:
             RailyardError: the run has no variant or no figure of that name.
         """
-        self._subject(variant)
+        self._run(variant)
         try:
             return self.verdict.of(variant, name)
         except KeyError:
@@ -80,7 +81,7 @@ class Result:
                     if key.startswith(f"{variant}.")
                 },
             }
-            for variant in self.subjects
+            for variant in self.runs
         ]
 
     def links(self, variant: str | None = None) -> list[Record]:
@@ -94,26 +95,26 @@ class Result:
             until completion), lost_frames (with a failed or impaired link), refused_frames (link down or
             queue full), max_queued_bytes, rate_gbps.
         """
-        chosen = self.subjects if variant is None else {variant: self._subject(variant)}
+        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {"variant": name, **record}
-            for name, subject in chosen.items()
-            for link, usage in subject.seen.link_usage.items()
-            for record in link_records(link_of(self.fabric, link), usage, subject.seen.completion_ps)
+            for name, run in chosen.items()
+            for link, usage in run.observation.link_usage.items()
+            for record in link_records(link_of(self.fabric, link), usage, run.observation.completion_ps)
         ]
 
     def timeline(self, variant: str | None = None) -> list[Record]:
         """Return the data that reached NPUs over time: variant, time_us (start of a bin), bytes, gbps."""
-        chosen = self.subjects if variant is None else {variant: self._subject(variant)}
+        chosen = self.runs if variant is None else {variant: self._run(variant)}
         return [
             {
                 "variant": name,
-                "time_us": number * subject.seen.timeline.bin_ps / 10**6,
+                "time_us": number * run.observation.timeline.bin_ps / 10**6,
                 "bytes": size,
-                "gbps": 8 * size * 1000 / subject.seen.timeline.bin_ps,
+                "gbps": 8 * size * 1000 / run.observation.timeline.bin_ps,
             }
-            for name, subject in chosen.items()
-            for number, size in enumerate(subject.seen.timeline.delivered)
+            for name, run in chosen.items()
+            for number, size in enumerate(run.observation.timeline.delivered)
         ]
 
     def assertions(self) -> list[Record]:
@@ -130,11 +131,11 @@ class Result:
             variant: name of a variant, to draw its fabric alone, with busy and failed links.
         """
         if variant is None:
-            return Drawing(picture_svg(self.scenario, self.fabric, self.subjects))
-        subject = self._subject(variant)
-        down = [fault for fault in subject.seen.faults if fault.event == "down"]
+            return Drawing(picture_svg(self.scenario, self.fabric, self.runs))
+        run = self._run(variant)
+        down = [fault for fault in run.observation.faults if fault.event == "down"]
         cut = {link for fault in down for link in fault.links or (fault.target,)}
-        return draw_links(self.fabric, busy_share(subject), cut)
+        return draw_links(self.fabric, busy_share(run), cut)
 
     def to_json(self) -> str:
         """Return the text of result.json, which is the same for the same scenario and seed."""
@@ -142,7 +143,7 @@ class Result:
 
     def report(self) -> str:
         """Return the text of report.html, one page that needs no other file."""
-        return report_html(self.scenario, self.verdict, self.fabric, self.subjects, self.command)
+        return report_html(self.scenario, self.verdict, self.fabric, self.runs, self.command)
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json, report.html, picture.svg and timing.json; return the path of report.html.
@@ -156,12 +157,12 @@ class Result:
             target.write("timing.json", json.dumps({"wall_clock_seconds": self.seconds}, indent=2) + "\n")
             return target.write("report.html", self.report())
 
-    def _subject(self, variant: str) -> Subject:
-        if variant not in self.subjects:
+    def _run(self, variant: str) -> VariantRun:
+        if variant not in self.runs:
             raise ScenarioError(
-                f"no variant named {variant!r} ran", remedy=f"there are {', '.join(self.subjects)}"
+                f"no variant named {variant!r} ran", remedy=f"there are {', '.join(self.runs)}"
             )
-        return self.subjects[variant]
+        return self.runs[variant]
 
     def __repr__(self) -> str:
         held = f"{self.verdict.held} of {len(self.verdict.assertions)} assertions hold"

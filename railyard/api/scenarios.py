@@ -78,8 +78,8 @@ def execute(
     for link in captures or {}:
         fabric.link(link)
     done = run_variants(prepared, seed, note, choice, captures or {})
-    verdict = conclude(scenario, seed, choice.name, done.subjects, switch=choice.switch)
-    return Result(scenario, fabric, verdict, done.subjects, done.seconds, command)
+    verdict = conclude(scenario, seed, choice.name, done.runs, switch=choice.switch)
+    return Result(scenario, fabric, verdict, done.runs, done.seconds, command)
 
 
 def _document(scenario: str | Path | Mapping[str, Any] | Scenario) -> Document:

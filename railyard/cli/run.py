@@ -78,7 +78,7 @@ def run(
                 scenario, document, seed, progress=note, choice=choice, captures=captures, command=command
             )
         report = result.save(target.path)
-    print_summary(scenario, result.verdict, result.subjects, report)
+    print_summary(scenario, result.verdict, result.runs, report)
     raise typer.Exit(0 if result.passed else 1)
 
 
@@ -102,7 +102,8 @@ def _resized(scenario: Scenario, dims: str) -> Scenario:
     """
     from railyard.cli.topology import dims_of
 
-    topology = scenario.topology.resized("full-mesh", dims=dims_of(dims))
-    return scenario.model_copy(
-        update={"topology": topology, "title": "", "description": "", "assertions": ()}
-    )
+    extents = dims_of(dims)
+    topology = scenario.topology.resized("full-mesh", dims=extents)
+    title = f"{scenario.name} on a full mesh of {' x '.join(map(str, extents))}"
+    changes = {"topology": topology, "title": title, "description": "", "assertions": ()}
+    return scenario.model_copy(update=changes)

@@ -124,11 +124,11 @@ def _node(fabric: Fabric, name: str) -> None:
 
 def _draw(fabric: Fabric, path: Path) -> None:
     from lab.errors import OutputError
+    from lab.report.figures.fabric import FABRIC_STYLE, fabric_svg, too_large
     from lab.report.output import output_folder
-    from lab.report.rack import RACK_STYLE, rack_svg, too_large
 
     if words := too_large(fabric):
         raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")
-    drawing = rack_svg(fabric).replace("</title>", f"</title><style>{RACK_STYLE}</style>", 1)
+    drawing = fabric_svg(fabric).replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1)
     with output_folder(path.parent) as folder:
         folder.write(path.name, drawing + "\n")

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from emulation.fidelity import Measured, duration, percent
-from lab.report.circuits_view import lacks_words
-from lab.report.fidelity import TRUSTWORTHY, remedies, stamp
+from lab.report.fidelity import TRUSTWORTHY, remedies, verdict
+from lab.report.figures.circuits import lacks_words
 from lab.report.markup import shown
-from lab.report.metrics import METRICS, Subject
+from lab.report.metrics import METRICS, VariantRun
 from lab.report.results import Result
 from lab.scenario.schema import Scenario
 from railyard.cli.screen import out
@@ -22,13 +22,13 @@ from railyard.cli.table import print_table
 __all__ = ["print_summary"]
 
 COLUMNS = {
-    "right_npus": "right NPUs",
+    "correct_npus": "right NPUs",
     "completion_us": "took, µs",
     "bound_us": "bound, µs",
     "ratio_to_bound": "ratio",
     "lost_frames": "frames lost",
     "retransmitted_frames": "sent again",
-    "nodes_told": "nodes told",
+    "nodes_notified": "nodes told",
     "convergence_us": "converged, µs",
 }
 
@@ -48,19 +48,19 @@ MEASURED: Mapping[str, Callable[[Measured], str]] = {
 def print_summary(
     scenario: Scenario,
     result: Result,
-    subjects: Mapping[str, Subject],
+    runs: Mapping[str, VariantRun],
     report: Path,
     console: Console | None = None,
 ) -> None:
     """Print figures of every variant, errors, whether the times are trustworthy, and the report's path."""
     console = console or out()
-    _print_figures(scenario, result, subjects, console)
-    for variant, subject in subjects.items():
-        if subject.seen.first_wrong:
-            console.print(f"{variant}: {subject.seen.first_wrong}", markup=False)
-        for takeover in subject.seen.takeovers:
+    _print_figures(scenario, result, runs, console)
+    for variant, run in runs.items():
+        if run.observation.first_wrong:
+            console.print(f"{variant}: {run.observation.first_wrong}", markup=False)
+        for takeover in run.observation.takeovers:
             console.print(f"{variant}: {takeover}", markup=False)
-        for words in lacks_words(subject.seen.rewired):
+        for words in lacks_words(run.observation.rewired):
             console.print(f"{variant}: {words}", markup=False, soft_wrap=True)
     for item in result.assertions:
         if item.verdict == "fails":
@@ -75,18 +75,18 @@ def print_summary(
 
 
 def _print_figures(
-    scenario: Scenario, result: Result, subjects: Mapping[str, Subject], console: Console
+    scenario: Scenario, result: Result, runs: Mapping[str, VariantRun], console: Console
 ) -> None:
     rows = []
     for variant in scenario.variants:
-        subject = subjects[variant.name]
+        run = runs[variant.name]
         figures = (
             shown(round(result.of(variant.name, name), 3))
-            + (" ?" if subject.doubtful and METRICS[name].timed else "")
+            + (" ?" if run.doubtful and METRICS[name].timed else "")
             for name in COLUMNS
         )
         rows.append((escape(variant.label), *figures))
-    doubtful = any(subject.doubtful for subject in subjects.values())
+    doubtful = any(run.doubtful for run in runs.values())
     print_table(
         console,
         ("variant", *COLUMNS.values()),
@@ -98,7 +98,7 @@ def _print_figures(
 
 
 def _print_trust(scenario: Scenario, result: Result, console: Console) -> None:
-    word = stamp(result.fidelity)
+    word = verdict(result.fidelity)
     console.print(f"[bold {'green' if word == TRUSTWORTHY else 'red'}]{word}[/]")
     variants = [variant for variant in scenario.variants if variant.name in result.fidelity]
     runs = [result.fidelity[variant.name] for variant in variants]

@@ -103,7 +103,7 @@ def _print(console: Console, variants: Sequence[str], results: Sequence[Cut]) ->
     figures = {
         "took": lambda cut: cut.completion_us,
         "converged after": lambda cut: cut.convergence_us,
-        "told": lambda cut: cut.nodes_told,
+        "told": lambda cut: cut.nodes_notified,
         "messages": lambda cut: cut.notices,
         "rewritten": lambda cut: cut.entries_rewritten,
         "lost": lambda cut: cut.lost_frames,
@@ -132,18 +132,24 @@ def _shown(values: Sequence[float]) -> str:
 
 
 def _picture(variants: Sequence[str], results: Sequence[Cut]) -> str:
-    from lab.report.chart import Shares, shares_svg
+    """Return the distributions over all runs with a cut; runs without a correct result are counted only."""
+    from lab.report.figures.comparison_charts import Samples, distributions_svg
 
-    with_cut = [cut for cut in results if cut.links and cut.right]
     panels = {
-        "from the cut to the last table written, µs": lambda cut: cut.convergence_us,
-        "until the last NPU had its result, µs": lambda cut: cut.completion_us,
+        "from the cut to the last table write, µs": lambda cut: cut.convergence_us,
+        "until the last NPU has its result, µs": lambda cut: cut.completion_us,
     }
+    runs = [[cut for cut in results if cut.links and cut.variant == variant] for variant in variants]
     curves = {
         title: [
-            Shares(index, variant, [of(cut) for cut in with_cut if cut.variant == variant])
+            Samples(
+                index,
+                variant,
+                [of(cut) for cut in runs[index] if cut.right],
+                failed=sum(not cut.right for cut in runs[index]),
+            )
             for index, variant in enumerate(variants)
         ]
         for title, of in panels.items()
     }
-    return shares_svg(curves) + "\n"
+    return distributions_svg(curves) + "\n"

@@ -14,7 +14,7 @@ from bench.lab_report import STARTS, LabResult, lab_text
 
 VIRTUAL = {
     "npus": 8,
-    "right_npus": 8,
+    "correct_npus": 8,
     "completion_us": 3.25,
     "bound_us": 2.949,
     "data_frames": 3584,

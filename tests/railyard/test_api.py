@@ -184,7 +184,7 @@ def test_a_result_is_tables(result: Result):
     lost = links.groupby("variant")[["lost_frames", "refused_frames"]].sum().sum(axis=1)
     assert lost.to_dict() == {name: result.metric(name, "lost_frames") for name in ("healthy", "cut")}
     arrived = frame(result.timeline("cut"))["bytes"].sum()
-    assert arrived == sum(result.subjects["cut"].seen.timeline.delivered) > 0
+    assert arrived == sum(result.runs["cut"].observation.timeline.delivered) > 0
     assert {item["verdict"] for item in result.assertions()} == {"holds"}
     with pytest.raises(RailyardError, match="no metric 'speed'"):
         result.metric("cut", "speed")

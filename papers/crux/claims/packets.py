@@ -40,7 +40,7 @@ def _busy(seen: Observation) -> float:
 
 
 def _all_right(*seen: Observation) -> bool:
-    return all(item.right_nodes == item.nodes for item in seen)
+    return all(item.correct_nodes == item.nodes for item in seen)
 
 
 def run_priorities(note: Progress) -> Sequence[Finding]:

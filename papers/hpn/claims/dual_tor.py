@@ -63,7 +63,7 @@ def run_lacp(note: Progress) -> Sequence[Finding]:
             _DUAL,
             f"{SYSTEM}, 300 apart",
             f"{tors[0].system} and {tors[1].system}, {tors[0].port} and {tors[1].port}; {frames} LACPDUs",
-            "holds" if same and apart and len(hosts) == 1 and seen.right_nodes == seen.nodes else "differs",
+            "holds" if same and apart and len(hosts) == 1 and seen.correct_nodes == seen.nodes else "differs",
         ),
         Finding(
             "ports of a NIC that join its bundle",
@@ -106,7 +106,7 @@ def run_share(note: Progress) -> Sequence[Finding]:
         look=look,
     )
     shares = {name: _shares(samples, *window) for name, window in _WINDOWS.items()}
-    right = seen.right_nodes == seen.nodes
+    right = seen.correct_nodes == seen.nodes
     rows = (
         ("before", "a NIC", 100.0, _DERIVED),
         ("without the cable", "the NIC", 50.0, _FAILURES),
@@ -168,7 +168,7 @@ def run_failures(note: Progress) -> Sequence[Finding]:
         (stacked, "pair", "stacked dual-ToR, both fail as one"),
     ):
         _, entry = runs[name]
-        halted = entry.right_nodes == 0 and bool(entry.cut_off)
+        halted = entry.correct_nodes == 0 and bool(entry.cut_off)
         source = (
             f"{_DUAL}: over 40 % of critical failures" if runs is stacked else _SOURCES.get(name, _FAILURES)
         )
@@ -219,13 +219,13 @@ def _went(item: Observation, healthy: Observation) -> str:
     traffic = item.traffic
     lost = traffic.lost_with_link + traffic.dropped_by_switch
     return (
-        f"{item.right_nodes} of {item.nodes} right, {longer:.1f} us later; {lost} frames lost, "
+        f"{item.correct_nodes} of {item.nodes} right, {longer:.1f} us later; {lost} frames lost, "
         f"{traffic.duplicates} came twice"
     )
 
 
 def _goes_on(item: Observation, healthy: Observation) -> Verdict:
-    right = item.right_nodes == item.nodes and item.checksum == healthy.checksum
+    right = item.correct_nodes == item.nodes and item.checksum == healthy.checksum
     return "holds" if right else "differs"
 
 

@@ -143,7 +143,7 @@ def run_polarisation(note: Progress) -> Sequence[Finding]:
     after = imbalance(planes, "identical")
     runs = observed("17_paths/typical.yaml", lambda what, share: note(what, share / 2))
     split = observed("17_paths/planes.yaml", lambda what, share: note(what, 0.5 + share / 2))
-    right = all(seen.right_nodes == seen.nodes for _, seen in (*runs.values(), *split.values()))
+    right = all(seen.correct_nodes == seen.nodes for _, seen in (*runs.values(), *split.values()))
     measured = {name: port_imbalance(*run) for name, run in runs.items()}
     apart = port_imbalance(*split["same"])
     alone = idle_downlinks(*split["same"])
@@ -196,7 +196,7 @@ def run_allreduces(note: Progress) -> Sequence[Finding]:
     took = {name: float(times.mean()) for name, times in steps(work, _SEEDS).items()}
     chosen = took.pop("search, least unfinished")
     runs = observed("17_paths/scenario.yaml", lambda what, share: note(what, 0.3 + 0.7 * share))
-    right = all(seen.right_nodes == seen.nodes for _, seen in runs.values())
+    right = all(seen.correct_nodes == seen.nodes for _, seen in runs.values())
     us = {name: seen.completion_ps / 10**6 for name, (_, seen) in runs.items()}
     labels = {name: ready.variant.label for name, (ready, _) in runs.items()}
     best = us.pop("search")

@@ -75,7 +75,7 @@ def run_sizes(note: Progress) -> Sequence[Finding]:
 
 def run_planes(note: Progress) -> Sequence[Finding]:
     """Frames that change planes, by the counters of a run, and by the path of every flow."""
-    from lab.report.plane_counts import plane_of
+    from lab.run.crossings import plane_of
     from papers.hpn.claims.runs import small
 
     result: list[Finding] = []
@@ -92,7 +92,7 @@ def run_planes(note: Progress) -> Sequence[Finding]:
             > 1
         ]
         left, flows = left_their_plane(plan, ready.members)
-        right = seen.right_nodes == seen.nodes
+        right = seen.correct_nodes == seen.nodes
         wanted = (not left and not seen.cross_plane_frames) if planes == 2 else left > 0
         result.append(
             Finding(
@@ -143,7 +143,7 @@ def run_choices(note: Progress) -> Sequence[Finding]:
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
     """Count flows, one a pair and value of lb, and the flows that arrive by another plane."""
     from controller.routing.path_probing import PathProbe
-    from lab.report.plane_counts import plane_of
+    from lab.run.crossings import plane_of
 
     planes, search = plane_of(plan.fabric), PathProbe(plan)
     left = flows = 0

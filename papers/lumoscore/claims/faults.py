@@ -87,7 +87,7 @@ def run_light(note: Progress) -> Sequence[Finding]:
     removed, lost, half = (_change(item, "no light") for item in (port, switch, spine))
     back = _change(switch, "light again")
     other = next(job for job in port.jobs if job.name == "two")
-    right = [(item.right_nodes, item.nodes) for item in (well, port, switch, spine)]
+    right = [(item.correct_nodes, item.nodes) for item in (well, port, switch, spine)]
     return (
         Finding(
             "an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",

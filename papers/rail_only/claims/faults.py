@@ -21,7 +21,7 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
     bare = observed("13_rail_faults/bare.yaml", note, ("rail",))
     ready, seen = bare["rail"]
     below = [name for name in ready.members if ready.fabric.node(name).coordinates[0] == _RANK]
-    only = seen.cut_off.startswith(f"{', '.join(below)} are cut off") and seen.right_nodes < seen.nodes
+    only = seen.cut_off.startswith(f"{', '.join(below)} are cut off") and seen.correct_nodes < seen.nodes
     healed = observed("13_rail_faults/scenario.yaml", note, ("rail", "gpu", "domain"))
     _, rail = healed["rail"]
     took = rail.takeovers[0] if rail.takeovers else None
@@ -37,8 +37,10 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
             "the same with optical switches and an idle rail switch",
             f"{_FAULTS}: optical switches as an idea for later, spare switches as possible",
             "the rail comes back",
-            f"{rail.right_nodes} of {rail.nodes} right, after {took}" if took else "no takeover",
-            "holds" if took and rail.right_nodes == rail.nodes and list(took.without) == below else "differs",
+            f"{rail.correct_nodes} of {rail.nodes} right, after {took}" if took else "no takeover",
+            "holds"
+            if took and rail.correct_nodes == rail.nodes and list(took.without) == below
+            else "differs",
         ),
     ]
     for name, claim in (
@@ -47,13 +49,13 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
     ):
         _, item = healed[name]
         words = str(item.takeovers[0]) if item.takeovers else "no takeover"
-        right = item.takeovers and item.right_nodes == item.nodes
+        right = item.takeovers and item.correct_nodes == item.nodes
         result.append(
             Finding(
                 claim,
                 _FAULTS,
                 "the job goes on",
-                f"{item.right_nodes} of {item.nodes} right; {words}",
+                f"{item.correct_nodes} of {item.nodes} right; {words}",
                 "holds" if right else "differs",
             )
         )

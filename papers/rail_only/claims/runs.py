@@ -31,7 +31,7 @@ _GATHERS = {"all-gather": "AllGather", "reduce-scatter": "ReduceScatter", "allre
 
 
 def _right(runs: Runs, *names: str) -> bool:
-    return all(seen.right_nodes == seen.nodes for _, seen in (runs[name] for name in names))
+    return all(seen.correct_nodes == seen.nodes for _, seen in (runs[name] for name in names))
 
 
 def _verdict(holds: bool, runs: Runs, *names: str) -> Verdict:

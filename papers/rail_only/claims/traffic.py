@@ -37,14 +37,14 @@ def _pxn(note: Progress) -> Sequence[Finding]:
     findings.append(_traced(fabrics["4 domains of 8"]))
     note("a direct All-to-All", 3 / 4)
     ((_, seen),) = observed("11_rails/rail-only.yaml", note, {"pxn"}).values()
-    right = seen.right_nodes == seen.nodes
+    right = seen.correct_nodes == seen.nodes
     ours = f"{seen.cross_rail_frames}, with {seen.traffic.sent:,} data frames sent"
     findings.append(
         Finding(
             f"direct All-to-All of {seen.nodes} GPUs: frames that a rail switch saw for another rail",
             _ROUTING,
             "0",
-            f"{ours}; {seen.right_nodes} right arrays",
+            f"{ours}; {seen.correct_nodes} correct",
             "holds" if right and seen.cross_rail_frames == 0 else "differs",
         )
     )
@@ -116,19 +116,19 @@ def _traced(fabric: Fabric) -> Finding:
 
 
 def _placements(note: Progress) -> Sequence[Finding]:
-    from lab.report.heat_map import traffic_matrix
+    from lab.report.figures.heat_map import traffic_matrix
 
     findings = []
     for name, (ready, seen) in observed("12_placements/scenario.yaml", note).items():
         control = name == "experts"
         crossed = seen.cross_rail_frames or 0
-        right = seen.right_nodes == seen.nodes
+        right = seen.correct_nodes == seen.nodes
         findings.append(
             Finding(
                 f"{ready.variant.label}: frames from rail to rail, as switches count them",
                 "derived here, to show what the counters see" if control else _TRAFFIC,
                 "some" if control else "0",
-                f"{crossed:,}, with {seen.traffic.sent:,} data frames sent; {seen.right_nodes} right arrays",
+                f"{crossed:,}, with {seen.traffic.sent:,} data frames sent; {seen.correct_nodes} correct",
                 "holds" if right and bool(crossed) == control else "differs",
                 str(traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members)),
             )

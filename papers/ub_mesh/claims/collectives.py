@@ -90,7 +90,7 @@ def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
 
 
 def _verdict(holds: bool, seen: Observation) -> Verdict:
-    return "holds" if holds and seen.right_nodes == seen.nodes else "differs"
+    return "holds" if holds and seen.correct_nodes == seen.nodes else "differs"
 
 
 def _arrays(ready: Prepared, seen: Observation) -> float:
@@ -100,7 +100,7 @@ def _arrays(ready: Prepared, seen: Observation) -> float:
 
 
 def _data(seen: Observation) -> str:
-    return "" if seen.right_nodes == seen.nodes else f"; wrong data: {seen.first_wrong}"
+    return "" if seen.correct_nodes == seen.nodes else f"; wrong data: {seen.first_wrong}"
 
 
 def _rings(note: Progress) -> Sequence[Finding]:
@@ -254,7 +254,7 @@ def _dispatch(note: Progress) -> Sequence[Finding]:
         for name, (ready, seen) in runs.items()
     }
     ratio = between["by levels"] / between["one by one"]
-    right = all(seen.right_nodes == seen.nodes for _, seen in runs.values())
+    right = all(seen.correct_nodes == seen.nodes for _, seen in runs.values())
     return (
         Finding(
             "tokens to 16 of 64 NPUs by levels: fewer bytes between boards than one by one",

@@ -119,7 +119,7 @@ def _pod(note: Progress) -> Sequence[Finding]:
     done = run(prepared, scenario.seed, progress)
     mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     boot = max(seconds["boot"] for seconds in done.seconds.values())
-    entries = max(subject.seen.table_entries for subject in done.subjects.values())
+    entries = max(variant.observation.table_entries for variant in done.runs.values())
     findings = [
         Finding(
             "boot of a Pod and installation of all entries",
@@ -129,16 +129,16 @@ def _pod(note: Progress) -> Sequence[Finding]:
             "holds" if boot <= _MOST_BOOT_SECONDS and mebibytes <= _MOST_MEBIBYTES else "differs",
         )
     ]
-    for name, subject in done.subjects.items():
-        seen = subject.seen
+    for name, variant in done.runs.items():
+        seen = variant.observation
         findings.append(
             Finding(
                 f"AllReduce over all NPUs of a Pod, {scenario.variant(name).label}",
                 "UB-Mesh, Pod",
                 "right data",
-                f"{seen.right_nodes:,} of {seen.nodes:,} right in {seen.completion_ps / 10**6:.2f} us, "
+                f"{seen.correct_nodes:,} of {seen.nodes:,} right in {seen.completion_ps / 10**6:.2f} us, "
                 f"{seen.traffic.lost_with_link} frames lost, {seen.traffic.retransmitted} sent again",
-                "holds" if seen.right_nodes == seen.nodes else "differs",
+                "holds" if seen.correct_nodes == seen.nodes else "differs",
             )
         )
     return tuple(findings)

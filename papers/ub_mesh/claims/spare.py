@@ -84,7 +84,7 @@ def _few(values: object) -> str:
 
 
 def _run_takeover(note: Progress) -> Sequence[Finding]:
-    from lab.report.metrics import SPARE_METRICS, Subject
+    from lab.report.metrics import SPARE_METRICS, VariantRun
     from lab.run.prepare import prepare
     from lab.run.runner import observe
     from lab.scenario.loader import load
@@ -94,14 +94,14 @@ def _run_takeover(note: Progress) -> Sequence[Finding]:
     note("an AllReduce that loses an NPU", 0.5)
     seen = observe(ready["npu"], 1)
     healthy = observe(ready["healthy"], 1)
-    took = SPARE_METRICS["takeover_us"].of(Subject(seen, 1, {}))
+    took = SPARE_METRICS["takeover_us"].of(VariantRun(seen, 1, {}))
     same = seen.checksum == healthy.checksum
     return (
         _exact(
             "AllReduce that loses an NPU: right arrays, the same as of a healthy run",
             _DERIVED,
             "64 of 64, the same",
-            f"{seen.right_nodes} of {seen.nodes}, {'the same' if same else 'others'}",
+            f"{seen.correct_nodes} of {seen.nodes}, {'the same' if same else 'others'}",
         ),
         _exact(
             "frames by way of the spare, by counters of links and of its program",

@@ -191,7 +191,7 @@ def _stopped() -> Saturated:
 
 
 def _stopped_picture() -> str:
-    from lab.report.cycle import CYCLE_STYLE, cycle_svg
+    from lab.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
     from topologies import full_mesh
 
     drawing = cycle_svg(full_mesh((4, 4)), _stopped().cycle)

@@ -31,7 +31,7 @@ def test_folders_that_were_there_stay(tmp_path: Path):
 
 def test_a_place_that_cannot_be_is_found_at_once(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    told = r"cannot write results there: .*; give another folder with --out"
+    told = r"results cannot be written: .*; give another folder with --out"
     with pytest.raises(OutputError, match=told), output_folder(tmp_path / "file" / "results"):
         pytest.fail("nothing may start")
     with pytest.raises(OutputError), output_folder(tmp_path / "file"):

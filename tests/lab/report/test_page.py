@@ -1,43 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from emulation.fidelity import Fidelity
-from lab.report.chart import Curve, timeline_svg
+from lab.report.figures.fabric import fabric_svg
+from lab.report.figures.run_charts import Curve, timeline_svg
 from lab.report.markup import shown
-from lab.report.metrics import METRICS, Subject
-from lab.report.page import picture_svg, report_html
-from lab.report.rack import rack_svg
+from lab.report.metrics import METRICS, VariantRun
+from lab.report.page import report_html
+from lab.report.picture import picture_svg
 from lab.report.results import conclude
+from lab.report.sources import citations
+from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 from topologies import Fabric
-from topologies.families.registry import build
+from topologies.families.registry import build, names
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def made(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], switch: str = "") -> str:
-    result = conclude(scenario, 1, "mininet" if switch else "embedded", subjects, switch=switch)
-    return report_html(scenario, result, fabric, subjects, "railyard run small.yaml --seed 1")
+def made(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], switch: str = "") -> str:
+    result = conclude(scenario, 1, "mininet" if switch else "embedded", runs, switch=switch)
+    return report_html(scenario, result, fabric, runs, "railyard run small.yaml --seed 1")
 
 
-def test_a_report_is_the_same_every_time(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
-    assert made(scenario, fabric, subjects) == made(scenario, fabric, subjects)
-    assert picture_svg(scenario, fabric, subjects) == picture_svg(scenario, fabric, subjects)
+def test_a_report_is_the_same_every_time(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    assert made(scenario, fabric, runs) == made(scenario, fabric, runs)
+    assert picture_svg(scenario, fabric, runs) == picture_svg(scenario, fabric, runs)
 
 
-def test_a_report_needs_no_other_file(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
-    text = made(scenario, fabric, subjects)
+def test_a_report_needs_no_other_file(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    text = made(scenario, fabric, runs)
     assert not re.search(r"""<(script|link|img|iframe)\b|url\((?!#)|@import|\bsrc=""", text)
     fetched = re.findall(r"""(?:href)\s*=\s*["']([^"']*)""", text)
     assert all(target.startswith("#") for target in fetched)
 
 
-def test_a_report_says_all_it_knows(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
-    text = made(scenario, fabric, subjects)
+def test_a_report_says_all_it_knows(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    text = made(scenario, fabric, runs)
     for name in METRICS:
         assert f"<code>{name}</code>" in text
     for said in (
@@ -50,26 +55,26 @@ def test_a_report_says_all_it_knows(scenario: Scenario, fabric: Fabric, subjects
         assert said in text
 
 
-def test_every_figure_is_well_formed(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
-    figures = re.findall(r"<svg.*?</svg>", made(scenario, fabric, subjects), flags=re.DOTALL)
+def test_every_figure_is_well_formed(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    figures = re.findall(r"<svg.*?</svg>", made(scenario, fabric, runs), flags=re.DOTALL)
     assert len(figures) == 4
     for figure in figures:
         assert "#010203" not in figure
         ET.fromstring(figure.replace("<svg", '<svg xmlns:xlink="http://www.w3.org/1999/xlink"', 1)) if (
             "xlink:href" in figure and "xmlns:xlink" not in figure
         ) else ET.fromstring(figure)
-    ET.fromstring(picture_svg(scenario, fabric, subjects))
+    ET.fromstring(picture_svg(scenario, fabric, runs))
 
 
-def test_what_the_user_wrote_is_no_markup(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
+def test_what_the_user_wrote_is_no_markup(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
     sly = scenario.model_copy(update={"title": "<b>&", "description": "<script>x</script>"})
-    text = made(sly, fabric, subjects)
+    text = made(sly, fabric, runs)
     assert "<script" not in text
     assert "&lt;b&gt;&amp;" in text
 
 
 def test_a_rack_draws_every_link_and_crosses_the_cut_one(fabric: Fabric):
-    root = ET.fromstring(rack_svg(fabric, {link.name: (0.5, 0.25) for link in fabric.links}, {"npu0-npu1"}))
+    root = ET.fromstring(fabric_svg(fabric, {link.name: (0.5, 0.25) for link in fabric.links}, {"npu0-npu1"}))
     titles = [path.findtext(f"{SVG}title") for path in root.iter(f"{SVG}path")]
     named = [title for title in titles if title]
     assert len(named) == len(fabric.links) == 48
@@ -80,7 +85,7 @@ def test_a_rack_draws_every_link_and_crosses_the_cut_one(fabric: Fabric):
 @pytest.mark.parametrize(("dims", "circles"), [((8, 8), 64), ((4,), 4), ((2, 3, 2), 12)])
 def test_any_full_mesh_can_be_drawn(dims: tuple[int, ...], circles: int):
     fabric = build("full-mesh", dims=dims)
-    root = ET.fromstring(rack_svg(fabric))
+    root = ET.fromstring(fabric_svg(fabric))
     assert len(list(root.iter(f"{SVG}circle"))) == circles
 
 
@@ -88,21 +93,23 @@ def figures(text: str) -> list[str]:
     return re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
 
 
-def real(subjects: dict[str, Subject], **fidelity: Fidelity) -> dict[str, Subject]:
-    return {name: replace(subject, fidelity=fidelity[name]) for name, subject in subjects.items()}
+def real(runs: dict[str, VariantRun], **fidelity: Fidelity) -> dict[str, VariantRun]:
+    return {name: replace(run, fidelity=fidelity[name]) for name, run in runs.items()}
 
 
-def test_a_run_in_virtual_time_has_no_stamp(scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject]):
-    text = made(scenario, fabric, subjects) + picture_svg(scenario, fabric, subjects)
+def test_a_run_in_virtual_time_has_no_fidelity_report(
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]
+):
+    text = made(scenario, fabric, runs) + picture_svg(scenario, fabric, runs)
     assert "trustworthy" not in text.lower()
-    assert "stamp" not in text
+    assert "fidelity" not in text
     assert "believed" not in text
 
 
-def test_a_report_of_real_time_is_stamped(
-    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+def test_a_report_of_real_time_has_a_verdict(
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity]
 ):
-    calm = real(subjects, healthy=fidelities["believed"], cut=fidelities["believed"])
+    calm = real(runs, healthy=fidelities["believed"], cut=fidelities["believed"])
     text = made(scenario, fabric, calm, "bmv2")
     assert "small, seed 1, mininet testbed, BMv2 switches, 16 nodes" in text
     assert "<strong>timing trustworthy</strong>" in text
@@ -114,9 +121,9 @@ def test_a_report_of_real_time_is_stamped(
 
 
 def test_a_report_that_cannot_be_believed_says_so_and_why(
-    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity]
 ):
-    hurried = real(subjects, healthy=fidelities["believed"], cut=fidelities["doubted"])
+    hurried = real(runs, healthy=fidelities["believed"], cut=fidelities["doubted"])
     text = made(scenario, fabric, hurried)
     for said in (
         "<strong>TIMING NOT TRUSTWORTHY</strong>",
@@ -134,9 +141,9 @@ def test_a_report_that_cannot_be_believed_says_so_and_why(
 
 
 def test_figures_of_a_real_time_run_are_well_formed_and_the_same_every_time(
-    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity]
 ):
-    hurried = real(subjects, healthy=fidelities["believed"], cut=fidelities["doubted"])
+    hurried = real(runs, healthy=fidelities["believed"], cut=fidelities["doubted"])
     text = made(scenario, fabric, hurried)
     assert text == made(scenario, fabric, hurried)
     assert len(figures(text)) == 6
@@ -147,11 +154,11 @@ def test_figures_of_a_real_time_run_are_well_formed_and_the_same_every_time(
 
 
 def test_a_run_that_lost_nothing_has_no_plot_of_losses(
-    scenario: Scenario, fabric: Fabric, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity]
 ):
     calm = fidelities["believed"]
     lossless = replace(calm, measured=replace(calm.measured, drops={"veth": 0}))
-    text = made(scenario, fabric, real(subjects, healthy=lossless, cut=lossless))
+    text = made(scenario, fabric, real(runs, healthy=lossless, cut=lossless))
     assert "no frame was lost" in text
     assert len(figures(text)) == 5
 
@@ -171,3 +178,28 @@ def test_a_timeline_names_what_struck_and_reaches_to_the_recovery():
 )
 def test_figures_are_shown_for_the_eye(figure: float, text: str):
     assert shown(figure) == text
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "cited", "absent"),
+    [
+        ("{name: full-mesh, dims: [2, 2]}", "{}", ["UB-Mesh"], ["HPN", "Rail-only"]),
+        ("{name: hpn, hosts: 2}", "{kind: all-gather}", ["HPN"], ["UB-Mesh", "Rail-only"]),
+        ("{name: rail-only}", "{algorithm: dimension-wise}", ["arXiv 2307.12169"], ["UB-Mesh", "HPN"]),
+        ("{name: rail-only}", "{kind: all-to-all}", ["arXiv 2307.12169", "UB-Mesh"], ["HPN"]),
+        ("{name: lumos}", "{algorithm: direct}", ["LumosCore"], ["UB-Mesh", "HPN"]),
+    ],
+)
+def test_a_report_cites_the_sources_of_its_own_fabric_and_collective(
+    write: Callable[[str], Path], topology: str, collective: str, cited: list[str], absent: list[str]
+) -> None:
+    scenario, _ = load(write(f"name: x\ntopology: {topology}\ncollective: {collective}\n"))
+    text = "\n".join(citations(scenario))
+    assert [name for name in cited if name not in text] == []
+    assert [name for name in absent if name in text] == []
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "optical-rings"])
+def test_every_topology_from_a_paper_has_a_source(scenario: Scenario, name: str) -> None:
+    topology = scenario.topology.model_copy(update={"name": name, "parameters": {}})
+    assert "declares no source" not in citations(scenario.model_copy(update={"topology": topology}))[0]

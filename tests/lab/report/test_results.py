@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from emulation.fidelity import Fidelity
-from lab.report.metrics import METRICS, Subject, measure
+from lab.report.metrics import METRICS, VariantRun, measure
 from lab.report.results import conclude, to_json
 from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 
 
-def test_figures_follow_from_what_was_seen(subjects: dict[str, Subject]):
-    figures = measure(subjects["cut"])
+def test_figures_follow_from_what_was_seen(runs: dict[str, VariantRun]):
+    figures = measure(runs["cut"])
     assert figures["completion_us"] == 2.0
     assert figures["ratio_to_bound"] == 2.5
     assert figures["convergence_us"] == 1.2
@@ -29,12 +29,12 @@ def test_every_metric_says_its_unit_in_its_name():
             assert name == metric.unit or name.endswith(f"_{metric.unit}") or name in ("notices",), name
 
 
-def test_convergence_is_nothing_where_nothing_failed(subjects: dict[str, Subject]):
-    assert measure(subjects["healthy"])["convergence_us"] == 0.0
+def test_convergence_is_nothing_where_nothing_failed(runs: dict[str, VariantRun]):
+    assert measure(runs["healthy"])["convergence_us"] == 0.0
 
 
-def test_a_result_has_the_promised_shape(scenario: Scenario, subjects: dict[str, Subject]):
-    text = to_json(conclude(scenario, 7, "embedded", subjects))
+def test_a_result_has_the_promised_shape(scenario: Scenario, runs: dict[str, VariantRun]):
+    text = to_json(conclude(scenario, 7, "embedded", runs))
     document = json.loads(text)
     assert set(document) == {"scenario", "seed", "testbed", "passed", "assertions", "metrics"}
     assert (document["scenario"], document["seed"], document["testbed"]) == ("small", 7, "embedded")
@@ -44,9 +44,9 @@ def test_a_result_has_the_promised_shape(scenario: Scenario, subjects: dict[str,
 
 
 def test_assertions_compare_with_numbers_and_with_other_metrics(
-    scenario: Scenario, subjects: dict[str, Subject]
+    scenario: Scenario, runs: dict[str, VariantRun]
 ):
-    result = conclude(scenario, 1, "embedded", subjects)
+    result = conclude(scenario, 1, "embedded", runs)
     asked = {item.name: item for item in result.assertions}
     ratio = asked["healthy.ratio_to_bound at most 2.5"]
     assert (ratio.passed, ratio.value, ratio.limit) == (True, 1.25, 2.5)
@@ -56,16 +56,16 @@ def test_assertions_compare_with_numbers_and_with_other_metrics(
 
 
 def test_wrong_data_fails_a_scenario_that_asserts_nothing(
-    scenario: Scenario, subject: Callable[..., Subject]
+    scenario: Scenario, variant_run: Callable[..., VariantRun]
 ):
     bare = scenario.model_copy(update={"assertions": (), "variants": scenario.variants[:1]})
-    result = conclude(bare, 1, "embedded", {"healthy": subject(1_000_000, right=15)})
+    result = conclude(bare, 1, "embedded", {"healthy": variant_run(1_000_000, right=15)})
     assert not result.passed
     assert [(item.passed, item.value, item.limit) for item in result.assertions] == [(False, 15, 16)]
 
 
-def test_a_fault_after_the_end_fails(scenario: Scenario, subject: Callable[..., Subject]):
-    late = {"healthy": subject(1_000_000), "cut": subject(250_000, cut="npu0-npu1")}
+def test_a_fault_after_the_end_fails(scenario: Scenario, variant_run: Callable[..., VariantRun]):
+    late = {"healthy": variant_run(1_000_000), "cut": variant_run(250_000, cut="npu0-npu1")}
     result = conclude(scenario, 1, "embedded", late)
     (fault,) = [item for item in result.assertions if "before the end" in item.name]
     assert (fault.passed, fault.value, fault.limit) == (False, 0.3, 0.25)
@@ -76,11 +76,11 @@ def test_a_fault_after_the_end_fails(scenario: Scenario, subject: Callable[..., 
     [("max", 1, True), ("max", 0.999, False), ("min", 1, True), ("min", 1.001, False), ("equals", 1, True)],
 )
 def test_limits_include_their_own_value(
-    scenario_file: Path, subjects: dict[str, Subject], relation: str, limit: float, passed: bool
+    scenario_file: Path, runs: dict[str, VariantRun], relation: str, limit: float, passed: bool
 ):
     text = scenario_file.read_text().split("assertions:")[0]
     scenario_file.write_text(f"{text}assertions: [{{metric: healthy.completion_us, {relation}: {limit}}}]\n")
-    result = conclude(load(scenario_file)[0], 1, "embedded", subjects)
+    result = conclude(load(scenario_file)[0], 1, "embedded", runs)
     assert result.assertions[-1].passed is passed
 
 
@@ -103,7 +103,7 @@ ACROSS = "metric: healthy.completion_us, min: {metric: cut.completion_us, times:
 )
 def test_times_that_cannot_be_believed_decide_nothing(
     scenario_file: Path,
-    subjects: dict[str, Subject],
+    runs: dict[str, VariantRun],
     fidelities: dict[str, Fidelity],
     assertion: str,
     healthy: str,
@@ -115,7 +115,7 @@ def test_times_that_cannot_be_believed_decide_nothing(
     with scenario_file.open("a") as file:
         file.write(f"assertions: [{{{assertion}}}]\n")
     real = {
-        name: replace(subjects[name], fidelity=fidelities[word])
+        name: replace(runs[name], fidelity=fidelities[word])
         for name, word in (("healthy", healthy), ("cut", cut))
     }
     result = conclude(load(scenario_file)[0], 1, "mininet", real)
@@ -127,17 +127,17 @@ def test_times_that_cannot_be_believed_decide_nothing(
 
 
 def test_wrong_data_fails_however_doubtful_the_times(
-    scenario: Scenario, subject: Callable[..., Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, variant_run: Callable[..., VariantRun], fidelities: dict[str, Fidelity]
 ):
     bare = scenario.model_copy(update={"assertions": (), "variants": scenario.variants[:1]})
-    wrong = replace(subject(1_000_000, right=15), fidelity=fidelities["doubted"])
+    wrong = replace(variant_run(1_000_000, right=15), fidelity=fidelities["doubted"])
     assert not conclude(bare, 1, "mininet", {"healthy": wrong}).passed
 
 
 def test_a_fault_after_the_end_fails_however_doubtful_the_times(
-    scenario: Scenario, subject: Callable[..., Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, variant_run: Callable[..., VariantRun], fidelities: dict[str, Fidelity]
 ):
-    late = {"healthy": subject(1_000_000), "cut": subject(250_000, cut="npu0-npu1")}
+    late = {"healthy": variant_run(1_000_000), "cut": variant_run(250_000, cut="npu0-npu1")}
     real = {name: replace(one, fidelity=fidelities["doubted"]) for name, one in late.items()}
     result = conclude(scenario, 1, "mininet", real)
     assert not result.passed
@@ -147,11 +147,11 @@ def test_a_fault_after_the_end_fails_however_doubtful_the_times(
 
 
 def test_a_real_time_result_says_whether_to_believe_it(
-    scenario: Scenario, subjects: dict[str, Subject], fidelities: dict[str, Fidelity]
+    scenario: Scenario, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity]
 ):
     real = {
-        "healthy": replace(subjects["healthy"], fidelity=fidelities["believed"]),
-        "cut": replace(subjects["cut"], fidelity=fidelities["doubted"]),
+        "healthy": replace(runs["healthy"], fidelity=fidelities["believed"]),
+        "cut": replace(runs["cut"], fidelity=fidelities["doubted"]),
     }
     document = json.loads(to_json(conclude(scenario, 7, "mininet", real, switch="bmv2")))
     assert (document["testbed"], document["switch"]) == ("mininet", "bmv2")
@@ -165,7 +165,7 @@ def test_what_is_true_at_any_speed_is_not_timed():
     assert [name for name, metric in METRICS.items() if not metric.timed] == [
         "bound_us",
         "npus",
-        "right_npus",
+        "correct_npus",
         "result_crc32",
         "sent_frames",
         "received_frames",
@@ -173,6 +173,6 @@ def test_what_is_true_at_any_speed_is_not_timed():
         "table_entries",
         "fault_us",
         "notices",
-        "nodes_told",
+        "nodes_notified",
         "entries_rewritten",
     ]

@@ -33,7 +33,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
     path = write(f"{HEAD % dims}collective: {collective}\nrouting: {routing}\n")
     (ready,) = prepare(*load(path))
     seen = observe(ready, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (seen.nodes, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (seen.nodes, "")
     assert seen.traffic.retransmitted == 0
     assert seen.completion_ps > ready.bound_ps > 0
 

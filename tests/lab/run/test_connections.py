@@ -112,7 +112,7 @@ def test_data_are_right_and_the_search_is_no_slower(write: Write):
         "five-tuple": "{paths: five-tuple, choose: random}",
     }.items():
         seen = observe(prepared(write, connections), 3)
-        assert (seen.right_nodes, seen.nodes, seen.traffic.retransmitted) == (8, 8, 0)
+        assert (seen.correct_nodes, seen.nodes, seen.traffic.retransmitted) == (8, 8, 0)
         times[name] = seen.completion_ps
     assert times["search"] < times["five-tuple"]
 
@@ -124,7 +124,7 @@ def test_the_same_hash_idles_half_the_links_down_where_there_is_one_plane(write:
         head = HEAD.replace("aggs: 3", f"aggs: 2, planes: {planes}") + "control: {hash: identical}\n"
         ready = prepared(write, "{paths: search, count: 0}", head)
         seen = observe(ready, 3)
-        assert seen.right_nodes == seen.nodes
+        assert seen.correct_nodes == seen.nodes
         idle[planes] = idle_downlinks(ready, seen)
         assert port_imbalance(ready, seen) < 1.1
     assert idle == {1: 0.5, 2: 0.0}

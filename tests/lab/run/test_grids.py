@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lab.errors import ScenarioError
-from lab.report.heat_map import MOST_CELLS, cells_of, heat_map_svg, traffic_matrix
+from lab.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg, traffic_matrix
 from lab.run.bounds import bound_ps
 from lab.run.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
 from lab.run.prepare import Prepared, prepare
@@ -105,7 +105,7 @@ def test_a_part_of_a_fabric_runs_on_a_finer_grid(write: Write):
         "{kind: allreduce, share: 2, over: [1]}]}\n",
     )
     seen = observe(ready, 3)
-    assert (seen.right_nodes, seen.nodes, seen.first_wrong) == (16, 16, "")
+    assert (seen.correct_nodes, seen.nodes, seen.first_wrong) == (16, 16, "")
     assert seen.cross_rail_frames == 0
     outside = {f"gpu{number}" for number in range(16, 32)}
     quiet = [name for name in seen.link_bytes if outside & {ready.fabric.link(name).a.node}]
@@ -120,7 +120,7 @@ def test_two_steps_in_turn_take_longer_than_overlapped_and_as_long_as_the_equati
         "collective: {kind: all-to-all, elements: 262144, payload_bytes: 4096, order: [1, 0], overlap: %s}\n"
     )
     turns, loose = (observe(prepared(write, head % overlap), 1) for overlap in ("false", "true"))
-    assert turns.right_nodes == loose.right_nodes == 8
+    assert turns.correct_nodes == loose.correct_nodes == 8
     block = 262144 * 4 * 8 / 8
     rails, domains = 4 * block / A100_NIC, 2 * 3 * block / A100_HB
     assert turns.completion_ps / 10**12 == pytest.approx(rails + domains, rel=0.05)
@@ -179,7 +179,7 @@ def test_the_traffic_matrix_is_what_a_schedule_sends(write: Write):
     sent = traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members)
     assert sent.groups == (4,)
     assert sent.bytes[0].tolist() == [0, 8192, 8192, 8192, 4096, 0, 0, 0]
-    assert str(sent) == "32 of 56 ordered pairs send anything; 85.7 % of the bytes stay inside of the lines"
+    assert str(sent) == "32 of 56 ordered pairs send anything; 85.7 % of the bytes stay inside the groups"
     assert heat_map_svg(sent) == heat_map_svg(sent)
     assert heat_map_svg(sent).startswith("<svg")
 
@@ -189,8 +189,8 @@ def test_many_ranks_share_cells():
     cells, side = cells_of(matrix)
     assert side == 3
     assert cells.shape == (100, 100)
-    assert len(cells) <= MOST_CELLS
+    assert len(cells) <= MAX_CELLS
     assert cells[1, 2] == matrix[3:6, 6:9].mean()
-    assert cells_of(np.ones((MOST_CELLS + 1, MOST_CELLS + 1)))[0].tolist() == [[1.0] * 65] * 65
+    assert cells_of(np.ones((MAX_CELLS + 1, MAX_CELLS + 1)))[0].tolist() == [[1.0] * 65] * 65
     mesh = full_mesh((2, 2))
     assert grid_of(mesh, members_of(mesh, None)) == (2, 2)

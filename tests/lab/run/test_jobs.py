@@ -35,12 +35,12 @@ def prepared(write: Write, jobs: str) -> Prepared:
 def test_each_begins_at_its_time_and_is_right(write: Write):
     seen = observe(prepared(write, f"{FIRST}, {LATER}"), 1)
     first, later = seen.jobs
-    assert (first.name, first.begun_ps, first.nodes, first.right_nodes) == ("first", 0, 4, 4)
-    assert (later.name, later.begun_ps, later.nodes, later.right_nodes) == ("later", 30_000_000, 4, 4)
+    assert (first.name, first.begun_ps, first.nodes, first.correct_nodes) == ("first", 0, 4, 4)
+    assert (later.name, later.begun_ps, later.nodes, later.correct_nodes) == ("later", 30_000_000, 4, 4)
     assert later.completion_ps > later.bound_ps
     assert first.completion_ps < later.begun_ps
     assert seen.completion_ps == later.begun_ps + later.completion_ps
-    assert (seen.nodes, seen.right_nodes, seen.first_wrong) == (8, 8, "")
+    assert (seen.nodes, seen.correct_nodes, seen.first_wrong) == (8, 8, "")
 
 
 def test_jobs_that_share_no_link_do_not_feel_each_other(write: Write):
@@ -69,10 +69,10 @@ def test_their_figures_have_their_names_and_can_be_asserted(write: Write):
     )
     scenario, document = load(write(text))
     done = run(prepare(scenario, document), 1)
-    result = conclude(scenario, 1, "embedded", done.subjects)
+    result = conclude(scenario, 1, "embedded", done.runs)
     assert result.passed
-    assert result.of("run", "first.right_npus") == 4
-    assert result.of("run", "later.begun_us") == 30
+    assert result.of("run", "first.correct_npus") == 4
+    assert result.of("run", "later.start_us") == 30
     with pytest.raises(ScenarioError, match=r"run\.latter\.completion_us"):
         load(write(text.replace("run.later.", "run.latter.")))
 

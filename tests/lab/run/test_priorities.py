@@ -62,7 +62,7 @@ def test_a_job_that_goes_first_does_not_feel_the_other_and_that_one_ends(runs: d
     alone, one, two = (mean_ps(runs[name].jobs[0]) for name in ("alone", "one", "two"))
     assert two <= 1.02 * alone
     assert one >= 1.1 * alone
-    assert all(job.right_nodes == job.nodes == 4 for seen in runs.values() for job in seen.jobs)
+    assert all(job.correct_nodes == job.nodes == 4 for seen in runs.values() for job in seen.jobs)
     assert [len(job.iterations) for job in runs["two"].jobs] == [4, 4]
 
 
@@ -86,7 +86,7 @@ def test_an_array_that_was_wrong_once_is_found(write: Write, monkeypatch: pytest
         lab.run.collect, "input_of", lambda data, number: input_of(data, number + (number == 1))
     )
     seen = observe(prepared(write, FIRST % ""), 1)
-    assert seen.right_nodes == 0
+    assert seen.correct_nodes == 0
     assert seen.first_wrong.startswith("rank 0 in iteration 1")
 
 
@@ -100,9 +100,9 @@ def test_their_figures_and_their_picture(write: Write):
     scenario, document = load(write(text))
     ready = prepare(scenario, document)
     done = run(ready, 1)
-    result = conclude(scenario, 1, "embedded", done.subjects)
+    result = conclude(scenario, 1, "embedded", done.runs)
     assert result.passed
-    page = report_html(scenario, result, ready[0].fabric, done.subjects, "railyard run")
+    page = report_html(scenario, result, ready[0].fabric, done.runs, "railyard run")
     assert page.count('class="computes"') == page.count('class="sends"') == 4
 
 

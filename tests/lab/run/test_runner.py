@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.report.metrics import Subject
+from lab.report.metrics import VariantRun
 from lab.report.results import Result, conclude, to_json
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run
@@ -26,21 +26,21 @@ def prepared(path: Path) -> tuple[Prepared, ...]:
     return prepare(*load(path))
 
 
-def result(path: Path, seed: int) -> tuple[Result, dict[str, Subject]]:
+def result(path: Path, seed: int) -> tuple[Result, dict[str, VariantRun]]:
     scenario, document = load(path)
     done = run(prepare(scenario, document), seed)
-    return conclude(scenario, seed, "embedded", done.subjects), dict(done.subjects)
+    return conclude(scenario, seed, "embedded", done.runs), dict(done.runs)
 
 
 def test_a_healthy_run_is_right_and_loses_nothing(write: Callable[[str], Path]):
-    found, subjects = result(write(HEAD), 1)
+    found, runs = result(write(HEAD), 1)
     assert found.passed
-    assert found.of("run", "right_npus") == 16
+    assert found.of("run", "correct_npus") == 16
     for nothing in ("retransmitted_frames", "duplicate_frames", "lost_frames", "dropped_frames", "notices"):
         assert found.of("run", nothing) == 0
     assert found.of("run", "sent_frames") == found.of("run", "received_frames")
     assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.25
-    seen = subjects["run"].seen
+    seen = runs["run"].observation
     payload = 2 * 15 * 65536 * 4  # what an AllReduce moves, over all NPUs
     assert sum(seen.timeline.delivered) == payload + 54 * found.of("run", "received_frames")
     assert sum(sum(pair) for pair in seen.link_bytes.values()) > payload
@@ -77,7 +77,7 @@ def test_a_cut_link_costs_time_but_no_data(write: Callable[[str], Path], routing
 def test_a_link_that_comes_back_is_no_matter(write: Callable[[str], Path]):
     faults = "faults: [{at_us: 0.5, link: npu0-npu1}, {at_us: 3, link: npu0-npu1, event: up}]\n"
     found, _ = result(write(HEAD + faults), 1)
-    assert found.of("run", "right_npus") == 16
+    assert found.of("run", "correct_npus") == 16
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(write: Callable[[str], Path]):
@@ -104,13 +104,13 @@ def test_progress_grows_to_the_end_of_every_stage(write: Callable[[str], Path]):
 def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Path]):
     # Nothing but the timer, thousands of bins later, brings the lost frames back.
     rare = "transport: {initial_rto_us: 2000, min_rto_us: 2000}\nfaults: [{at_us: 0.5, link: npu0-npu1}]\n"
-    found, subjects = result(write(HEAD + rare), 1)
-    timeline = subjects["run"].seen.timeline
+    found, runs = result(write(HEAD + rare), 1)
+    timeline = runs["run"].observation.timeline
     assert found.metrics["run.completion_us"] > 2000
     assert len(timeline.delivered) <= 480
     payload_and_headers = 2 * 15 * 65536 * 4 + 54 * found.of("run", "received_frames")
     assert sum(timeline.delivered) >= payload_and_headers
-    assert timeline.bin_ps * len(timeline.delivered) >= subjects["run"].seen.completion_ps
+    assert timeline.bin_ps * len(timeline.delivered) >= runs["run"].observation.completion_ps
 
 
 @pytest.mark.long

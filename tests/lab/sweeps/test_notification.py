@@ -175,7 +175,7 @@ def test_a_small_pod_ends_right_whatever_fails_in_it(write: Callable[[str], Path
     for ready in prepare(*load(write(POD.replace("FAULTS", f"[{faults}]")))):
         seen = observe(ready, seed=1)
         assert seen.first_wrong == ""
-        assert seen.right_nodes == 16
+        assert seen.correct_nodes == 16
         assert seen.recovery.entries_rewritten > 0
         assert seen.completion_ps > seen.faults[0].at_ps
 
@@ -185,7 +185,7 @@ def test_an_npu_without_a_way_to_other_racks_ends_the_run_loudly(write: Callable
     faults = "[{at_us: 0.3, link: npu0-lrs0p0n0}]"
     ready = prepare(*load(write(POD.replace("FAULTS", faults))))[0]
     seen = observe(ready, seed=1)
-    assert seen.right_nodes < 16
+    assert seen.correct_nodes < 16
     assert "npu0" in seen.first_wrong
 
 
@@ -210,7 +210,7 @@ def test_a_run_is_right_when_the_way_around_fails_too(write: Callable[[str], Pat
     assert told.watches > 0
     assert "npu0" in told.informed
     seen = observe(ready, seed=1)
-    assert (seen.first_wrong, seen.right_nodes) == ("", 16)
+    assert (seen.first_wrong, seen.correct_nodes) == ("", 16)
     assert seen.traffic.dropped_by_switch == 0
     assert seen.completion_ps > 4 * US
     assert seen.recovery.notices == told.messages

@@ -49,7 +49,7 @@ def predicted(run: Prepared, *, planned: bool) -> float:
 def test_flows_take_as_long_as_packets_within_a_tenth(tmp_path: Path, topology: str, collective: str) -> None:
     run = ready(tmp_path / "small.yaml", topology, collective)
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (len(run.members), "")
+    assert (seen.correct_nodes, seen.first_wrong) == (len(run.members), "")
     seconds = predicted(run, planned=True)
     # Frames queue and are acknowledged, so packets take longer.
     assert 0.9 < seconds / (seen.completion_ps / 1e12) <= 1.0

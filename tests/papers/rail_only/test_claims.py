@@ -47,7 +47,7 @@ def test_rails_of_two_tiers_carry_an_all_to_all_between_domains_below_different_
     leaves = {far for name in first for far in fabric.neighbours(name) if fabric.node(far).tier}
     assert len(leaves) == 3
     seen = observe(ready, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (24, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (24, "")
     assert seen.cross_rail_frames == 0
     assert seen.traffic.dropped_by_switch == 0
     above = [link for link in fabric.links if fabric.node(link.a.node).tier and fabric.node(link.b.node).tier]

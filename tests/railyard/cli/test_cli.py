@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_starts(
     path = write(SMALL)
     code, _, err = railyard("run", path, "--out", path / "below-a-file")
     assert code == 2
-    assert "cannot write results there" in err
+    assert "results cannot be written" in err
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp
     assert code == 0
     assert "4 right results of 4" in out
     document = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
-    assert document["metrics"] == {"right_runs": 4, "runs": 4}
+    assert document["metrics"] == {"correct_runs": 4, "runs": 4}
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.report.rack import rack_svg, too_large
+from lab.report.figures.fabric import fabric_svg, too_large
 from topologies import (
     Fabric,
     any_to_any,
@@ -68,11 +68,11 @@ def test_show_draws_what_is_small_enough(railyard, tmp_path: Path) -> None:
     ids=lambda fabric: fabric.name,
 )
 def test_every_node_and_link_is_drawn_in_a_place_of_its_own(fabric: Fabric) -> None:
-    root = ET.fromstring(rack_svg(fabric, {link.name: (0.5, 0.25) for link in fabric.links}))
+    root = ET.fromstring(fabric_svg(fabric, {link.name: (0.5, 0.25) for link in fabric.links}))
     places = {(circle.get("cx"), circle.get("cy")) for circle in root.iter(f"{SVG}circle")}
     assert len(places) == len(fabric.nodes)
-    width, height = (float(number) for number in root.attrib["viewBox"].split()[2:])
-    assert all(0 < float(x or 0) < width and 0 < float(y or 0) < height for x, y in places)
+    left, top, width, height = (float(number) for number in root.attrib["viewBox"].split())
+    assert all(0 < float(x or 0) - left < width and 0 < float(y or 0) - top < height for x, y in places)
     titles = {path.findtext(f"{SVG}title", "").partition(":")[0] for path in root.iter(f"{SVG}path")}
     assert titles >= {link.name for link in fabric.links}
 
@@ -80,7 +80,7 @@ def test_every_node_and_link_is_drawn_in_a_place_of_its_own(fabric: Fabric) -> N
 @pytest.mark.parametrize("fabric", [ub_pod(), full_mesh([8, 8, 4, 4], lanes=2)], ids=lambda one: one.name)
 def test_what_is_too_large_says_so_in_place_of_a_picture(fabric: Fabric) -> None:
     assert too_large(fabric)
-    root = ET.fromstring(rack_svg(fabric))
+    root = ET.fromstring(fabric_svg(fabric))
     words = " ".join(text.text or "" for text in root.iter(f"{SVG}text"))
     assert fabric.name in words
     assert "too many to draw: 6000 links at most" in words
@@ -117,7 +117,7 @@ def test_a_parameter_may_be_a_list(railyard) -> None:
 
 
 def test_leaves_stand_above_their_rails() -> None:
-    root = ET.fromstring(rack_svg(rail_only(4, 8)))
+    root = ET.fromstring(fabric_svg(rail_only(4, 8)))
     at = {
         circle[0].text: (circle.get("cx"), float(circle.get("cy") or 0))
         for circle in root.iter(f"{SVG}circle")

@@ -7,48 +7,48 @@ import pytest
 from rich.console import Console
 
 from emulation.fidelity import Fidelity
-from lab.report.metrics import Subject
+from lab.report.metrics import VariantRun
 from lab.report.results import conclude
 from lab.scenario.schema import Scenario
 from railyard.cli.summary import print_summary
 
 
-def said(scenario: Scenario, subjects: dict[str, Subject], testbed: str = "mininet") -> str:
+def said(scenario: Scenario, runs: dict[str, VariantRun], testbed: str = "mininet") -> str:
     console = Console(file=io.StringIO(), width=160, highlight=False)
-    result = conclude(scenario, 1, testbed, subjects)
-    print_summary(scenario, result, subjects, Path("out [1]") / "report.html", console)
+    result = conclude(scenario, 1, testbed, runs)
+    print_summary(scenario, result, runs, Path("out [1]") / "report.html", console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_virtual_time_needs_no_stamp(scenario: Scenario, subjects: dict[str, Subject]):
-    text = said(scenario, subjects, "embedded")
+def test_virtual_time_needs_no_stamp(scenario: Scenario, runs: dict[str, VariantRun]):
+    text = said(scenario, runs, "embedded")
     assert "5 of 5 assertions hold\n" in text
     assert "report: out [1]/report.html\n" in text
     assert "trustworthy" not in text.lower()
     assert "?" not in text
 
 
-def test_a_failure_is_named_with_both_figures(scenario: Scenario, subjects: dict[str, Subject]):
-    wrong = {**subjects, "healthy": replace(subjects["healthy"], bound_ps=100_000)}
+def test_a_failure_is_named_with_both_figures(scenario: Scenario, runs: dict[str, VariantRun]):
+    wrong = {**runs, "healthy": replace(runs["healthy"], bound_ps=100_000)}
     text = said(scenario, wrong, "embedded")
     assert "fails healthy.ratio_to_bound at most 2.5: 10.0 against 2.5\n" in text
     assert "4 of 5 assertions hold\n" in text
 
 
-def test_what_is_wrong_with_the_data_is_told(scenario: Scenario, subjects: dict[str, Subject]):
-    seen = replace(subjects["cut"].seen, right_nodes=15, first_wrong="npu3: element [4] is 7, not 8")
-    text = said(scenario, {**subjects, "cut": replace(subjects["cut"], seen=seen)})
+def test_what_is_wrong_with_the_data_is_told(scenario: Scenario, runs: dict[str, VariantRun]):
+    seen = replace(runs["cut"].observation, correct_nodes=15, first_wrong="npu3: element [4] is 7, not 8")
+    text = said(scenario, {**runs, "cut": replace(runs["cut"], observation=seen)})
     assert "cut: npu3: element [4] is 7, not 8\n" in text
 
 
 @pytest.mark.parametrize("word", ["believed", "doubted"])
 def test_real_time_is_stamped(
-    scenario: Scenario, subjects: dict[str, Subject], fidelities: dict[str, Fidelity], word: str
+    scenario: Scenario, runs: dict[str, VariantRun], fidelities: dict[str, Fidelity], word: str
 ):
     real = {
-        "healthy": replace(subjects["healthy"], fidelity=fidelities["believed"]),
-        "cut": replace(subjects["cut"], fidelity=fidelities[word]),
+        "healthy": replace(runs["healthy"], fidelity=fidelities["believed"]),
+        "cut": replace(runs["cut"], fidelity=fidelities[word]),
     }
     lines = said(scenario, real).splitlines()
     text = "\n".join(lines)

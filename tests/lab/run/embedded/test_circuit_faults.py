@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulation.control.rewiring_record import RewiringRecord
-from lab.report.circuits_view import between_pods, lacks_words
+from lab.report.figures.circuits import between_pods, lacks_words
 from lab.report.results import conclude, to_json
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
@@ -39,7 +39,7 @@ ASKED = {(0, 1): 4, (0, 2): 4}
 def seen(write: Write, faults: str, head: str = HEAD) -> Observation:
     """One run, whose data is right."""
     found = observe(prepare(*load(write(head + faults)))[0], 1)
-    assert (found.right_nodes, found.first_wrong) == (found.nodes, "")
+    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
     return found
 
 
@@ -88,8 +88,8 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
     scenario, document = load(write(HEAD + faults))
     ready = prepare(scenario, document)
     done = run(ready, 1)
-    found = done.subjects["run"].seen
-    assert (found.right_nodes, found.first_wrong) == (8, "")
+    found = done.runs["run"].observation
+    assert (found.correct_nodes, found.first_wrong) == (8, "")
     gone, back = about(found, "no light at "), about(found, "light again at ")
     # Pod 0 has lost two of its eight ports; each of the two jobs gives up a circuit.
     assert after(gone) == {(0, 1): 3, (0, 2): 3}
@@ -102,9 +102,9 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
     words = lacks_words(found.rewired)
     assert len(words) == 2
     assert words[1].endswith("no job lacks circuits any more")
-    result = conclude(scenario, 1, "embedded", done.subjects)
+    result = conclude(scenario, 1, "embedded", done.runs)
     assert '"has": 3' in to_json(result)
-    assert (result.of("run", "circuits_lacking"), result.of("run", "circuits_lacking_at_last")) == (2, 0)
+    assert (result.of("run", "circuits_missing"), result.of("run", "circuits_missing_at_end")) == (2, 0)
 
 
 def test_a_circuit_that_carries_nothing_between_ports_that_have_light(write: Write):
@@ -161,8 +161,8 @@ def test_a_pod_that_is_cut_off_is_named_and_the_other_job_goes_on(write: Write):
     faults = "faults: [{at_us: 8, switch: spine1.0}, {at_us: 8, switch: spine1.1}]\n"
     found = observe(prepare(*load(write(HEAD + faults)))[0], 1)
     one, two = found.jobs
-    assert (two.right_nodes, two.retransmitted) == (4, 0)
-    assert one.right_nodes < one.nodes
+    assert (two.correct_nodes, two.retransmitted) == (4, 0)
+    assert one.correct_nodes < one.nodes
     assert found.cut_off.startswith("no route joins gpu0 to gpu4")
     change = about(found, "no light at ")
     assert [str(lack) for lack in change.lacks] == ["job one has 0 of 4 circuits between Pods 0 and 1"]

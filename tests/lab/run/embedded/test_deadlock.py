@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
-from lab.report.cycle import cycle_svg
-from lab.report.page import picture_svg, report_html
+from lab.report.figures.deadlock_cycle import cycle_svg
+from lab.report.page import report_html
+from lab.report.picture import picture_svg
 from lab.report.results import Result, conclude, to_json
 from lab.run.prepare import prepare
 from lab.run.runner import Run, run
@@ -39,7 +40,7 @@ def done(scenario: Scenario) -> Run:
 
 @pytest.fixture(scope="module")
 def result(scenario: Scenario, done: Run) -> Result:
-    return conclude(scenario, 1, "embedded", done.subjects)
+    return conclude(scenario, 1, "embedded", done.runs)
 
 
 def test_one_lane_stops_and_two_do_not(result: Result, done: Run) -> None:
@@ -49,11 +50,11 @@ def test_one_lane_stops_and_two_do_not(result: Result, done: Run) -> None:
     ends = [way.split("->") for _, way, _ in found.cycle]
     assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
     assert {vl for _, _, vl in found.cycle} == {0}
-    seen = {name: subject.seen for name, subject in done.subjects.items()}
+    seen = {name: run.observation for name, run in done.runs.items()}
     assert seen["one-lane"].completion_ps == found.at_ps
     assert seen["one-lane"].first_wrong.startswith(f"deadlock at {found.at_ps / 10**6:g} us: npu")
     assert seen["two-lanes"].deadlock is None
-    assert (seen["two-lanes"].right_nodes, seen["dimension-order"].right_nodes) == (16, 16)
+    assert (seen["two-lanes"].correct_nodes, seen["dimension-order"].correct_nodes) == (16, 16)
 
 
 def test_the_result_names_the_circle(result: Result) -> None:
@@ -65,14 +66,14 @@ def test_the_result_names_the_circle(result: Result) -> None:
 
 
 def test_a_result_without_one_says_nothing_of_it(scenario: Scenario, done: Run) -> None:
-    rest = {name: subject for name, subject in done.subjects.items() if name != "one-lane"}
+    rest = {name: run for name, run in done.runs.items() if name != "one-lane"}
     left = scenario.model_copy(update={"assertions": ()})
     assert "deadlock" not in to_json(conclude(left, 1, "embedded", rest)).replace('"deadlock",\n', "")
 
 
 def test_a_deadlock_that_nobody_expects_fails(scenario: Scenario, done: Run) -> None:
     variants = tuple(variant.model_copy(update={"expect": "finish"}) for variant in scenario.variants)
-    found = conclude(scenario.model_copy(update={"variants": variants}), 1, "embedded", done.subjects)
+    found = conclude(scenario.model_copy(update={"variants": variants}), 1, "embedded", done.runs)
     assert not found.passed
     failing = [outcome.name for outcome in found.assertions if outcome.verdict == "fails"]
     assert failing == [
@@ -82,20 +83,20 @@ def test_a_deadlock_that_nobody_expects_fails(scenario: Scenario, done: Run) -> 
 
 
 def test_an_expected_deadlock_that_does_not_come_fails(scenario: Scenario, done: Run) -> None:
-    subjects = dict(done.subjects)
-    subjects["one-lane"] = subjects["two-lanes"]
-    found = conclude(scenario, 1, "embedded", subjects)
+    runs = dict(done.runs)
+    runs["one-lane"] = runs["two-lanes"]
+    found = conclude(scenario, 1, "embedded", runs)
     assert next(outcome for outcome in found.assertions if outcome.verdict == "fails").name == (
         "one-lane: buffers wait in a circle"
     )
 
 
 def test_the_report_draws_it(scenario: Scenario, result: Result, done: Run, mesh: Fabric) -> None:
-    text = report_html(scenario, result, mesh, done.subjects, "railyard run x.yaml")
-    assert "Where it stands still" in text
+    text = report_html(scenario, result, mesh, done.runs, "railyard run x.yaml")
+    assert "<h2>Deadlock</h2>" in text
     assert text.count('<svg class="cycle"') == 1
-    assert "µs: deadlock" in text
-    ET.fromstring(picture_svg(scenario, mesh, done.subjects))
+    assert "✕ deadlock at " in text
+    ET.fromstring(picture_svg(scenario, mesh, done.runs))
 
 
 def test_routes_that_can_deadlock_are_refused_unless_it_is_expected(tmp_path: Path) -> None:
@@ -128,8 +129,8 @@ def test_another_circle_is_drawn_as_a_ring() -> None:
     root = ET.fromstring(cycle_svg(rack, cycle))
     places = [(float(one.get("cx", 0)), float(one.get("cy", 0))) for one in root.findall(f"{SVG}circle")]
     assert len(places) == 3
-    width, height = map(float, root.get("viewBox", "").split()[2:])
-    assert all(24 <= x <= width - 24 and 24 <= y <= height - 24 for x, y in places)
+    left, top, width, height = map(float, root.get("viewBox", "").split())
+    assert all(24 <= x - left <= width - 24 and 24 <= y - top <= height - 24 for x, y in places)
 
 
 def test_of_a_large_mesh_only_the_circle_is_drawn() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.report.metrics import Subject, measure
+from lab.report.metrics import VariantRun, measure
 from lab.report.results import conclude, to_json
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
@@ -27,13 +27,13 @@ transport: {initial_rto_us: 20, min_rto_us: 5}
 HELLOS = HEAD.replace("0.5}\ntransport", "0.5, hello_us: 1}\ntransport")
 
 
-def ran(path: Path) -> Subject:
+def ran(path: Path) -> VariantRun:
     (ready,) = prepare(*load(path))
-    return run((ready,), 1).subjects["run"]
+    return run((ready,), 1).runs["run"]
 
 
 def seen(path: Path) -> Observation:
-    return ran(path).seen
+    return ran(path).observation
 
 
 @pytest.mark.long(
@@ -56,7 +56,7 @@ def seen(path: Path) -> Observation:
 )
 def test_data_are_right_whatever_fails_on_the_way(write: Write, fault: str) -> None:
     found = seen(write(f"{HELLOS}faults: [{{at_us: 1, {fault}}}]\n"))
-    assert found.right_nodes == 16, found.first_wrong
+    assert found.correct_nodes == 16, found.first_wrong
     assert found.completion_ps > 10**6
 
 
@@ -86,7 +86,7 @@ def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos_alone(write: 
     assert converged is not None
     # Missing hellos: between three and a half periods after the fault and as long after the last before it.
     assert 1 + 2.5 < converged / 10**6 < 1 + 3.5 + 1 + 3
-    assert found.right_nodes == 16
+    assert found.correct_nodes == 16
     assert found.traffic.retransmitted < silent.traffic.retransmitted
 
 
@@ -99,7 +99,7 @@ def test_a_switch_that_hangs_with_its_carriers_up_is_given_up_by_its_neighbours(
         "  - {at_us: 31, switch: npu5, event: clear}\n"
     )
     found = seen(write(HELLOS + hang))
-    assert found.right_nodes == 16, found.first_wrong
+    assert found.correct_nodes == 16, found.first_wrong
     assert found.recovery.entries_rewritten > 0
     assert found.completion_ps > 31 * 10**6
 
@@ -108,7 +108,7 @@ def test_a_switch_that_hangs_with_its_carriers_up_is_given_up_by_its_neighbours(
 @pytest.mark.parametrize("control", [HEAD, HELLOS], ids=["carrier", "hellos"])
 def test_a_run_that_cannot_succeed_ends_and_says_why(write: Write, control: str) -> None:
     found = seen(write(control + "faults: [{at_us: 1, npu: npu5}]\n"))
-    assert found.right_nodes < 16
+    assert found.correct_nodes < 16
     assert found.first_wrong
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_cannot_succeed_ends_and_says_why(write: Write, control: str)
 def test_a_board_that_comes_back_is_made_up_for(write: Write) -> None:
     board = "faults:\n  - {at_us: 1, board: 1}\n  - {at_us: 15, board: 1, event: up}\n"
     found = seen(write(HELLOS + board))
-    assert found.right_nodes == 16, found.first_wrong
+    assert found.correct_nodes == 16, found.first_wrong
     assert found.completion_ps > 15 * 10**6
 
 
@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_bytes_with_losses_and_hellos(write: Write)
 
     def result(seed: int) -> str:
         done = run(prepare(scenario, document), seed)
-        return to_json(conclude(scenario, seed, "embedded", done.subjects))
+        return to_json(conclude(scenario, seed, "embedded", done.runs))
 
     assert result(1) == result(1)
     assert result(1) != result(2)

@@ -42,7 +42,7 @@ Seen = Callable[..., Observation]
 
 def test_the_job_waits_for_bundles(seen: Seen) -> None:
     bare, bonded = seen(control="hello_multiplier: 3"), seen()
-    assert bare.right_nodes == bonded.right_nodes == bonded.nodes
+    assert bare.correct_nodes == bonded.correct_nodes == bonded.nodes
     # Two LACPDUs each way over 50 ns of cable, then the ToRs' processing.
     assert 600_000 < bonded.completion_ps - bare.completion_ps < 1_000_000
     assert bonded.traffic.dropped_by_switch == bonded.traffic.retransmitted == 0
@@ -61,7 +61,7 @@ def test_the_job_waits_for_bundles(seen: Seen) -> None:
 )
 def test_a_job_on_two_tors_goes_on(seen: Seen, faults: str) -> None:
     found = seen(faults)
-    assert (found.right_nodes, found.first_wrong, found.cut_off) == (found.nodes, "", "")
+    assert (found.correct_nodes, found.first_wrong, found.cut_off) == (found.nodes, "", "")
     assert found.cross_plane_frames == 0
     cut, kept = (sum(found.link_bytes[f"gpu0-tor0.0.{number}"]) for number in range(2))
     assert kept > cut
@@ -69,13 +69,13 @@ def test_a_job_on_two_tors_goes_on(seen: Seen, faults: str) -> None:
 
 def test_a_job_on_one_tor_halts(seen: Seen) -> None:
     found = seen(CABLE.replace("2,", "0.5,"), ", tors: single", "hello_multiplier: 3", segments=1)
-    assert found.right_nodes < found.nodes
+    assert found.correct_nodes < found.nodes
     assert found.cut_off.startswith("gpu0 has lost the network between domains")
     assert found.cross_plane_frames is None
 
 
 def test_a_backup_host_of_the_segment_takes_the_place_of_one(seen: Seen) -> None:
     found = seen("{at_us: 2, gpu: gpu1}", ", backup: 1")
-    assert (found.right_nodes, found.first_wrong) == (found.nodes, "")
+    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
     (took,) = found.takeovers
     assert sorted([(took.npu, took.spare), *took.along]) == [("gpu0", "spare0"), ("gpu1", "spare1")]

@@ -38,7 +38,7 @@ def test_an_all_to_all_is_right_and_parallel_circuits_share_it(
 ) -> None:
     run = ready(write, 65536, strategy=strategy)
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (32, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (32, "")
     assert seen.traffic.dropped_by_switch == 0
     bundles = {}
     for switch in (name for name in run.fabric.neighbours("leaf0.0") if name.startswith("spine")):
@@ -60,7 +60,7 @@ def test_data_is_right_when_circuits_are_cut_on_the_way(write: Callable[[str], P
     run = ready(write, 32768, faults=faults)
     assert set(cut) <= {link.name for link in run.fabric.links_between("spine0.0", "spine2.0")}
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (32, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (32, "")
     whole = observe(ready(write, 32768), 1)
     for name in cut:
         assert 0 < sum(seen.link_bytes[name]) < sum(whole.link_bytes[name])
@@ -82,5 +82,5 @@ def test_an_allreduce_is_right_on_other_shapes(write: Callable[[str], Path], mor
     )
     run = prepare(*load(write(text)))[0]
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (len(run.members), "")
+    assert (seen.correct_nodes, seen.first_wrong) == (len(run.members), "")
     assert seen.traffic.dropped_by_switch == 0

@@ -62,7 +62,7 @@ Seen = Callable[..., Observation]
 
 def right(found: Observation, *, took: Sequence[tuple[str, str]]) -> None:
     """All data are, and nothing else has taken over, each after the last."""
-    assert (found.right_nodes, found.first_wrong) == (found.nodes, "")
+    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
     assert [(one.npu, one.spare) for one in found.takeovers] == list(took)
     assert found.cut_off == ""
 
@@ -243,7 +243,7 @@ def test_what_nothing_heals_stops_the_run_with_the_reason(
     seen: Seen, faults: str, topology: str, words: str
 ) -> None:
     found = seen(faults, topology)
-    assert found.right_nodes < found.nodes
+    assert found.correct_nodes < found.nodes
     assert words in found.cut_off
     assert found.cut_off in found.first_wrong
 
@@ -259,14 +259,14 @@ def test_what_nothing_heals_stops_the_run_with_the_reason(
 )
 def test_without_spares_the_lost_are_named_when_senders_give_up(seen: Seen, fault: str, words: str) -> None:
     found = seen(f"{{at_us: 1, {fault}}}")
-    assert found.right_nodes < found.nodes
+    assert found.correct_nodes < found.nodes
     assert found.cut_off.startswith(words)
     assert found.takeovers == ()
 
 
 def result_of(path: Path) -> dict[str, Any]:
     loaded = load(path)
-    result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)
+    result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).runs)
     return json.loads(to_json(result))
 
 

@@ -39,7 +39,7 @@ def test_an_all_to_all_over_rails_alone(write: Callable[[str], Path], inside: st
     """Each NIC carries what its domain's four GPUs send to the one GPU of its rank in the other domain."""
     run = ready(write, f"name: rail-only, domains: 2, hb_size: 4, inside: {inside}")
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (8, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (8, "")
     assert seen.traffic.dropped_by_switch == 0
     for name, both in seen.link_bytes.items():
         link = run.fabric.link(name)
@@ -71,7 +71,7 @@ def test_an_allreduce_is_right_on_every_fabric(
     )
     run = ready(write, topology, head)
     seen = observe(run, 1)
-    assert (seen.right_nodes, seen.first_wrong) == (len(run.members), "")
+    assert (seen.correct_nodes, seen.first_wrong) == (len(run.members), "")
     assert seen.traffic.dropped_by_switch == 0
 
 

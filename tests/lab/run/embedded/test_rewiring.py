@@ -14,7 +14,7 @@ from controller.circuits.transition import (
     pod_traffic,
 )
 from lab.errors import ScenarioError
-from lab.report.circuits_view import between_pods, circuits_svg, rewired_words
+from lab.report.figures.circuits import between_pods, circuits_svg, rewired_words
 from lab.report.page import report_html
 from lab.report.results import conclude, to_json
 from lab.run.prepare import Prepared, prepare
@@ -82,7 +82,7 @@ def test_circuits_go_where_the_traffic_is_and_the_wiring_allows_them():
 
 def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     seen = observe(prepared(write, HEAD + JOBS), 1)
-    assert (seen.right_nodes, seen.first_wrong) == (16, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (16, "")
     first, second = seen.jobs
     begun, moved, back = seen.rewired
     assert [one.why for one in seen.rewired] == ["first begins", "second begins", "second ends"]
@@ -108,7 +108,7 @@ jobs:
   - {name: third, collective: {members: [gpu4..gpu5, gpu12..gpu13], elements: 16384}}
 """
     seen = observe(prepared(write, HEAD + jobs), 1)
-    assert (seen.right_nodes, seen.first_wrong) == (12, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (12, "")
     assert len(seen.rewired) == 1
     first, second, third = seen.jobs
     assert first.begun_ps == second.begun_ps == third.begun_ps == seen.rewired[0].stands_ps
@@ -120,7 +120,7 @@ jobs:
 def test_without_time_to_drain_frames_are_lost_and_come_again(write: Write):
     text = HEAD.replace("drain_us: 4", "drain_us: 0").replace("initial_rto_us: 400, min_rto_us: 200", "")
     seen = observe(prepared(write, text + JOBS), 1)
-    assert (seen.right_nodes, seen.first_wrong) == (16, "")
+    assert (seen.correct_nodes, seen.first_wrong) == (16, "")
     assert seen.traffic.lost_with_link + seen.traffic.dropped_by_switch > 0
     assert seen.jobs[0].retransmitted > 0
 
@@ -129,13 +129,13 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
     scenario, document = load(write(HEAD + JOBS))
     ready = prepare(scenario, document)
     done = run(ready, 1)
-    result = conclude(scenario, 1, "embedded", done.subjects)
-    page = report_html(scenario, result, ready[0].fabric, done.subjects, "railyard run")
-    for change in done.subjects["run"].seen.rewired:
+    result = conclude(scenario, 1, "embedded", done.runs)
+    page = report_html(scenario, result, ready[0].fabric, done.runs, "railyard run")
+    for change in done.runs["run"].observation.rewired:
         assert circuits_svg(change.before, change.after) in page
         assert rewired_words(change) in page
     assert "<h2>Each job</h2>" in page
-    assert '"rewired"' in to_json(result)
+    assert '"reconfigurations"' in to_json(result)
     assert len(result.rewired["run"]) == 3
 
 

@@ -45,7 +45,7 @@ def seen(path: Path) -> Observation:
 def test_a_spare_takes_over_and_all_arrays_are_right(write: Write, peers: str) -> None:
     healthy = seen(write(scenario(peers=peers)))
     found = seen(write(scenario("{at_us: 1, npu: npu5}", peers=peers)))
-    assert found.right_nodes == found.nodes == 8, found.first_wrong
+    assert found.correct_nodes == found.nodes == 8, found.first_wrong
     assert found.checksum == healthy.checksum
     (one,) = found.takeovers
     assert (one.npu, one.spare, one.lost) == ("npu5", "spare1", "npu5")
@@ -68,20 +68,20 @@ def test_the_same_run_again_is_the_same(write: Write) -> None:
 def test_with_every_strategy(write: Write, strategy: str) -> None:
     text = scenario("{at_us: 1, npu: npu0}").replace("peers: job", f"peers: job, strategy: {strategy}")
     found = seen(write(text))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert [one.spare for one in found.takeovers] == ["spare0"]
 
 
 def test_one_of_each_rack(write: Write) -> None:
     found = seen(write(scenario("{at_us: 1, npu: npu0}, {at_us: 6, npu: npu7}")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert [(one.npu, one.spare) for one in found.takeovers] == [("npu0", "spare0"), ("npu7", "spare1")]
 
 
 def test_two_at_once_with_two_spares(write: Write) -> None:
     faults = "{at_us: 1, npu: npu0}, {at_us: 1, npu: npu1}"
     found = seen(write(scenario(faults, topology=", spares: 2")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     places = [(one.npu, one.spare) for one in found.takeovers]
     assert places == [("npu0", "spare0.0"), ("npu1", "spare0.1")]
 
@@ -89,7 +89,7 @@ def test_two_at_once_with_two_spares(write: Write) -> None:
 def test_a_spare_that_fails_in_service_is_replaced(write: Write) -> None:
     faults = "{at_us: 1, npu: npu0}, {at_us: 6, npu: spare0.0}"
     found = seen(write(scenario(faults, topology=", spares: 2")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     last = found.takeovers[-1]
     assert (last.npu, last.lost, last.spare) == ("npu0", "spare0.0", "spare0.1")
     assert "spare0.0, in the place of npu0, was found to be gone" in str(last)
@@ -98,23 +98,23 @@ def test_a_spare_that_fails_in_service_is_replaced(write: Write) -> None:
 @pytest.mark.long
 def test_a_spare_takes_over_while_a_link_elsewhere_is_down(write: Write) -> None:
     found = seen(write(scenario("{at_us: 0.7, link: npu4-npu6}, {at_us: 1, npu: npu5}")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 5, link: npu4-npu6}")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert len(found.takeovers) == 1
 
 
 def test_what_failed_may_come_back_later_and_changes_nothing(write: Write) -> None:
     healthy = seen(write(scenario()))
     found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 6, npu: npu5, event: up}")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert found.checksum == healthy.checksum
     assert [one.spare for one in found.takeovers] == ["spare1"]
 
 
 def test_one_that_is_back_in_time_needs_no_spare(write: Write) -> None:
     found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 2, npu: npu5, event: up}")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert found.takeovers == ()
 
 
@@ -124,7 +124,7 @@ def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
         for at, link in enumerate(("npu4-npu5", "npu5-npu7", "npu5-lrs1p0n0"))
     )
     found = seen(write(scenario(faults)))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert [one.detected_ps for one in found.takeovers] == [2_000_000]
 
 
@@ -132,7 +132,7 @@ def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
 def test_hellos_find_one_that_hangs_with_its_links_up(write: Write) -> None:
     hangs = "{at_us: 1, npu: npu5, event: loss, percent: 100}"
     found = seen(write(scenario(hangs, control=", hello_us: 0.5")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
     assert [one.spare for one in found.takeovers] == ["spare1"]
     assert found.takeovers[0].detected_ps > 2_000_000
 
@@ -147,8 +147,8 @@ def test_no_spare_left_is_a_stop_that_says_so(railyard: Railyard, write: Write, 
     document = json.loads((tmp_path / "out" / "result.json").read_text())
     assert document["passed"] is False
     assert document["cut_off"]["run"].startswith("npu6 is cut off at 9 us")
-    assert document["metrics"]["run.right_npus"] < 8
-    assert "NPUs that were lost" in (tmp_path / "out" / "report.html").read_text()
+    assert document["metrics"]["run.correct_npus"] < 8
+    assert "Lost NPUs" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_spare_that_is_gone_itself_helps_nobody(write: Write) -> None:
@@ -162,22 +162,22 @@ def test_a_spare_that_is_gone_itself_helps_nobody(write: Write) -> None:
 
 def test_without_spares_peers_wait_and_then_say_who_is_missing(write: Write) -> None:
     found = seen(write(scenario("{at_us: 1, npu: npu5}", topology=", spares: 0")))
-    assert found.right_nodes < 8
+    assert found.correct_nodes < 8
     assert found.first_wrong.startswith("npu5 is cut off: rank ")
     back = "{at_us: 1, npu: npu5}, {at_us: 60, npu: npu5, event: up}"
     found = seen(write(scenario(back, topology=", spares: 0")))
-    assert found.right_nodes == 8, found.first_wrong
+    assert found.correct_nodes == 8, found.first_wrong
 
 
 def test_what_only_takeovers_have_is_in_no_other_result(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu5}"))
     loaded = load(path)
-    with_spare = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)))
+    with_spare = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).runs)))
     assert with_spare["passed"]
     assert with_spare["metrics"]["run.takeover_us"] == 3
     assert with_spare["takeovers"]["run"][0]["spare"] == "spare1"
     loaded = load(write(scenario()))
-    healthy = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)))
+    healthy = json.loads(to_json(conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).runs)))
     assert set(with_spare) - set(healthy) == {"takeovers"}
     assert not [name for name in healthy["metrics"] if name.partition(".")[2] in SPARE_METRICS]
 
@@ -185,7 +185,7 @@ def test_what_only_takeovers_have_is_in_no_other_result(write: Write) -> None:
 def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) -> None:
     text = scenario() + "assertions: [{metric: run.takeovers, equals: 0}, {metric: run.takeovers, min: 1}]\n"
     loaded = load(write(text))
-    result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).subjects)
+    result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).runs)
     assert [one.passed for one in result.assertions[-2:]] == [True, False]
 
 
@@ -217,7 +217,7 @@ def test_a_switch_that_takes_others_with_it_stops_the_run_loudly(railyard: Raily
     assert "stopped lrs0p0r0: no route joins npu0 to npu2" in said
     document = json.loads(Path("out", "sweep.json").read_text())
     assert document["passed"] is True
-    assert document["metrics"]["stopped_runs"] + document["metrics"]["right_runs"] == len(document["runs"])
+    assert document["metrics"]["stopped_runs"] + document["metrics"]["correct_runs"] == len(document["runs"])
     assert document["metrics"]["stopped_runs"] > 0
 
 

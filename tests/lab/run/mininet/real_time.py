@@ -14,7 +14,7 @@ from lab.scenario.loader import load
 from tests.emulation.mininet.commands import Machine, railyard
 
 # In virtual or real time, the same.
-SAME = ("npus", "right_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
+SAME = ("npus", "correct_npus", "sent_frames", "received_frames", "result_crc32", "table_entries")
 
 Figures = dict[str, int | float]
 
@@ -35,8 +35,8 @@ def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
     """Figures by variant. Asserts that what time cannot change is the same on the embedded testbed."""
     figures = result_on_mininet(folder, kind, scenario)["metrics"]
     found = {}
-    for variant, subject in run(prepare(*load(folder / "scenario.yaml")), 1).subjects.items():
-        embedded = measure(subject)
+    for variant, variant_run in run(prepare(*load(folder / "scenario.yaml")), 1).runs.items():
+        embedded = measure(variant_run)
         there = found[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
         assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
     return found

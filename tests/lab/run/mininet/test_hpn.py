@@ -29,6 +29,6 @@ faults: [{at_us: 20, link: gpu0-tor0.0.0}]
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cable_is_cut_and_the_job_goes_on(tmp_path: Path, kind: str) -> None:
     figures = result_on_mininet(tmp_path, kind, SCENARIO)["metrics"]
-    assert figures["run.right_npus"] == 4
+    assert figures["run.correct_npus"] == 4
     assert figures["run.entries_rewritten"] > 0
     assert figures["run.cross_plane_frames"] == 0

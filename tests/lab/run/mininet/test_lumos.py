@@ -30,7 +30,7 @@ transport: {window: 32, initial_rto_us: 100, min_rto_us: 100}
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exchange_over_circuits_is_that_of_the_embedded_testbed(tmp_path: Path, kind: str) -> None:
     (there,) = on_mininet(tmp_path, kind, SCENARIO).values()
-    assert (there["right_npus"], there["dropped_frames"]) == (6, 0)
+    assert (there["correct_npus"], there["dropped_frames"]) == (6, 0)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_what_is_idle_takes_over(tmp_path: Path) -> None:
     moved = [[took["domain"]["npu"], took["domain"]["spare"]], *took["domain"]["along"]]
     assert sorted(moved) == [["gpu2", "gpu4"], ["gpu3", "gpu5"]]
     for name in took:
-        assert figures[f"{name}.right_npus"] == 4
+        assert figures[f"{name}.correct_npus"] == 4
         assert figures[f"{name}.result_crc32"] == figures["healthy.result_crc32"]
     assert figures["domain.takeovers"] == 2
     assert took["rail"]["without"] == ["gpu0", "gpu2"]

@@ -29,4 +29,4 @@ variants:
 @pytest.mark.parametrize("kind", KINDS)
 def test_collectives_stay_on_their_rails(tmp_path: Path, kind: str) -> None:
     for there in on_mininet(tmp_path, kind, SCENARIO).values():
-        assert (there["right_npus"], there["cross_rail_frames"], there["dropped_frames"]) == (8, 0, 0)
+        assert (there["correct_npus"], there["cross_rail_frames"], there["dropped_frames"]) == (8, 0, 0)

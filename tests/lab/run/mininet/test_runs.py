@@ -74,12 +74,12 @@ def test_the_first_experiment(tmp_path: Path, dims: str, npus: int, kind: str) -
     variants = [name.partition(".")[0] for name in figures if name.endswith(".npus")]
     assert set(variants) >= {"healthy", "cut-direct"}
     for variant in variants:
-        assert figures[f"{variant}.right_npus"] == figures[f"{variant}.npus"] == npus
+        assert figures[f"{variant}.correct_npus"] == figures[f"{variant}.npus"] == npus
         assert figures[f"{variant}.result_crc32"] == figures["healthy.result_crc32"]
         assert figures[f"{variant}.dropped_frames"] == 0
     for variant in (name for name in variants if name.startswith("cut")):
         assert 0 < figures[f"{variant}.fault_us"] < figures[f"{variant}.completion_us"]
-        assert figures[f"{variant}.nodes_told"] > 0
+        assert figures[f"{variant}.nodes_notified"] > 0
         assert figures[f"{variant}.entries_rewritten"] > 0
         assert figures[f"{variant}.convergence_us"] > 0
     check_fidelity(result, variants, (tmp_path / "out" / "report.html").read_text(), said)
@@ -227,7 +227,7 @@ def struck(tmp_path: Path) -> Callable[[str, SwitchKind], Observation]:
     def observed(faults: str, kind: SwitchKind) -> Observation:
         file = tmp_path / "scenario.yaml"
         file.write_text(HEAD + faults)
-        return run(prepare(*load(file)), 1, choice=RealTime(kind, DILATION)).subjects["run"].seen
+        return run(prepare(*load(file)), 1, choice=RealTime(kind, DILATION)).runs["run"].observation
 
     return observed
 
@@ -239,7 +239,7 @@ def test_data_are_right_whatever_fails_on_the_way(
     struck: Callable[[str, SwitchKind], Observation], kind: SwitchKind, faults: str
 ) -> None:
     seen = struck(faults, kind)
-    assert seen.right_nodes == seen.nodes == 8, seen.first_wrong
+    assert seen.correct_nodes == seen.nodes == 8, seen.first_wrong
     assert seen.recovery.entries_rewritten > 0
     assert seen.traffic.lost_with_link > 0
     assert seen.traffic.retransmitted > 0
@@ -252,5 +252,5 @@ def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos(
     struck: Callable[[str, SwitchKind], Observation], kind: SwitchKind
 ) -> None:
     seen = struck("  - {at_us: 1, direction: npu0->npu1}\n", kind)
-    assert seen.right_nodes == 8, seen.first_wrong
+    assert seen.correct_nodes == 8, seen.first_wrong
     assert seen.recovery.entries_rewritten > 0

@@ -40,7 +40,7 @@ def test_a_spare_takes_over(tmp_path: Path, kind: str) -> None:
     assert code == 0, said + err
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     figures = result["metrics"]
-    assert figures["spare.right_npus"] == figures["healthy.right_npus"] == 8
+    assert figures["spare.correct_npus"] == figures["healthy.correct_npus"] == 8
     assert figures["spare.result_crc32"] == figures["healthy.result_crc32"]
     assert figures["spare.sent_frames"] > figures["healthy.sent_frames"]
     assert figures["spare.takeovers"] == 1
@@ -62,5 +62,5 @@ def test_no_spare_left_ends_the_run_with_its_word(tmp_path: Path) -> None:
     assert "is cut off at" in said
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert "spare1 is used already" in result["cut_off"]["spare"]
-    assert result["metrics"]["healthy.right_npus"] == 8
+    assert result["metrics"]["healthy.correct_npus"] == 8
     assert machine.left() == []

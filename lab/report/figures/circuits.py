@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits between Pods, as a picture before and after a change, and several jobs as a table."""
+"""Circuits between Pods before and after a reconfiguration as SVG, in words, and the table of jobs."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _WHOLE = "no job lacks circuits any more"
 
 
 def between_pods(fabric: Fabric, dark: Collection[str] = ()) -> Counter[tuple[int, int]]:
-    """How many circuits that stand and are not `dark` join two Pods, the lower first."""
-    found: Counter[tuple[int, int]] = Counter()
+    """Count the circuits that are set up and not `dark`, by pair of Pods, the lower number first."""
+    counts: Counter[tuple[int, int]] = Counter()
     for link in fabric.links:
         if link.name not in dark and circuit_of(fabric, link.name) is not None:
             low, high = sorted(fabric.node(end.node).coordinates[-1] for end in (link.a, link.b))
-            found[low, high] += 1
-    return found
+            counts[low, high] += 1
+    return counts
 
 
 def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> str:
-    """Two rings of Pods side by side; a line says by its width and number how many circuits there are.
+    """Draw the Pods as two rings; width and number of a line give the number of circuits.
 
-    Those in `dark` carry nothing, neither before nor after.
+    Circuits in `dark` carry no light, before and after, and are not counted.
     """
     pods = before.dims[-1]
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _SIZE} {_SIZE}">']
@@ -55,7 +55,7 @@ def circuits_svg(before: Fabric, after: Fabric, dark: Collection[str] = ()) -> s
                 f'stroke-width="{min(12, 1 + count):g}">'
                 f"<title>Pod {low} and Pod {high}: {count} circuits</title></line>"
             )
-            # Off the middle, where lines cross.
+            # Away from the middle, where lines cross.
             x, y = ax + 0.38 * (bx - ax), ay + 0.38 * (by - ay)
             parts.append(f'<text class="count" x="{x:.1f}" y="{y:.1f}">{count}</text>')
         for pod, (x, y) in enumerate(place):
@@ -70,30 +70,30 @@ def _place(pod: int, pods: int, middle: float) -> tuple[float, float]:
 
 
 def rewired_words(change: RewiringRecord) -> str:
-    """In one sentence: when and why, how many circuits moved, and who lacks some."""
-    way = "" if change.hitless else "; there was no way around them"
+    """Say in one sentence when and why circuits changed, how many, and which jobs lack circuits."""
+    way = "" if change.hitless else "; no route avoided the circuits that moved"
     dark = f"; {len(change.dark)} of them without light" if change.dark else ""
     return (
         f"from {change.at_ps / 10**6:g} to {change.stands_ps / 10**6:g} µs, {change.why}: {len(change.kept)} "
-        f"circuits stayed, {len(change.torn)} went and {len(change.made)} came{dark}, {change.updates} table "
-        f"entries written{way}{''.join(f'; {one}' for one in change.lacks)}"
+        f"circuits stayed, {len(change.torn)} were removed and {len(change.made)} created{dark}, "
+        f"{change.updates} table entries written{way}{''.join(f'; {lack}' for lack in change.lacks)}"
     )
 
 
 def lacks_words(changes: Sequence[RewiringRecord]) -> list[str]:
-    """Sentences on who lacked circuits, from when on; and when nobody did any more."""
-    found: list[str] = []
+    """Say which jobs lacked circuits from each reconfiguration on, and from when on no job did."""
+    sentences: list[str] = []
     for change in changes:
         when = f"from {change.stands_ps / 10**6:g} µs on ({change.why})"
         if change.lacks:
-            found.append(f"{when} {', '.join(map(str, change.lacks))}")
-        elif found and not found[-1].endswith(_WHOLE):
-            found.append(f"{when} {_WHOLE}")
-    return found
+            sentences.append(f"{when} {', '.join(map(str, change.lacks))}")
+        elif sentences and not sentences[-1].endswith(_WHOLE):
+            sentences.append(f"{when} {_WHOLE}")
+    return sentences
 
 
 def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
-    """A row a job, with the label of its variant."""
+    """Return an HTML table with a row a job, after the label of its variant."""
     cells = [
         (
             escape(label),
@@ -102,9 +102,9 @@ def jobs_table(rows: list[tuple[str, JobReport]]) -> str:
             f"{job.completion_ps / 10**6:.3f}",
             f"{job.bound_ps / 10**6:.3f}",
             f"{job.retransmitted}",
-            f"{job.right_nodes} of {job.nodes}",
+            f"{job.correct_nodes} of {job.nodes}",
         )
         for label, job in rows
     ]
-    head = ("variant", "job", "began, µs", "took, µs", "bound, µs", "frames sent again", "right")
+    head = ("variant", "job", "start, µs", "took, µs", "bound, µs", "frames retransmitted", "correct")
     return table(head, cells, numbers=5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When jobs computed and when they sent, as a picture: a row a job, computation above, collectives below."""
+"""Phases of jobs over time as SVG: a row a job, computation above, communication below."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from html import escape
 
 from lab.run.observation import JobReport
 
-__all__ = ["MOST_SHOWN", "PHASES_STYLE", "phases_svg"]
+__all__ = ["MAX_ITERATIONS", "PHASES_STYLE", "phases_svg"]
 
-# Iterations of a job; more could not be told apart.
-MOST_SHOWN = 150
+# Iterations of a job that are drawn; the bars of more would merge.
+MAX_ITERATIONS = 150
 
 PHASES_STYLE = """
 .computes { fill: #009e73; }
@@ -24,9 +24,9 @@ _LEFT, _WIDTH, _ROW, _TOP = 110, 860, 40, 6
 
 
 def phases_svg(jobs: Sequence[JobReport]) -> str:
-    """One time for all of them: from the first begin to the last end that is shown, us of the run."""
+    """Draw all jobs over one time axis, from the first start to the last end that is drawn."""
     shown = [job for job in jobs if job.iterations]
-    ends = [job.iterations[:MOST_SHOWN][-1].end_ps for job in shown]
+    ends = [job.iterations[:MAX_ITERATIONS][-1].end_ps for job in shown]
     first = min((job.begun_ps for job in shown), default=0)
     width = max(ends, default=1) - first or 1
     height = _TOP + _ROW * len(shown) + 24
@@ -39,10 +39,10 @@ def phases_svg(jobs: Sequence[JobReport]) -> str:
     for row, job in enumerate(shown):
         top = _TOP + _ROW * row
         parts.append(f'<text x="0" y="{top + 20}">{escape(job.name)}</text>')
-        for number, one in enumerate(job.iterations[:MOST_SHOWN]):
+        for number, iteration in enumerate(job.iterations[:MAX_ITERATIONS]):
             spans = (
-                ("computes", top, one.begun_ps, one.begun_ps + job.compute_ps),
-                ("sends", top + 15, one.send_ps, one.sent_ps),
+                ("computes", top, iteration.begun_ps, iteration.begun_ps + job.compute_ps),
+                ("sends", top + 15, iteration.send_ps, iteration.sent_ps),
             )
             for kind, y, begin, end in spans:
                 if end > begin:

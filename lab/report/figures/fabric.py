@@ -1,85 +1,103 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric drawn as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
+"""A fabric as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
-With planes of switches, each rack is drawn by itself: its members in a grid, its planes below, on top what
-joins racks. With other switches, the endpoints are one grid; a switch of tier 1 stands beside its row, higher
-ones above.
+A fabric with planes of switches is drawn rack by rack: members in a grid, planes below, switches between
+racks on top. In other fabrics all endpoints form one grid; a switch of tier 1 stands in the row of its
+endpoints, switches of higher tiers stand above.
 
-One hue in several strengths reads the same on a light and on a dark page and without colour vision.
+One hue in several strengths reads alike on light and dark pages and without colour vision.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import final
 
 from topologies import Fabric, Link, Node
 from topologies.model.places import planes, racks
 
-__all__ = ["RACK_STYLE", "rack_svg", "too_large"]
+__all__ = ["FABRIC_STYLE", "fabric_svg", "too_large"]
 
 STEP = 62.0
 MARGIN = 44.0
 NODE = 11.0
 
-# More would be a picture of some megabytes that shows nothing.
+# A picture with more links has megabytes and shows nothing.
 MAX_LINKS = 6000
 
-# So wide that the key has room below.
+# Least width of a grid below switches, in columns.
 MIN_COLUMNS = 8
-# As many switches side by side as a plane has.
+# Switches side by side: as many as a plane has.
 MAX_IN_ROW = 18
-# Where there are more above a grid than it has columns, the least room for one.
+# Least distance of switches where a tier has more of them than the grid has columns.
 MIN_STEP = 2.6 * NODE
 
-RACK_STYLE = """
-.rack path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
-.rack path.cut { stroke: #e0600a; stroke-width: 2.6; stroke-dasharray: 5 4; stroke-opacity: 1; }
-.rack .cross { stroke: #e0600a; stroke-width: 3; stroke-linecap: round; }
-.rack circle { fill: var(--page, #fff); stroke: currentColor; stroke-width: 1; }
-.rack text { fill: currentColor; font: 9px system-ui, sans-serif; text-anchor: middle;
+# Distance of two entries of the key, and the width of its last one.
+KEY_STEP, KEY_LAST = 92.0, 76.0
+
+FABRIC_STYLE = """
+.fabric path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
+.fabric path.cut { stroke: #e0600a; stroke-width: 2.6; stroke-dasharray: 5 4; stroke-opacity: 1; }
+.fabric .cross { stroke: #e0600a; stroke-width: 3; stroke-linecap: round; }
+.fabric circle { fill: var(--page, #fff); stroke: currentColor; stroke-width: 1; }
+.fabric text { fill: currentColor; font: 9px system-ui, sans-serif; text-anchor: middle;
   dominant-baseline: central; }
-.rack text.key { font-size: 11px; text-anchor: start; }
+.fabric text.small { font-size: 6.5px; }
+.fabric text.key { font-size: 11px; text-anchor: start; }
 """
 
 
-def rack_svg(
+def fabric_svg(
     fabric: Fabric,
     shares: Mapping[str, tuple[float, float]] | None = None,
     cut: Collection[str] = (),
     *,
     full: float = 1.0,
 ) -> str:
-    """The fabric as an <svg> element in need of RACK_STYLE.
+    """Return the fabric as an <svg> element that needs FABRIC_STYLE.
 
-    `shares` is the busy share of each link, there and back; a share of `full` is drawn at full strength.
+    Args:
+        fabric: What to draw; a fabric of too many links is replaced by words.
+        shares: Busy share of each link, in both directions; None leaves out the key.
+        cut: Names of links to draw as cut.
+        full: Busy share that is drawn at full strength.
     """
     if words := too_large(fabric):
         return _words(fabric, words)
     place = _places(fabric)
-    width = max(x for x, _ in place.values()) + MARGIN
-    height = max(y for _, y in place.values()) + MARGIN + 24
     known = shares or {}
     quiet_first = sorted(fabric.links, key=lambda link: (link.name in cut, max(known.get(link.name, (0, 0)))))
-    parts = [
-        f'<svg class="rack" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
-    ]
+    arcs = [_arc(link, place, known.get(link.name), link.name in cut, full) for link in quiet_first]
+    corners = [*place.values(), *(arc.middle for arc in arcs)]
+    left, right = min(x for x, _ in corners) - MARGIN, max(x for x, _ in corners) + MARGIN
+    top, bottom = min(y for _, y in corners) - MARGIN, max(y for _, y in corners) + MARGIN
+    key: list[str] = []
+    if shares is not None:
+        # A fabric narrower than the key stands in the middle above it.
+        missing = max(0.0, 4 * KEY_STEP + KEY_LAST + 2 * NODE - (right - left))
+        left, right = left - missing / 2, right + missing / 2
+        bottom += 24
+        key = _key(left + NODE, bottom - 16, full)
+    box = f"{left:g} {top:g} {right - left:g} {bottom - top:g}"
+    parts = [f'<svg class="fabric" xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img">']
     parts.append(f"<title>{escape(fabric.name)}, busy share of its links</title>")
-    parts += [_arc(link, place, known.get(link.name), link.name in cut, full) for link in quiet_first]
+    parts += [arc.svg for arc in arcs]
     for node in fabric.nodes:
         x, y = place[node.name]
+        label = _label(node)
+        small = ' class="small"' if len(label) > 3 else ""
         parts.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="{NODE:g}"><title>{escape(node.name)}</title></circle>'
         )
-        parts.append(f'<text x="{x:g}" y="{y:g}">{_short(node)}</text>')
-    if shares is not None:
-        parts += _key(MARGIN - NODE, height - 16, full)
-    return "\n".join([*parts, "</svg>"])
+        parts.append(f'<text{small} x="{x:g}" y="{y:g}">{label}</text>')
+    return "\n".join([*parts, *key, "</svg>"])
 
 
 def too_large(fabric: Fabric) -> str:
-    """Why there is no picture of a fabric; empty when there is one."""
+    """Say why a fabric is not drawn; empty if it is drawn."""
     if len(fabric.links) <= MAX_LINKS:
         return ""
     size = f"{len(fabric.nodes)} nodes and {len(fabric.links)} links"
@@ -87,7 +105,7 @@ def too_large(fabric: Fabric) -> str:
 
 
 def _words(fabric: Fabric, words: str) -> str:
-    spaces = 'class="rack" xmlns="http://www.w3.org/2000/svg" role="img"'
+    spaces = 'class="fabric" xmlns="http://www.w3.org/2000/svg" role="img"'
     title = escape(fabric.name)
     parts = [f'<svg {spaces} viewBox="0 0 560 60">', f"<title>{title}, not drawn</title>"]
     for y, line in ((20, title), (40, words)):
@@ -98,8 +116,8 @@ def _words(fabric: Fabric, words: str) -> str:
 def _places(fabric: Fabric) -> dict[str, tuple[float, float]]:
     if not any(node.tier for node in fabric.nodes):
         return _grid(fabric)
-    found = planes(fabric)
-    return _with_planes(fabric, found) if found else _with_tiers(fabric)
+    planes_of_switches = planes(fabric)
+    return _with_planes(fabric, planes_of_switches) if planes_of_switches else _with_tiers(fabric)
 
 
 def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
@@ -111,7 +129,7 @@ def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
 
 
 def _with_tiers(fabric: Fabric) -> dict[str, tuple[float, float]]:
-    """Endpoints row by row, switches above in rows by tier, each as near as may be to what is below it."""
+    """Place endpoints row by row and switches above them by tier, each close to its neighbours below."""
     rows: dict[tuple[int, ...], list[Node]] = {}
     tiers: dict[int, list[Node]] = {}
     for node in fabric.nodes:
@@ -134,13 +152,14 @@ def _with_tiers(fabric: Fabric) -> dict[str, tuple[float, float]]:
 
 
 def _middle(fabric: Fabric, node: Node, place: Mapping[str, tuple[float, float]]) -> float:
-    below = [place[far][0] for far in fabric.neighbours(node.name) if far in place]
+    """Return the mean x of the neighbours that have a place."""
+    below = [place[name][0] for name in fabric.neighbours(node.name) if name in place]
     return sum(below) / len(below) if below else 0.0
 
 
-def _with_planes(fabric: Fabric, found: Sequence[Sequence[Node]]) -> dict[str, tuple[float, float]]:
-    """Rack by rack, in the columns and rows in which the racks are; Pods one below the other."""
-    plane_of = {node.name: plane for plane in found for node in plane}
+def _with_planes(fabric: Fabric, switch_planes: Sequence[Sequence[Node]]) -> dict[str, tuple[float, float]]:
+    """Place nodes rack by rack, racks in the grid that they form, Pods one below the other."""
+    plane_of = {node.name: plane for plane in switch_planes for node in plane}
     in_racks = racks(fabric)
     rows_of = [_rows(rack, plane_of) for rack in in_racks]
     columns = (*fabric.dims, 1, 1)[2]
@@ -159,7 +178,7 @@ def _with_planes(fabric: Fabric, found: Sequence[Sequence[Node]]) -> dict[str, t
 
 
 def _rows(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[list[Node]]:
-    """Members board by board, planes of switches in two rows each, switches that are alone, the others."""
+    """Return the rows of a rack: boards, planes of switches in two rows each, single switches, others."""
     boards: dict[tuple[int, ...], list[Node]] = {}
     rows: list[list[Node]] = []
     drawn: set[str] = set()
@@ -185,20 +204,34 @@ def _rows(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[
 def _spread(
     place: dict[str, tuple[float, float]], row: Sequence[Node], left: float, width: float, y: float
 ) -> None:
-    """A row of nodes in the middle of a width, a step apart, or less when there is less room."""
+    """Place a row of nodes in the middle of a width, a step apart, closer together if `width` demands."""
     step = min(STEP, width / max(len(row), 1))
     first = left + (width - STEP) / 2 - step * (len(row) - 1) / 2
     place.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
 
 
-def _short(node: Node) -> str:
-    """What fits a circle: a number, or of names of several the end, as n3 of lrs0p1n3 and 0l1 of rail0l1."""
+def _label(node: Node) -> str:
+    """Return a label that fits a circle: an index, or the numbers of a switch's name.
+
+    `n3` of lrs0p1n3, `0l1` of rail0l1, `0.1.2` of tor0.1.2, a letter and a number of other switches.
+    """
     if node.kind.member:
         return str(node.index)
     parts = re.findall(r"([a-z]*)(\d+)", node.name)
+    if "." in node.name:
+        return ".".join(number for _, number in parts)
     if len(parts) > 1:
         return "".join((parts[0][1] if len(parts) == 2 else "", *parts[-1]))
     return node.kind.symbol + parts[0][1] if parts else str(node.index)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Arc:
+    """A link as SVG, and the middle of its curve."""
+
+    svg: str
+    middle: tuple[float, float]
 
 
 def _arc(
@@ -207,7 +240,7 @@ def _arc(
     share: tuple[float, float] | None,
     cut: bool,
     full: float,
-) -> str:
+) -> _Arc:
     (x1, y1), (x2, y2) = place[link.a.node], place[link.b.node]
     # Long links bulge further, so that none runs through the nodes between its ends.
     bulge = 4.0 + 4.6 * (max(abs(x2 - x1), abs(y2 - y1)) / STEP - 1)
@@ -221,13 +254,13 @@ def _arc(
     if share is not None:
         title += f": busy {100 * share[0]:.1f} % and {100 * share[1]:.1f} %"
     path = f"M{x1:g} {y1:g}Q{control[0]:g} {control[1]:g} {x2:g} {y2:g}"
+    x, y = (x1 + 2 * control[0] + x2) / 4, (y1 + 2 * control[1] + y2) / 4
     if cut:
-        x, y = (x1 + 2 * control[0] + x2) / 4, (y1 + 2 * control[1] + y2) / 4
         cross = f"M{x - 5:g} {y - 5:g}l10 10m0 -10l-10 10"
         line = f'<path class="cut" d="{path}"><title>{title}, cut</title></path>'
-        return f'{line}<path class="cross" d="{cross}"/>'
+        return _Arc(f'{line}<path class="cross" d="{cross}"/>', (x, y))
     stroke = _stroke(max(share) / full if share else 0.0)
-    return f'<path d="{path}" {stroke}><title>{title}</title></path>'
+    return _Arc(f'<path d="{path}" {stroke}><title>{title}</title></path>', (x, y))
 
 
 def _stroke(strength: float) -> str:
@@ -238,7 +271,7 @@ def _stroke(strength: float) -> str:
 def _key(x: float, y: float, full: float) -> list[str]:
     parts = []
     for index, fraction in enumerate((0.0, 0.25, 0.5, 0.75, 1.0)):
-        left = x + 92 * index
+        left = x + KEY_STEP * index
         parts.append(f'<path d="M{left:g} {y:g}h30" {_stroke(fraction)}/>')
         parts.append(f'<text class="key" x="{left + 36:g}" y="{y:g}">{100 * fraction * full:.0f} %</text>')
     return parts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends how much to whom, as a picture: the traffic matrix that papers draw."""
+"""Traffic matrix of a run, as a value and as the heat map that papers draw."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulation.traffic.schedule.schedule import Schedule
-from lab.report.chart import INK, plain, svg_of
+from lab.report.figures.plot import INK, plain, svg_of
 from lab.scenario.schema import ELEMENT_BYTES
 from topologies import Fabric
 
-__all__ = ["MOST_CELLS", "TrafficMatrix", "cells_of", "heat_map_svg", "traffic_matrix"]
+__all__ = ["MAX_CELLS", "TrafficMatrix", "cells_of", "heat_map_svg", "traffic_matrix"]
 
-# Cells a side; more than these would not be seen.
-MOST_CELLS = 128
+# Cells a side; a finer heat map could not be read.
+MAX_CELLS = 128
 
 Matrix = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ Matrix = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrafficMatrix:
-    """`bytes[i, j]`: what rank i has to send to rank j; what is sent again after a loss is left out.
+    """Bytes that rank i has to send to rank j, `bytes[i, j]`, without retransmissions.
 
     `groups` are the ranks at which another domain or board begins.
     """
@@ -35,18 +35,18 @@ class TrafficMatrix:
     groups: tuple[int, ...]
 
     def __str__(self) -> str:
-        """How many pairs have anything to send, and how much of it stays inside of the groups."""
+        """Number of pairs that send, and the share of the bytes that stays inside of the groups."""
         sent, ranks = self.bytes, len(self.bytes)
         group = np.searchsorted(np.array(self.groups), np.arange(ranks), side="right")
         text = f"{np.count_nonzero(sent):,} of {ranks * (ranks - 1):,} ordered pairs send anything"
         if not self.groups or not sent.any():
             return text
         inside = sent[group[:, None] == group[None, :]].sum() / sent.sum()
-        return f"{text}; {100 * inside:.1f} % of the bytes stay inside of the lines"
+        return f"{text}; {100 * inside:.1f} % of the bytes stay inside the groups"
 
 
 def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Sequence[str]) -> TrafficMatrix:
-    """What schedules send, the ranks of one after those of the other, all of them `members` in order.
+    """Return the traffic of schedules, whose ranks follow each other and are `members` in order.
 
     Groups are members that differ in the first dimension alone.
     """
@@ -64,8 +64,8 @@ def traffic_matrix(schedules: Sequence[Schedule], fabric: Fabric, members: Seque
 
 
 def cells_of(matrix: Matrix) -> tuple[Matrix, int]:
-    """The matrix in cells of so many ranks a side, each the mean of its pairs, and how many ranks."""
-    side = -(-len(matrix) // MOST_CELLS)
+    """Return the matrix in at most MAX_CELLS cells a side, each the mean of its pairs, and ranks a cell."""
+    side = -(-len(matrix) // MAX_CELLS)
     if side == 1:
         return matrix, 1
     edges = np.arange(0, len(matrix), side)
@@ -75,16 +75,17 @@ def cells_of(matrix: Matrix) -> tuple[Matrix, int]:
 
 
 def heat_map_svg(matrix: TrafficMatrix) -> str:
-    """Rows send, columns receive, by rank; darker is more, blank is nothing. Lines part the groups."""
+    """Draw senders as rows and receivers as columns; darker is more, and lines separate the groups."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     cells, side = cells_of(matrix.bytes)
     sent = np.ma.masked_equal(cells, 0)
     figure = Figure(figsize=(5.2, 4.4))
     axes = figure.subplots()
     ranks = len(matrix.bytes)
-    # Of one amount alone there is no range to spread the colours over.
+    # A single value gives colours no range.
     low, high = (float(sent.min()), float(sent.max())) if sent.count() else (1.0, 1.0)
     image = axes.imshow(
         sent,
@@ -101,6 +102,8 @@ def heat_map_svg(matrix: TrafficMatrix) -> str:
     axes.set_xlabel("to rank")
     axes.set_ylabel("from rank")
     plain(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     bar = figure.colorbar(image, ax=axes)
     bar.set_label("bytes", color=INK)
     bar.ax.tick_params(colors=INK)

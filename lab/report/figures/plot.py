@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Style of all matplotlib figures, and their export as SVG that a page can embed.
+
+Text and axes are drawn in `currentColor`, so the page chooses their colour; equal data give equal bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "INK",
+    "MARKS",
+    "bare_rows",
+    "colour",
+    "legend_below",
+    "new_figure",
+    "plain",
+    "svg_of",
+]
+
+# Okabe and Ito's palette, without the colours that vanish on white or on black. Each has a dash and a mark.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+MARKS = ("o", "s", "^", "D", "v", "P")
+INK = "#010203"  # replaced by currentColor when the SVG is written
+
+
+def colour(index: int) -> str:
+    """Return the colour that variant `index` of a scenario has in every figure."""
+    return COLOURS[index % len(COLOURS)]
+
+
+def new_figure(height: float) -> tuple[Figure, Axes]:
+    """Return a figure 8.6 inches wide and `height` inches high with one plain pair of axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.6, height))
+    axes = figure.subplots()
+    plain(axes)
+    return figure, axes
+
+
+def plain(axes: Axes) -> None:
+    """Remove the frame and draw axes and labels in the colour of text."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(INK)
+    axes.tick_params(colors=INK)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+
+
+def bare_rows(axes: Axes, pad: float = 3.5) -> None:
+    """Remove the vertical axis of a figure whose rows are labelled."""
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0, pad=pad)
+
+
+def legend_below(axes: Axes, rows: int, room: float = 0.0) -> None:
+    """Put the legend under the ticks of a figure of `rows` rows, `room` inches lower for an axis label."""
+    axes.legend(
+        frameon=False,
+        labelcolor=INK,
+        loc="upper left",
+        bbox_to_anchor=(0, -(0.25 + room) / (0.25 + 0.3 * rows)),
+        ncols=2,
+    )
+
+
+def svg_of(figure: Figure, salt: str) -> str:
+    """Return the figure as an <svg> element without XML head; equal figure and salt give equal text."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10}):
+        figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, count=1, flags=re.DOTALL)
+    text = re.sub(r'(<svg [^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg [^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)
+    text = re.sub(
+        r' id="(?:figure|axes|patch|text|line2d|matplotlib\.axis|xtick|ytick|legend)_\d+"', "", text
+    )
+    return text.replace(INK, "currentColor").strip()

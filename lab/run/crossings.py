@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that changed rail or plane, from the counters of the switches (Rail-only; HPN)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from controller.p4runtime.client import P4RuntimeClient
+from controller.recovery.lacp import tor_numbers
+from controller.tables.rails import rail_of
+from emulation.testbed import SwitchReport
+from topologies import Fabric
+
+__all__ = ["cross_plane_frames", "cross_rail_frames", "plane_of"]
+
+# Index of the counter `drops` for a destination of another rail: p4/include/types.p4.
+_FOREIGN_RAIL = 12
+
+
+def cross_rail_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
+    """Count the frames that leaves of a rail sent to spines shared with other rails, or dropped as foreign.
+
+    Where the leaves of one rail share spines with other rails, frames between leaves of one rail count as
+    well: no counter distinguishes them.
+
+    Returns:
+        The number of frames, or None where the fabric has no rails.
+    """
+    total = None
+    for node in fabric.nodes:
+        rail = rail_of(fabric, node.name)
+        if rail is None:
+            continue
+        dropped, _ = client.read_counter(node.name, "drops").get(_FOREIGN_RAIL, (0, 0))
+        to_spines = 0
+        if not rail.closed:
+            sent = SwitchReport.of(client.read_counter(node.name, "tx_by_port_vl"), 0, 0).sent
+            uplinks = {
+                fabric.port_to(node.name, neighbour)
+                for neighbour in fabric.neighbours(node.name)
+                if fabric.node(neighbour).tier > node.tier
+            }
+            to_spines = sum(frames for port, frames in sent.items() if port in uplinks)
+        total = (total or 0) + dropped + to_spines
+    return total
+
+
+def plane_of(fabric: Fabric) -> dict[str, int]:
+    """Return the plane of each ToR and of each switch above ToRs of one plane alone.
+
+    A plane has the number of the NIC port that leads to its ToRs, from 0.
+    """
+
+    def find() -> dict[str, int]:
+        planes_below: dict[str, set[int]] = {}
+        for (tor, _), number in tor_numbers(fabric).items():
+            planes_below.setdefault(tor, set()).add(number)
+        for node in sorted(fabric.nodes, key=lambda node: node.tier):
+            for neighbour in fabric.neighbours(node.name) if node.tier else ():
+                if fabric.node(neighbour).tier > node.tier:
+                    planes_below.setdefault(neighbour, set()).update(planes_below.get(node.name, ()))
+        return {name: next(iter(planes)) for name, planes in planes_below.items() if len(planes) == 1}
+
+    return fabric.cached("plane of", find)
+
+
+def cross_plane_frames(fabric: Fabric, client: P4RuntimeClient) -> int | None:
+    """Count at least how many frames reached a switch from one plane and left it to another.
+
+    Counters give the number of frames to and from each plane, not the way of each frame: two frames that
+    change planes in opposite directions are not counted.
+
+    Returns:
+        The number of frames, or None where each NIC has one port.
+    """
+    if max(tor_numbers(fabric).values(), default=0) == 0:
+        return None
+    planes = plane_of(fabric)
+    sent: dict[str, Mapping[int, int]] = {}
+
+    def frames(source: str, target: str) -> int:
+        if source not in sent:
+            sent[source] = SwitchReport.of(client.read_counter(source, "tx_by_port_vl"), 0, 0).sent
+        return sum(sent[source].get(port, 0) for port in fabric.ports_to(source, target))
+
+    crossed = 0
+    for node in fabric.nodes:
+        in_planes = [name for name in fabric.neighbours(node.name) if node.tier and name in planes]
+        if len({planes[name] for name in in_planes}) > 1:
+            surplus: Counter[int] = Counter()
+            for name in in_planes:
+                surplus[planes[name]] += frames(node.name, name) - frames(name, node.name)
+            crossed += sum(count for count in surplus.values() if count > 0)
+    return crossed
