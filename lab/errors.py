@@ -8,16 +8,17 @@ __all__ = ["ModelError", "OutputError", "ScenarioError"]
 
 
 class ScenarioError(RailyardError):
-    """A scenario file that cannot be run; every line of the message starts with FILE:LINE."""
+    """Scenario file that cannot be run; every line of the message starts with FILE:LINE."""
 
     @classmethod
     def joined(cls, errors: Iterable[str]) -> "ScenarioError":
+        """Return one error for several lines."""
         return cls("\n".join(errors))
 
 
 class OutputError(RailyardError):
-    """A place for results that cannot be written."""
+    """Place for results that cannot be written."""
 
 
 class ModelError(RailyardError):
-    """A closed-form model asked for what it does not cover."""
+    """Parameters that a closed-form model does not cover."""

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from controller import Mode, Plan, make_plan
 from lab.report.figures.comparison_charts import Samples, distributions_svg
-from lab.sweeps.notification import Costs, Notification, Told
+from lab.sweeps.notification import Costs, Notification, NotificationReport
 from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies.families.registry import build
@@ -92,7 +92,7 @@ def _runs(plan: Plan) -> dict[Mode, Notification]:
     return {mode: Notification(plan, mode, COSTS) for mode in MODES}
 
 
-def _row(table: Table, name: str, mode: str, told: Sequence[Told]) -> None:
+def _row(table: Table, name: str, mode: str, told: Sequence[NotificationReport]) -> None:
     figures = (
         _shown([len(item.informed) for item in told]),
         _shown([item.messages for item in told]),

@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One frame built, sent, captured and followed by hand."""
+"""One frame built, sent, captured or followed by hand.
+
+Its modules:
+
+    craft           a frame from Scapy layers and names of a fabric
+    walk            its journey through all switches
+    capture         pcap and pcapng files
+    send            a frame on a real interface
+    header_vectors  every source-route header through the compiled program
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture files: pcap, or pcapng, which also says for every frame where it was."""
+"""Capture files: pcap, or pcapng, which also has the interface of every frame."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NANOSECONDS = 9
 @final
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A frame at a time; `place` names the interface that sent it, `about` says more of it."""
+    """A frame and its time; `place` names the interface that sent it, `about` describes the interface."""
 
     time_ns: int
     place: str
@@ -30,7 +30,11 @@ class Record:
 
 
 def write_capture(path: Path, records: Sequence[Record]) -> None:
-    """pcapng when the name ends so, else pcap, with nanoseconds; OutputError when it cannot be written."""
+    """Write frames with nanoseconds: pcapng if the name ends in .pcapng, else pcap.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
     data = _pcapng(records) if path.suffix == ".pcapng" else _pcap(records)
     try:
         path.write_bytes(data)

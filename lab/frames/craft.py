@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One frame, built by hand from the Scapy layers and the names of a fabric."""
+"""Building of one frame from Scapy layers and the names of a fabric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topologies import Fabric
 __all__ = ["TABLES", "Kind", "Order", "craft"]
 
 TABLES = "-"
-"""The step of a route that leaves a hop to the tables."""
+"""Step of a route that leaves a hop to the tables."""
 
 Kind = Literal["data", "ack", "notice"]
 
@@ -26,11 +26,20 @@ Kind = Literal["data", "ack", "notice"]
 @final
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a frame shall be; names are those of the fabric.
+    """Description of a frame, by names of the fabric.
 
-    `route`: who decides each hop, by the name of the next node, by port number, or `TABLES`; without a route
-    the source's switch takes one of its own. `link` and `up` are what a notice says. `changes` are like
-    "srh.ptr=12" and come last, whatever they make of the frame.
+    Attributes:
+        source: Node whose host sends the frame.
+        destination: Node that receives it.
+        kind: Data, acknowledgement or notice.
+        route: Each hop as the name of the next node, a port number or TABLES; empty lets the source's switch
+            choose a route.
+        bucket: Value of lb.
+        psn: Sequence number.
+        payload: Data.
+        link: Link of a notice.
+        up: Whether the notice says that the link is up.
+        changes: Fields to set last, such as "srh.ptr=12", valid or not.
     """
 
     source: str
@@ -46,7 +55,12 @@ class Order:
 
 
 def craft(fabric: Fabric, order: Order) -> Packet:
-    """The frame as the source's own side sends it; FrameError or TopologyError names what cannot be."""
+    """Return the frame as the host of the source sends it.
+
+    Raises:
+        FrameError: A part of the description does not fit a frame.
+        TopologyError: A name is not in the fabric.
+    """
     source, destination = fabric.node(order.source), fabric.node(order.destination)
     frame = Ether(dst=mac(destination.address), src=mac(source.address)) / LPH()
     if order.route:
@@ -76,18 +90,18 @@ def craft(fabric: Fabric, order: Order) -> Packet:
 
 
 def _steered(fabric: Fabric, order: Order) -> Packet:
-    """The source-route header that goes the way of `order.route`."""
+    """Return the source-route header for `order.route`."""
     if len(order.route) > MAX_HOPS:
         raise FrameError(
             f"route of {len(order.route)} hops: a source route counts {MAX_HOPS}", remedy="name fewer hops"
         )
-    here: str | None = order.source
+    node: str | None = order.source
     bitmap, ports = 0, list[int]()
     for number, step in enumerate(order.route):
         if step == TABLES:
-            here = None
+            node = None
             continue
-        port = int(step) if step.isdecimal() else _port_to(fabric, here, step)
+        port = int(step) if step.isdecimal() else _port_to(fabric, node, step)
         if port >= 1 << INSTRUCTION_BITS:
             raise FrameError(
                 f"route: port {port} does not fit an instruction of {INSTRUCTION_BITS} bits",
@@ -95,8 +109,8 @@ def _steered(fabric: Fabric, order: Order) -> Packet:
             )
         bitmap |= 1 << MAX_HOPS - 1 - number
         ports.append(port)
-        far = fabric.peer(here, port) if here is not None else None
-        here = far.node if far else None
+        neighbour = fabric.peer(node, port) if node is not None else None
+        node = neighbour.node if neighbour else None
     if len(ports) > MAX_INSTRUCTIONS:
         raise FrameError(
             f"route of {len(ports)} steered hops: the header holds {MAX_INSTRUCTIONS} instructions",
@@ -105,14 +119,14 @@ def _steered(fabric: Fabric, order: Order) -> Packet:
     return SRH(bitmap=bitmap, instr=ports)
 
 
-def _port_to(fabric: Fabric, here: str | None, name: str) -> int:
+def _port_to(fabric: Fabric, node: str | None, name: str) -> int:
     fabric.node(name)
-    if here is None:
+    if node is None:
         raise FrameError(
-            f"route: {name} comes after a hop whose end is not known",
-            remedy="name the port there, not the node",
+            f"route: {name} follows a hop whose end is not known",
+            remedy="name the port instead of the node",
         )
-    return fabric.port_to(here, name)
+    return fabric.port_to(node, name)
 
 
 def _notice(fabric: Fabric, order: Order) -> Packet:
@@ -134,14 +148,14 @@ def _change(frame: Packet, change: str) -> None:
     if not equals or not field_name:
         raise FrameError(f"{change!r} is not like srh.ptr=12", remedy="give header.field=value")
     known = {header.name.lower(): header for header in headers()}
-    layer = next((one for one in _layers(frame) if type(one).__name__.lower() == name), None)
+    layer = next((layer for layer in _layers(frame) if type(layer).__name__.lower() == name), None)
     if name not in known or layer is None:
-        there = ", ".join(own for one in _layers(frame) if (own := type(one).__name__.lower()) in known)
+        present = ", ".join(own for layer in _layers(frame) if (own := type(layer).__name__.lower()) in known)
         hint = "; --route gives it a source route" if name == "srh" else ""
-        raise FrameError(f"{change!r}: this frame has no {name}", remedy=f"it has {there}{hint}")
-    field = next((one for one in known[name].fields if one.name == field_name), None)
+        raise FrameError(f"{change!r}: this frame has no {name}", remedy=f"it has {present}{hint}")
+    field = next((field for field in known[name].fields if field.name == field_name), None)
     if field is None:
-        names = ", ".join(one.name for one in known[name].fields)
+        names = ", ".join(field.name for field in known[name].fields)
         raise FrameError(f"{change!r}: no field named {field_name}", remedy=f"{name} has {names}")
     values = [_number(change, part) for part in text.split(",")]
     if len(values) > field.count or not all(0 <= value < 1 << field.width for value in values):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source-route header put to the compiled P4 program, and what it makes of it."""
+"""Decisions of the compiled P4 program on every source-route header."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topologies import HOST_PORT, full_mesh
 
 __all__ = ["HOPS", "INSTRUCTIONS", "REFUSED", "TABLES", "Headers", "put_every_header"]
 
-# What decides a hop other than an instruction; and nothing, for the frame is dropped.
+# Hop decided by the tables, and no hop because the frame is dropped; instructions have numbers.
 TABLES, REFUSED = "tables", "refused"
 
 # The reasons of p4/include/types.p4.
@@ -30,10 +30,10 @@ _PTRS = 16
 @final
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """What decided a hop, by (ptr, bitmap): the number of an instruction, TABLES or REFUSED.
+    """Decision by (ptr, bitmap): the number of an instruction, TABLES or REFUSED.
 
-    `pushed` is by how many bytes a source's own frame grew for its route, `advanced` whether every frame that
-    left had a ptr higher by one, `drops` the program's counts of refused frames by reason.
+    `pushed` is the number of bytes that a route adds to a host's frame, `advanced` whether every forwarded
+    frame had its ptr advanced by one, `drops` the program's counts of dropped frames by reason.
     """
 
     decided: Mapping[tuple[int, int], int | str]
@@ -42,15 +42,15 @@ class Headers:
     drops: Mapping[int, int]
 
     def along(self, bits: Sequence[int]) -> tuple[int | str, ...]:
-        """What decides each of the first hops of a route with that bitmap, of which the rest is 0."""
+        """Return the decisions for the first hops of a route whose bitmap is `bits` followed by 0."""
         bitmap = sum(bit << (MAX_HOPS - 1 - place) for place, bit in enumerate(bits))
         return tuple(self.decided[ptr, bitmap] for ptr in range(len(bits)))
 
 
 def put_every_header(progress: Callable[[float], None] = lambda share: None) -> Headers:
-    """All 4,096 bitmaps at all 16 values of ptr, one frame each, through the program of an NPU.
+    """Process all 4,096 bitmaps with all 16 values of ptr by the program of an NPU, one frame each.
 
-    It has seven neighbours: instructions lead to six of them, the tables to the seventh.
+    The NPU has seven neighbours: instructions lead to six of them, the tables to the seventh.
     """
     mesh = full_mesh([8])
     source, target = mesh.nodes[0], mesh.nodes[7]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A frame on a real interface, through a raw socket, as often and as fast as asked."""
+"""Sending of a frame on a real interface through a raw socket."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _CLONE_NEWNET = 0x40000000
 
 
 def send(frame: bytes, interface: str, *, namespace: str = "", count: int = 1, rate: float = 0.0) -> float:
-    """Send `count` frames, `rate` of them a second (0: as fast as they go); returns the seconds it took.
+    """Send a frame `count` times, `rate` times a second (0: without a pause), and return the seconds taken.
 
-    TestbedError when the interface or the namespace is not there, or the user is not root.
+    Raises:
+        TestbedError: The interface or namespace does not exist, or the user is not root.
     """
     with _packet_socket(interface, namespace) as link:
         began = time.monotonic()
         for number in range(count):
-            # Each frame has its own slot, counted from the first: a late one does not delay those after it.
+            # Slots count from the first frame, so that a late frame does not delay the following frames.
             late = time.monotonic() - began - number / rate if rate else 0.0
             if late < 0:
                 time.sleep(-late)
@@ -58,27 +59,27 @@ def _packet_socket(interface: str, namespace: str) -> Iterator[socket.socket]:
         except OSError as ex:
             where = f" in namespace {namespace}" if namespace else ""
             raise TestbedError(
-                f"interface {interface}{where}: {ex.strerror}", remedy="`ip link` lists what there is"
+                f"interface {interface}{where}: {ex.strerror}", remedy="list the interfaces with `ip link`"
             ) from None
         yield link
 
 
 @contextmanager
 def _inside(namespace: str) -> Iterator[None]:
-    """This thread in a named network namespace; a socket stays in the one where it was made."""
+    """Move this thread to a named network namespace; a socket stays in the namespace of its creation."""
     if not namespace:
         yield
         return
     home = os.open(_OWN_NAMESPACE, os.O_RDONLY)
     try:
         try:
-            there = os.open(_NAMESPACES / namespace, os.O_RDONLY)
+            target = os.open(_NAMESPACES / namespace, os.O_RDONLY)
         except FileNotFoundError:
             raise TestbedError(f"no namespace named {namespace!r}", remedy="`ip netns` lists them") from None
         try:
-            _enter(there)
+            _enter(target)
         finally:
-            os.close(there)
+            os.close(target)
         try:
             yield
         finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A frame's way through a fabric, hop by hop: every switch runs its program on it with the tables of a plan.
+"""Journey of a frame through a fabric: every switch runs its program on it with the tables of a plan.
 
-Time does not pass and no other frame is there, so nothing waits: what is shown is what the switches decide.
+No other frame exists and nothing queues: a journey shows the decisions of the switches alone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from topologies import HOST_PORT, End
 
 __all__ = ["Crossing", "Hop", "Journey", "walk"]
 
-# A route counts 12 hops; a frame that the tables alone carry past this goes round and round.
-_MOST_HOPS = 2 * MAX_HOPS
+# A route has 12 hops; a frame that the tables carry further is in a loop.
+_MAX_HOPS = 2 * MAX_HOPS
 
 _PACKET_IN_BYTES = 2
 
-# Of the counter `drops`: docs/wire-format.md.
+# Meaning of each index of the counter `drops`: docs/wire-format.md.
 _REASONS = {
     1: "it is cut short",
     2: "its Ethernet type is not a UB link's",
@@ -47,7 +47,7 @@ _REASONS = {
 @final
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What one switch did; `out` and `frame_out` are None when it dropped the frame: `dropped` says why."""
+    """Decision of one switch; `out` and `frame_out` are None if it dropped the frame, `dropped` says why."""
 
     node: str
     port_in: int
@@ -61,7 +61,7 @@ class Hop:
 @final
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A frame on a link: who sends it by which port (None: the node's own side), to whom, and when in ps."""
+    """A frame on a link: sender, its port (None: the host), receiver, and time in ps."""
 
     sender: str
     port: int | None
@@ -73,7 +73,7 @@ class Crossing:
 @final
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """All hops, all crossings, and how it ended; `time_ps` is when the last bit was there."""
+    """All hops and link crossings of a frame, and its end; `time_ps` is the arrival of the last bit."""
 
     hops: tuple[Hop, ...]
     crossings: tuple[Crossing, ...]
@@ -83,7 +83,7 @@ class Journey:
 
 
 def walk(plan: Plan, frame: bytes, entry: End, cut: Set[str] = frozenset()) -> Journey:
-    """Follow a frame that comes to `entry`; frames on links in `cut`, which no table knows of, are lost."""
+    """Follow a frame that arrives at `entry`; links in `cut` lose it, unknown to all tables."""
     with EmbeddedTestbed(plan.fabric) as testbed, P4RuntimeClient(testbed.address) as client:
         client.connect(testbed.device_ids)
         return _Walk(plan, testbed, client, cut).follow(frame, entry)
@@ -105,7 +105,7 @@ class _Walk:
 
     def follow(self, frame: bytes, entry: End) -> Journey:
         self._enter(frame, entry)
-        while len(self._hops) < _MOST_HOPS:
+        while len(self._hops) < _MAX_HOPS:
             hop = self._hop(entry, frame)
             self._hops.append(hop)
             if hop.out is None or hop.frame_out is None:
@@ -115,14 +115,14 @@ class _Walk:
             if hop.out == HOST_PORT:
                 self._cross(hop.frame_out, hop.node, hop.out, f"{hop.node}'s own side")
                 return self._done(True, f"{hop.node} gives it to its own side")
-            link, far = self._fabric.link_at(hop.node, hop.out), self._fabric.peer(hop.node, hop.out)
-            if link is None or far is None:
-                return self._done(False, f"nothing is at {hop.node} port {hop.out}")
+            link, peer = self._fabric.link_at(hop.node, hop.out), self._fabric.peer(hop.node, hop.out)
+            if link is None or peer is None:
+                return self._done(False, f"no link is at {hop.node} port {hop.out}")
             if link.name in self._cut:
                 return self._done(False, f"link {link.name} is down, and no table of {hop.node} knows it yet")
-            self._cross(hop.frame_out, hop.node, hop.out, f"{far.node} port {far.port}")
-            frame, entry = hop.frame_out, far
-        return self._done(False, f"{_MOST_HOPS} hops and no end: it goes round in circles")
+            self._cross(hop.frame_out, hop.node, hop.out, f"{peer.node} port {peer.port}")
+            frame, entry = hop.frame_out, peer
+        return self._done(False, f"{_MAX_HOPS} hops without an end: the frame is in a loop")
 
     def _hop(self, entry: End, frame: bytes) -> Hop:
         node = entry.node
@@ -150,13 +150,13 @@ class _Walk:
         return " and ".join(_REASONS.get(index, f"reason {index}") for index in new) or "it does not say why"
 
     def _enter(self, frame: bytes, entry: End) -> None:
-        far = self._fabric.peer(entry.node, entry.port)
-        if far is None:
-            where = f"{entry.node} port {entry.port}"
-            self._crossings.append(Crossing(entry.node, None, where, self._now, frame))
+        peer = self._fabric.peer(entry.node, entry.port)
+        if peer is None:
+            receiver = f"{entry.node} port {entry.port}"
+            self._crossings.append(Crossing(entry.node, None, receiver, self._now, frame))
             self._pass(frame, self._host_rate, self._fabric.host_delay_ps)
         else:
-            self._cross(frame, far.node, far.port, f"{entry.node} port {entry.port}")
+            self._cross(frame, peer.node, peer.port, f"{entry.node} port {entry.port}")
 
     def _cross(self, frame: bytes, sender: str, port: int, receiver: str) -> None:
         self._crossings.append(Crossing(sender, port, receiver, self._now, frame))
@@ -178,7 +178,7 @@ class _Walk:
 
 
 def _decision(frame: bytes, after: bytes | None) -> str:
-    """Who named the egress port: an instruction, of a route that came along or was pushed, or the tables."""
+    """Return what chose the egress port: an instruction of the frame's or a pushed route, or the tables."""
     route = Ether(frame).getlayer(SRH)
     if route is not None:
         return _by(route)

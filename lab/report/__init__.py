@@ -1,2 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a run, result.json, and the report with its plots."""
+"""Results of runs as numbers, files and figures.
+
+Its modules:
+
+    metrics   observation -> named metrics, each with unit and meaning
+    results   metrics and assertions -> result.json
+    output    the folder of results
+    page      report.html
+    picture   picture.svg, and the figures that it shares with the report
+    fidelity  fidelity report of a run in real time, and its verdict
+    sources   papers and derivations that a report cites
+    markup    tables and numbers as HTML
+    figures   each figure as SVG
+"""

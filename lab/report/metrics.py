@@ -48,7 +48,7 @@ class VariantRun:
 
     @property
     def doubtful(self) -> bool:
-        """Whether its times may be those of the machine that ran it."""
+        """True if the times may be those of the machine that ran it."""
         return self.fidelity is not None and not self.fidelity.trustworthy
 
 

@@ -22,13 +22,15 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "p4" / "build"
 
 
 class InstallProgress(Protocol):
+    """Receives the number of installed entries and their total."""
+
     def __call__(self, done: int, total: int) -> None: ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """A testbed whose tables are filled; `seconds` is wall-clock time from its start to the last entry."""
+    """A testbed with filled tables; `seconds` is the wall-clock time from its start to the last entry."""
 
     testbed: Testbed
     client: P4RuntimeClient
@@ -37,14 +39,18 @@ class Booted:
 
 
 def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
-    """The compiled program of every node; ProgramError names the file that is missing."""
+    """Return the compiled program of every node.
+
+    Raises:
+        ProgramError: A file is missing; the message names it.
+    """
     files = {program: _read(program) for program in sorted({node.program for node in fabric.nodes})}
     return {node.name: files[node.program] for node in fabric.nodes}
 
 
 @contextmanager
 def booted(testbed: Testbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
-    """Start a testbed and fill its tables from the plan; both are gone afterwards."""
+    """Start a testbed and fill its tables from the plan; stop it afterwards."""
     programs = programs_of(plan.fabric)
     began = time.perf_counter()
     with running(testbed), P4RuntimeClient(testbed.addresses) as client:
@@ -62,7 +68,7 @@ def running(testbed: Testbed) -> Iterator[None]:
     try:
         yield
     except RailyardError:
-        testbed.check()  # which may know the reason
+        testbed.check()  # raises the reason if the testbed knows it
         raise
     finally:
         testbed.stop()
@@ -75,5 +81,5 @@ def _read(program: str) -> ProgramFiles:
     except OSError as ex:
         raise ProgramError(
             f"{ex.filename}: {ex.strerror}",
-            remedy="`git checkout p4/build` brings the compiled programs back",
+            remedy="restore the compiled programs with `git checkout p4/build`",
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no run of a collective can beat on the links of a fabric."""
+"""Lower bounds of a collective's time on the links of a fabric."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["bound_ps"]
 
 
 def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> int:
-    """What the collective cannot beat on these links, in ps; under `shortest`, what its own sends cannot.
+    """Return a lower bound of the collective's time on these links, in ps.
 
-    Sends that keep to the direct links of their pairs are bound by the busiest of these; others only by what
-    must leave a member, or all of equal place in a dimension, or cross the middle of one.
+    With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
+    dimension, or cross the middle of a dimension. Under strategy `shortest` the sends of a pair keep to its
+    direct link, and the busiest of these links is a bound as well.
     """
     if collective.algorithm == "ring" and strategy == "shortest":
         rate = min(link.rate_bps for link in fabric.links)
@@ -43,11 +44,11 @@ def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> fl
             groups = (c.gather_bound_ps(n, data, rate) for n, rate in _groups(fabric, members))
             return max(c.gather_bound_ps(ranks, data, average), *groups)
         case "all-to-all":
-            # Of a group's data, what is for others leaves it.
+            # The part of a group's data that is for other groups leaves the group.
             groups = (c.gather_bound_ps(n, data * ranks / n, rate) for n, rate in _groups(fabric, members))
             leave = max(c.gather_bound_ps(ranks, data, average), *groups)
             if any(link.dimension is None for link in fabric.links) or ranks < len(fabric.nodes):
-                return leave  # other ways than along the dimensions
+                return leave  # paths other than along the dimensions exist
             grid = grid_of(fabric, members)
             rates = dimension_rates(fabric, members, range(len(grid)), grid)
             return max(leave, c.all_to_all_bound_ps(grid, data // ranks, rates))
@@ -60,18 +61,18 @@ def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> fl
 
 
 def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:
-    """How many groups of equal place there are in a dimension, and what leads out of one on average.
+    """Return, for each dimension, the number of groups of equal coordinate and their mean rate outwards.
 
-    Only where groups are equal: the bounds count each as one member.
+    Dimensions whose groups differ in size are left out: the bounds count each group as one member.
     """
-    found = []
+    counts_and_rates = []
     for groups in groups_of(fabric, members):
         if len({len(group) for group in groups}) == 1:
-            found.append((len(groups), mean(out_bps(fabric, group) for group in groups)))
-    return found
+            counts_and_rates.append((len(groups), mean(out_bps(fabric, group) for group in groups)))
+    return counts_and_rates
 
 
 def _port_bps(fabric: Fabric, name: str) -> int:
-    """What all links of a member carry, each way."""
+    """Return the sum of the rates of a member's links, in bits per second each way."""
     ports = fabric.node(name).ports
     return sum(link.rate_bps for port in ports if (link := fabric.link_at(name, port.number)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run that has ended leaves to be seen: by its agents, links, switches and controllers."""
+"""Observation of a run that has ended, from its agents, links, switches and controllers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["collect", "dropped", "link_of"]
 
-# A timeline of more bins than these is merged: they could not be seen.
-MOST_BINS = 480
+# Bins of a timeline; more are merged, since a chart could not show them.
+MAX_BINS = 480
 
 
 def collect(
@@ -48,25 +48,26 @@ def collect(
     deadlock: Deadlock | None,
     stopped_by: str,
 ) -> Observation:
+    """Return the observation of a run; `stopped_by` says what ended it early, in words."""
     testbed = up.testbed
     stats = jobs.stats
-    each = [_job_report(job, testbed.now_ps) for job in jobs.all]
+    reports = [_job_report(job, testbed.now_ps) for job in jobs.all]
     ends = [end for job in jobs.all for end in job.ends]
-    wrong = next((first for _, first in each if first), "")
+    wrong = next((first for _, first in reports if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
     missing = stopped_by or (_cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
-    done = control.report
-    # Circuits that a fault or a takeover was about to make, and that never stood, are no links.
+    reaction = control.report
+    # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
     usage = {
-        name: both
-        for name, both in testbed.link_usage().items()
-        if name in standing or any(way.frames or way.refused_frames for way in both)
+        name: directions
+        for name, directions in testbed.link_usage().items()
+        if name in standing or any(way.frames or way.refused_frames for way in directions)
     }
     return Observation(
-        completion_ps=max(one.begun_ps + one.completion_ps for one, _ in each),
+        completion_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
         nodes=len(ends),
-        correct_nodes=sum(one.correct_nodes for one, _ in each),
+        correct_nodes=sum(report.correct_nodes for report, _ in reports),
         first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else wrong),
         checksum=zlib.crc32(ends[0].result.tobytes()),
         table_entries=up.entries,
@@ -74,99 +75,104 @@ def collect(
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
         link_usage=usage,
         faults=tuple(map(FaultReport.of, ready.faults)),
-        recovery=Recovery(done.converged_ps, done.notices_sent, done.nodes_notified, done.entries_rewritten),
+        recovery=Recovery(
+            reaction.converged_ps,
+            reaction.notices_sent,
+            reaction.nodes_notified,
+            reaction.entries_rewritten,
+        ),
         deadlock=deadlock,
         takeovers=control.takeovers,
         transit_frames=sum(
-            _transit(ready, up, spare, usage) for one in control.takeovers for spare in one.spares
+            _transit(ready, up, spare, usage) for takeover in control.takeovers for spare in takeover.spares
         ),
-        stale_frames=sum(one.junk.get("job", 0) for one in stats),
+        stale_frames=sum(agent.junk.get("job", 0) for agent in stats),
         cut_off=missing,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
-        jobs=tuple(one for one, _ in each) if ready.variant.jobs else (),
+        jobs=tuple(report for report, _ in reports) if ready.variant.jobs else (),
         rewired=control.rewirings,
     )
 
 
 def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
-    """What became of a job, and the first thing wrong with its data."""
+    """Return the report of a job and the first error in its data, empty if the data is correct."""
     ends = job.ends
     logs = job.logs
     last = max(0, max(map(len, logs), default=0) - 1)
     comparison = compare(
         [end.result for end in ends], [input_of(data, last) for data in job.inputs], job.plan.sliced
     )
-    wrong, first = _wrong_before(job, logs, last)
+    wrong, first = _wrong_iterations(job, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
-    # An NPU that never finished counts until the end of the run; its data is wrong, and the run fails.
+    # An NPU that never finished counts until the end of the run, which fails for its wrong data.
     end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
     begun_ps = now_ps if job.begun_ps is None else job.begun_ps
-    seen = JobReport(
+    report = JobReport(
         name=job.plan.name,
         begun_ps=begun_ps,
         completion_ps=end_ps - begun_ps,
         bound_ps=job.plan.bound_ps,
         nodes=len(ends),
         correct_nodes=len(ends) - wrong_nodes,
-        retransmitted=sum(one.retransmitted for one in job.stats),
+        retransmitted=sum(agent.retransmitted for agent in job.stats),
         compute_ps=job.plan.rhythm.compute_ps if job.plan.rhythm else 0,
         priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
         iterations=tuple(
             JobIteration(
-                min(one.begun_ps for one in each),
-                min(one.send_ps for one in each),
-                max(one.sent_ps for one in each),
-                max(one.end_ps for one in each),
+                min(own.begun_ps for own in members),
+                min(own.send_ps for own in members),
+                max(own.sent_ps for own in members),
+                max(own.end_ps for own in members),
             )
-            for each in zip(*logs, strict=False)
+            for members in zip(*logs, strict=False)
         ),
     )
-    return seen, first or comparison.first
+    return report, first or comparison.first
 
 
-def _wrong_before(job: Job, logs: Sequence[Sequence[IterationReport]], last: int) -> tuple[int, str]:
-    """How many members ever had a wrong array in an iteration before the last, by CRC-32; and the first."""
+def _wrong_iterations(job: Job, logs: Sequence[Sequence[IterationReport]], last: int) -> tuple[int, str]:
+    """Count the members with a wrong array in an iteration before `last`, by CRC-32; describe the first."""
     wrong: dict[int, str] = {}
     for number in range(last):
         right = truth(job.plan.sliced, [input_of(data, number) for data in job.inputs])
         for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
             if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
-                wrong.setdefault(rank, f"rank {rank} in iteration {number}: not the sum that it should have")
+                wrong.setdefault(rank, f"rank {rank} in iteration {number}: array differs from the sum")
     return len(wrong), next(iter(wrong.values()), "")
 
 
 def _transit(ready: Prepared, up: Booted, node: str, usage: Mapping[str, tuple[LinkUsage, LinkUsage]]) -> int:
-    """Frames that came to a node by its links and that it did neither keep nor refuse."""
+    """Count the frames that a node received from its links and forwarded."""
     if ready.fabric.node(node).tier:
-        return 0  # it is there for nothing else
-    come = 0
-    for name, both in usage.items():
+        return 0  # forwarding is all that a switch does
+    received = 0
+    for name, directions in usage.items():
         link = link_of(ready.fabric, name)
         if node in (link.a.node, link.b.node):
-            way = both[0 if node == link.b.node else 1]
-            come += way.frames - way.lost_frames
+            way = directions[0 if node == link.b.node else 1]
+            received += way.frames - way.lost_frames
     sent = SwitchReport.of(up.client.read_counter(node, "tx_by_port_vl"), 0, 0).sent
-    return come - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - dropped(up.client, node)
+    return received - sent.get(HOST_PORT, 0) - sent.get(CPU_PORT, 0) - dropped(up.client, node)
 
 
 def link_of(fabric: Fabric, name: str) -> Link:
-    """One of that name, be it a circuit that was made later."""
+    """Return the link of that name, which may be a circuit created during the run."""
     circuit = circuit_of(fabric, name)
     return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
 
 
 def _cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
-    """What is out of reach of agents that gave up, by what the controllers know; empty when nothing is."""
+    """Say which nodes the controllers know to be unreachable; empty when there are none."""
     holder = dict(zip(ready.members, jobs.holders, strict=True))
-    pairs = [(holder[source], holder[far]) for source, far in ready.demand]
+    pairs = [(holder[source], holder[target]) for source, target in ready.demand]
     return describe_unreachable(control.plan, control.down, pairs)
 
 
 def _waiting(control: ControlLoop) -> str:
-    """Jobs that never began."""
+    """Name the jobs that never began; empty when all did."""
     jobs = control.waiting
-    return f"no circuits for {', '.join(jobs)} while other jobs were there" if jobs else ""
+    return f"no circuits for {', '.join(jobs)} while other jobs ran" if jobs else ""
 
 
 def _joined(*words: str) -> str:
@@ -174,8 +180,8 @@ def _joined(*words: str) -> str:
 
 
 def _timeline(bin_ps: int, delivered: Sequence[int]) -> Timeline:
-    """Of no more bins than can be seen."""
-    width = -(-len(delivered) // MOST_BINS) or 1
+    """Return the timeline with bins merged to MAX_BINS at most."""
+    width = -(-len(delivered) // MAX_BINS) or 1
     merged = tuple(sum(delivered[low : low + width]) for low in range(0, len(delivered), width))
     return Timeline(bin_ps * width, merged)
 
@@ -188,11 +194,11 @@ def _traffic(
 ) -> Traffic:
     ways = [way for pair in usage.values() for way in pair]
     return Traffic(
-        sent=sum(one.sent for one in stats),
-        retransmitted=sum(one.retransmitted for one in stats),
-        received=sum(one.received for one in stats),
-        duplicates=sum(one.duplicates for one in stats),
-        acknowledgements=sum(one.acks_sent for one in stats),
+        sent=sum(agent.sent for agent in stats),
+        retransmitted=sum(agent.retransmitted for agent in stats),
+        received=sum(agent.received for agent in stats),
+        duplicates=sum(agent.duplicates for agent in stats),
+        acknowledgements=sum(agent.acks_sent for agent in stats),
         lost_with_link=sum(way.lost_frames + way.refused_frames for way in ways)
         + up.testbed.frames_without_link,
         dropped_by_switch=sum(dropped(up.client, node.name) for node in ready.fabric.nodes),
@@ -200,4 +206,5 @@ def _traffic(
 
 
 def dropped(client: P4RuntimeClient, node: str) -> int:
+    """Return the number of frames that a node's program dropped."""
     return sum(packets for packets, _ in client.read_counter(node, "drops").values())

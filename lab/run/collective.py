@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a scenario says of a collective to its schedule among the members of a fabric."""
+"""Schedule of a scenario's collective among the members of a fabric."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ __all__ = ["schedule_of"]
 def schedule_of(
     fabric: Fabric, members: Sequence[str], collective: Collective, *, detours: bool = True
 ) -> Schedule:
-    """The schedule, whose rank r is `members[r]`; an error of the lower floors where it cannot be.
+    """Return the schedule, whose rank r is `members[r]`.
 
-    `detours`: routing may lead a send over a third NPU, which the split over several rings takes into
-    account.
+    Args:
+        fabric: Fabric of the members.
+        members: Names of the nodes that take part, by rank.
+        collective: Kind, algorithm and data.
+        detours: Whether routing may send over a third NPU; the split over several rings uses it.
+
+    Raises:
+        RailyardError: The algorithm does not fit the members or the data.
     """
     if len(members) < 2:
-        raise ScenarioError(f"a collective of {len(members)} NPUs", remedy="it takes two or more")
+        raise ScenarioError(f"a collective of {len(members)} NPUs", remedy="take two or more NPUs")
     elements = collective.elements
     parts: tuple[int, ...] = (0,)
     if collective.algorithm == "direct":
@@ -46,13 +52,16 @@ def schedule_of(
             return _mixture(grid, collective)
     solved = collective.algorithm == "dimension-wise" and collective.shares == "balanced"
     rates = dimension_rates(fabric, members, parts, grid) if solved and not collective.order else None
-    return _one(collective, grid, elements, rates)
+    return _plain_schedule(collective, grid, elements, rates)
 
 
-def _one(
+def _plain_schedule(
     collective: Collective | Part, grid: tuple[int, ...], elements: int, rates: Sequence[float] | None
 ) -> Schedule:
-    """A collective other than those of rings and of halves; `elements` are those of an NPU's array."""
+    """Return the schedule of any algorithm but rings, mixtures and bidirectional dimension order.
+
+    `elements` is the length of an NPU's array; `rates` are bits per second by dimension.
+    """
     is_direct = collective.algorithm == "direct"
     ranks = prod(grid)
     match collective.kind:
@@ -61,7 +70,7 @@ def _one(
                 return c.direct(ranks, elements, kind)
             exchange = collective.exchange if isinstance(collective, Collective) else 0
             if collective.order:
-                # What is gathered goes the way back: last what is scattered first.
+                # An all-gather runs through the dimensions in reverse.
                 shares = {collective.order[::-1] if kind == "all-gather" else collective.order: 1.0}
             elif isinstance(collective, Collective) and collective.shares == "single-order":
                 shares = c.in_order(grid)
@@ -78,13 +87,13 @@ def _one(
             root = collective.root if isinstance(collective, Collective) else 0
             if root >= ranks:
                 raise ScenarioError(f"root {root} of {ranks} NPUs", remedy=f"take 0 to {ranks - 1}")
-            make = c.broadcast if collective.kind == "broadcast" else c.reduce
-            return make(grid, elements, root, direct=is_direct)
+            schedule = c.broadcast if collective.kind == "broadcast" else c.reduce
+            return schedule(grid, elements, root, direct=is_direct)
         case "dispatch" | "combine":
-            make = c.dispatch if collective.kind == "dispatch" else c.combine
-            # Who is whose expert is the same for any data: a seed of its own.
+            schedule = c.dispatch if collective.kind == "dispatch" else c.combine
+            # Experts are the same for any data, hence a seed of their own.
             chosen = c.experts(ranks, collective.experts, seed=1)
-            return make(grid, _block(elements, ranks), chosen, direct=is_direct)
+            return schedule(grid, _block(elements, ranks), chosen, direct=is_direct)
         case _:
             return c.pipeline(grid, elements)
 
@@ -104,31 +113,32 @@ def _rings(
     if len(grid) != 1:
         raise ScenarioError(
             f"rings through a mesh of dimensions {grid}",
-            remedy="they go through a line of NPUs, one dimension",
+            remedy="take members that form a line of one dimension",
         )
-    found = c.rings(grid[0], "directed" if collective.algorithm == "rings" else "undirected")
-    if (collective.rings or 1) > len(found):
+    disjoint = c.rings(grid[0], "directed" if collective.algorithm == "rings" else "undirected")
+    if (collective.rings or 1) > len(disjoint):
         raise ScenarioError(
-            f"{collective.rings} rings on {grid[0]} NPUs that share no link", remedy=f"there are {len(found)}"
+            f"{collective.rings} rings on {grid[0]} NPUs that share no link",
+            remedy=f"take up to {len(disjoint)}",
         )
-    chosen = found[: collective.rings]
+    chosen = disjoint[: collective.rings]
     rates = pair_rates(fabric, members)
     if len(rates) < grid[0] * (grid[0] - 1):
-        rates = {}  # switches join them: any link as good as any other
+        rates = {}  # switches join the members: all links count as equal
     split = c.balanced_rings(chosen, rates, detours=detours)
     return c.multi_ring(chosen, collective.elements, split.shares)
 
 
 def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
-    """All parts in turn on one array, the largest on the whole of it; or at once, each on its share.
+    """Return the parts one after the other on one array, or concurrently, each on its share of the array.
 
-    In turn, those of up to half the array lie side by side: the many small blocks of one would cut the others
-    into as many frames.
+    In sequence the largest part works on the whole array. Parts of up to half of the array lie side by side,
+    because the many small blocks of one part would cut overlapping parts into as many frames.
     """
     shares = [part.share for part in collective.parts]
     whole = max(shares) if collective.algorithm == "sequential" else sum(shares)
     ranks = prod(grid)
-    made: list[Schedule] = []
+    schedules: list[Schedule] = []
     offsets: list[int] = []
     free = 0
     for part in collective.parts:
@@ -147,15 +157,14 @@ def _mixture(grid: tuple[int, ...], collective: Collective) -> Schedule:
         if part.order and max(part.order) >= len(shape):
             raise ScenarioError(
                 f"order {list(part.order)} of a part over {len(shape)} dimensions",
-                remedy="it counts the dimensions that the part is over, from 0",
+                remedy="number the dimensions that the part is over from 0",
             )
-        one = _one(part, shape, elements, None)
-        made.append(c.on_groups(one, groups, ranks))
+        schedules.append(c.on_groups(_plain_schedule(part, shape, elements, None), groups, ranks))
         small = 2 * elements <= collective.elements
         free = free if free + elements <= collective.elements else 0
         offsets.append(free if small else 0)
         free += elements if small else 0
     if collective.algorithm == "concurrent":
-        made, offsets = [c.at_once("mixture", made)], [0]
-    mixture = c.in_sequence("mixture", made * collective.rounds, offsets * collective.rounds)
+        schedules, offsets = [c.at_once("mixture", schedules)], [0]
+    mixture = c.in_sequence("mixture", schedules * collective.rounds, offsets * collective.rounds)
     return replace(mixture, elements=collective.elements)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections that a scenario asks for, as values of lb by pair of ranks (HPN, path selection).
+"""Connections of a scenario, as values of lb by pair of ranks (HPN, path selection).
 
-    search      paths of which no two share a link between switches, found by working out the hash; in which
-                order a pair looks is drawn
-    random      as many values of lb drawn at random: what hosts get that know nothing of the hash
-    five-tuple  one drawn value for each port of the source: a flow is where its one hash puts it
+    search      paths that share no link between switches, computed from the hash; each pair tries values of
+                lb in an order of its own
+    random      as many random values of lb, which is what hosts use that do not know the hash
+    five-tuple  one random value for each port of the source, as a flow has one hash
 
-All three have ports take turns, so they differ in what happens behind these.
+All three use the ports of a NIC in turn, so they differ behind the ports only.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ __all__ = ["connections_of"]
 def connections_of(
     plan: Plan, schedule: Schedule, members: Sequence[str], wanted: ConnectionSettings, seed: int
 ) -> Connections:
-    """Of all pairs that send; PlanError when the paths of one cannot be known."""
+    """Return the connections of all pairs that send.
+
+    Raises:
+        PlanError: The paths of a pair cannot be computed.
+    """
     search = PathProbe(plan)
-    pairs = {(one.source, one.target) for one in schedule.transfers}
+    pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}
     lbs = {pair: _values(search, members[pair[0]], members[pair[1]], wanted, seed) for pair in sorted(pairs)}
     return Connections(lbs, wanted.choose, seed)
 
@@ -37,14 +41,14 @@ def connections_of(
 def _values(
     search: PathProbe, source: str, target: str, wanted: ConnectionSettings, seed: int
 ) -> tuple[int, ...]:
-    # By name: the jobs of a run have pairs of equal ranks.
+    # Seeded by name: pairs of different jobs have equal ranks.
     draw = Random(f"{seed} {source} {target}")
     if wanted.paths == "search":
         order = draw.sample(range(LB_VALUES), LB_VALUES)
-        return tuple(one.lb for one in search.disjoint_paths(source, target, wanted.most, order))
+        return tuple(path.lb for path in search.disjoint_paths(source, target, wanted.most, order))
     ports = search.lbs_by_port(source, target)
     if wanted.paths == "five-tuple":
         return tuple(draw.choice(values) for values in ports)
     drawn = [draw.sample(values, min(wanted.most, len(values))) for values in ports]
-    dealt = chain.from_iterable(zip_longest(*drawn))
-    return tuple(lb for lb in dealt if lb is not None)[: wanted.most]
+    in_turn = chain.from_iterable(zip_longest(*drawn))
+    return tuple(lb for lb in in_turn if lb is not None)[: wanted.most]

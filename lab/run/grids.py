@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part in a collective, on which grid they stand, and what joins those of a line of it."""
+"""Members of a collective, the grid that they form, and the rates between them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ __all__ = ["dimension_rates", "grid_of", "groups_of", "members_of", "out_bps", "
 
 
 def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str, ...]:
-    """The nodes that take part, in the order of the fabric: all that can, the first so many, or those named.
+    """Return the nodes that take part, in the order of the fabric.
 
-    `gpu8..gpu15` are all from the one to the other. ScenarioError for one that is not there, or that cannot.
+    Args:
+        fabric: Fabric of the members.
+        wanted: All nodes that compute (None), the first so many, or names and ranges such as `gpu8..gpu15`.
+
+    Raises:
+        ScenarioError: A name is unknown, is no computing node or is given twice.
     """
     able = tuple(node.name for node in fabric.nodes if node.kind.member)
     if wanted is None:
@@ -27,10 +32,10 @@ def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str,
                 f"{wanted} members of a fabric that has {len(able)}", remedy=f"take up to {len(able)}"
             )
         return able[:wanted]
-    place = {name: number for number, name in enumerate(able)}
+    numbers = {name: number for number, name in enumerate(able)}
     chosen: set[int] = set()
     for entry in wanted:
-        ends = [_place(fabric, place, name) for name in entry.split("..", 1)]
+        ends = [_number(fabric, numbers, name) for name in entry.split("..", 1)]
         named = set(range(ends[0], ends[-1] + 1))
         if not named or named & chosen:
             fault = "is named twice" if named else "ends before it begins"
@@ -39,41 +44,43 @@ def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str,
     return tuple(able[number] for number in sorted(chosen))
 
 
-def _place(fabric: Fabric, place: Mapping[str, int], name: str) -> int:
-    found = place.get(fabric.node(name).name)
-    if found is None:
-        able = next(iter(place), "none")
+def _number(fabric: Fabric, numbers: Mapping[str, int], name: str) -> int:
+    number = numbers.get(fabric.node(name).name)
+    if number is None:
+        example = next(iter(numbers), "none")
         raise ScenarioError(
-            f"{name} computes nothing, so it is no member", remedy=f"name nodes such as {able}"
+            f"{name} computes nothing, so it is no member", remedy=f"name nodes such as {example}"
         )
-    return found
+    return number
 
 
 def grid_of(fabric: Fabric, members: Sequence[str]) -> tuple[int, ...]:
-    """The dimensions of the full mesh that the members are, those of one place left out.
+    """Return the dimensions of the full mesh that the members form, without dimensions of length 1.
 
-    ScenarioError when they are not the whole of one, or not in its order: the first dimension fastest.
+    Raises:
+        ScenarioError: The members are not a whole mesh, or not in its order, the first dimension fastest.
     """
     return tuple(len(values) for values in _values(fabric, members) if len(values) > 1) or (1,)
 
 
 def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, ...]:
-    """For every dimension of the `wanted` grid, the one of `dims` that it is, or is a part of.
+    """Return, for every dimension of the `wanted` grid, the index in `dims` of the dimension that it cuts.
 
-    ScenarioError when the wanted ones are not those of the members, some of them cut in several.
+    Raises:
+        ScenarioError: The grid is not that of the members with some dimensions cut into factors.
     """
     if wanted is None:
         return tuple(range(len(dims)))
     parts: list[int] = []
-    left = list(wanted)
+    rest = list(wanted)
     for dimension, size in enumerate(dims):
         whole = 1
-        while left and whole < size and size % (whole * left[0]) == 0:
-            whole *= left.pop(0)
+        while rest and whole < size and size % (whole * rest[0]) == 0:
+            whole *= rest.pop(0)
             parts.append(dimension)
         if whole != size:
             break
-    if left or len(set(parts)) != len(dims) or prod(wanted) != prod(dims):
+    if rest or len(set(parts)) != len(dims) or prod(wanted) != prod(dims):
         raise ScenarioError(
             f"a grid of {_by(wanted)} for members that are {_by(dims)}",
             remedy="cut each of their dimensions into factors, in order: 8x16 into 8x4x4, for example",
@@ -84,13 +91,13 @@ def split_grid(dims: Sequence[int], wanted: Sequence[int] | None) -> tuple[int, 
 def dimension_rates(
     fabric: Fabric, members: Sequence[str], parts: Sequence[int], grid: Sequence[int]
 ) -> tuple[float, ...]:
-    """Bits a second between two members of a line, by dimension of their grid.
+    """Return the bits per second between two members of a line, by dimension of their grid.
 
-    `parts[i]` is the dimension of the members that the grid's is a part of. Where only switches join a line,
-    it is what a member has towards them, dealt equally to all whom it reaches by the same links.
+    `parts[i]` is the dimension of the members that dimension i of the grid cuts. Where only switches join a
+    line, the rate is that of a member's links to the switches, divided among all members behind those links.
     """
     inside = set(members)
-    dims = [d for d, there in enumerate(_values(fabric, members)) if len(there) > 1]
+    dims = [d for d, values in enumerate(_values(fabric, members)) if len(values) > 1]
     direct: dict[int, int] = {}
     for link in fabric.links:
         if link.dimension is not None and link.a.node in inside and link.b.node in inside:
@@ -107,7 +114,7 @@ def dimension_rates(
 
 
 def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[str]:
-    """The links by which the first member begins a shortest path to the others of its line."""
+    """Return the first links of all shortest paths from the first member to the end of its line."""
     source = members[0]
     home = fabric.node(source).coordinates
     line = [
@@ -120,17 +127,21 @@ def _ways(fabric: Fabric, members: Sequence[str], dimension: int) -> frozenset[s
     ]
     import networkx as nx
 
-    far = nx.single_source_shortest_path_length(fabric.graph(), line[-1])
-    neighbours = [name for name in fabric.neighbours(source) if far.get(name, len(far)) < far.get(source, 0)]
+    distance = nx.single_source_shortest_path_length(fabric.graph(), line[-1])
+    neighbours = [
+        name
+        for name in fabric.neighbours(source)
+        if distance.get(name, len(distance)) < distance.get(source, 0)
+    ]
     if not neighbours:
         raise ScenarioError(
-            f"nothing joins {source} to {line[-1]} of {fabric.name}", remedy="take algorithm `direct`"
+            f"no path joins {source} to {line[-1]} of {fabric.name}", remedy="take algorithm `direct`"
         )
     return frozenset(fabric.link_between(source, name).name for name in neighbours)
 
 
 def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], float]:
-    """Of the links that join two members, by their ranks."""
+    """Return the rate of each link between two members, in bits per second, by pair of ranks."""
     rank_of = {name: rank for rank, name in enumerate(members)}
     rates = {}
     for link in fabric.links:
@@ -141,39 +152,39 @@ def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], 
 
 
 def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[frozenset[str], ...]]:
-    """For each dimension in which members differ, those of equal place in it."""
+    """Yield, for each dimension in which members differ, the groups of equal coordinate."""
     for dimension in range(len(fabric.dims)):
-        by_place: dict[int, set[str]] = {}
+        groups: dict[int, set[str]] = {}
         for name in members:
-            by_place.setdefault(fabric.node(name).coordinates[dimension], set()).add(name)
-        if len(by_place) > 1:
-            yield tuple(map(frozenset, by_place.values()))
+            groups.setdefault(fabric.node(name).coordinates[dimension], set()).add(name)
+        if len(groups) > 1:
+            yield tuple(map(frozenset, groups.values()))
 
 
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:
-    """What all links that lead out of a group carry, each way.
+    """Return the sum of the rates of all links that lead out of a group, in bits per second each way.
 
-    Who has all its neighbours in the group, as a switch inside of a domain, is of it.
+    A node with all neighbours in the group, such as the switch of a domain, counts as part of the group.
     """
-    near = {far for name in group for far in fabric.neighbours(name)} - group
-    closed = group | {name for name in near if group.issuperset(fabric.neighbours(name))}
+    outside = {neighbour for name in group for neighbour in fabric.neighbours(name)} - group
+    closed = group | {name for name in outside if group.issuperset(fabric.neighbours(name))}
     return sum(
         link.rate_bps
         for name in closed
-        for far in fabric.neighbours(name)
-        if far not in closed
-        for link in fabric.links_between(name, far)
+        for neighbour in fabric.neighbours(name)
+        if neighbour not in closed
+        for link in fabric.links_between(name, neighbour)
     )
 
 
 def _values(fabric: Fabric, members: Sequence[str]) -> list[list[int]]:
-    """By dimension, the coordinates that occur."""
+    """Return the coordinates that occur in each dimension."""
     places = [fabric.node(name).coordinates for name in members]
     values = [sorted(set(column)) for column in zip(*places, strict=True)]
     if [place[::-1] for place in product(*reversed(values))] != places:
         raise ScenarioError(
             f"{len(members)} members of {fabric.name} that are no full mesh of whole lines",
-            remedy="take algorithm `direct`, or members that are one",
+            remedy="take algorithm `direct`, or members that form a full mesh",
         )
     return values
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents of a run: put in place, and begun again when spares have taken the places of others."""
+"""Jobs of a run: agents attached to members, and restarted when spares have taken over."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from topologies.transform.spares import standbys
 
 __all__ = ["Before", "Job", "Jobs"]
 
-# Sequence numbers of a job begin so far from those of the one before that none of its acknowledgements, which
-# carry no job number, can be one of this job's.
+# Distance of the first sequence numbers of a job and its restart: acknowledgements carry no job number, and
+# an acknowledgement of the old job must not match a frame of the new job.
 _PSN_STRIDE = 1 << 20
 
 
 Before = Callable[[str, Callable[[], None]], None]
-"""Called when a job has come, with its name and what begins it."""
+"""Called when a job is due, with its name and a function that begins it."""
 
 
 @final
 class Jobs:
-    """All jobs of a run, each begun at its time; what happens to spares concerns the only one there is."""
+    """All jobs of a run, each begun at its time; a run with spares has one job."""
 
     def __init__(self, ready: Prepared, testbed: Testbed, seed: int) -> None:
         self._testbed = testbed
@@ -39,18 +39,15 @@ class Jobs:
         self._waiting = len(self.all)
 
     def begin(self) -> None:
-        """Begin what begins at once, and have the others begin at their times, each after `before`.
-
-        `after` is called with the name of a job that has ended.
-        """
+        """Begin each job at its time, by way of `before`; call `after` with the name of a job that ends."""
         for job in self.all:
             if job.plan.begin_ps:
-                self._testbed.at(job.plan.begin_ps, partial(self._come, job))
+                self._testbed.at(job.plan.begin_ps, partial(self._due, job))
             else:
-                self._come(job)
+                self._due(job)
 
-    def _come(self, job: Job) -> None:
-        job.came = True
+    def _due(self, job: Job) -> None:
+        job.due = True
         if self.before is None:
             self._begin(job)
         else:
@@ -62,36 +59,36 @@ class Jobs:
         self._waiting -= 1
 
     def demands(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Bytes by pairs of members, by name, of the jobs that are there: come, and not done."""
-        return {job.plan.name: job.plan.demand for job in self.all if job.came and not job.done}
+        """Return bytes by pair of members, by name of each job that is due and not done."""
+        return {job.plan.name: job.plan.demand for job in self.all if job.due and not job.done}
 
     @property
     def busy(self) -> bool:
-        """Whether there is or will be something to send."""
+        """True while a job sends or will send."""
         return self._waiting > 0 or self._testbed.busy
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """As `Job.resume`."""
+        """Restart the jobs that lost a member; see `Job.resume`."""
         for job in self.all:
             job.resume(places)
 
     @property
     def holders(self) -> list[str]:
-        """Who stands for each member, job by job."""
+        """Node that holds the place of each member, job by job."""
         return [name for job in self.all for name in job.holders]
 
     @property
     def stats(self) -> list[AgentStats]:
-        """Of all nodes that have had an agent."""
-        return [one for job in self.all for one in job.stats]
+        """Statistics of all nodes that have had an agent."""
+        return [stats for job in self.all for stats in job.stats]
 
 
 @final
 class Job:
-    """A collective among the members, each of them on its own side or on that of the spare in its place.
+    """A collective among members, each with an agent on its node or on the spare that replaces it.
 
-    A job that begins again begins with its inputs, the only checkpoint there is: all ranks, under another
-    job number, so that what is left of the old one on the wire is known and ignored.
+    A restart of the job begins from its inputs, the only checkpoint. All ranks restart under a new job
+    number, so that receivers recognise and ignore frames of the old job.
     """
 
     def __init__(self, ready: Prepared, plan: JobPlan, testbed: Testbed, seed: int) -> None:
@@ -106,42 +103,44 @@ class Job:
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)
         self._were = set(plan.members)
-        self.came = False
+        self.due = False
         self.begun_ps: int | None = None
         self.level = plan.level
         self.on_iteration: Callable[[str, int], None] | None = None
-        self._busy: set[str] = set()  # whose ranks have something to do, where anybody asks
+        self._busy: set[str] = set()  # nodes whose agents are at work; empty unless `begin` has a callback
 
     @property
     def done(self) -> bool:
-        """Whether all have their result, and know that what they sent has come."""
+        """True if all members have their result and all their frames are acknowledged."""
         return (
-            self.begun_ps is not None and not self._busy and all(e.finished_ps is not None for e in self.ends)
+            self.begun_ps is not None
+            and not self._busy
+            and all(end.finished_ps is not None for end in self.ends)
         )
 
     def begin(self, ended: Callable[[], None] | None = None) -> None:
-        """Put an agent on every member's own side, now; all spares stand by. Call `ended` when it has."""
+        """Attach an agent to every member now, with all spares on standby; call `ended` at the end."""
         self.begun_ps = self._testbed.now_ps
         agents = self._agents()
         if ended is not None:
             self._busy = set(agents)
             for name, agent in agents.items():
-                agent.on_done = partial(self._one_ended, name, ended)
+                agent.on_done = partial(self._member_ended, name, ended)
         for name, agent in agents.items():
             self._testbed.attach(name, agent)
         for spare in standbys(self._ready.fabric):
             self._testbed.stand_by(spare)
 
-    def _one_ended(self, name: str, ended: Callable[[], None]) -> None:
+    def _member_ended(self, name: str, ended: Callable[[], None]) -> None:
         self._busy.discard(name)
         if not self._busy:
-            # Not now: an agent is in the middle of a frame.
+            # Not from inside the callback of an agent that is processing a frame.
             self._testbed.at(self._testbed.now_ps, ended)
 
     def resume(self, places: Mapping[str, str]) -> None:
-        """All over again, with these spares in the places of members; with none when a switch was replaced.
+        """Restart with spares in the places of nodes; without any when a switch was replaced.
 
-        What was in the place of no member changes nothing.
+        Places of nodes that hold no member change nothing.
         """
         moved = {name: spare for name, spare in places.items() if name in self.plan.members}
         if places and not moved:
@@ -155,13 +154,13 @@ class Job:
 
     @property
     def ends(self) -> list[Outcome]:
-        """What became of each rank; nothing, where the job has not begun."""
+        """Outcome of each rank; a job that has not begun has no results."""
         if self.begun_ps is None:
             return [Ended(data, NOTHING, None, None) for data in self.inputs]
         return [self._testbed.outcome(name) for name in self.holders]
 
     def set_level(self, level: int) -> None:
-        """The service level of its data from the next iteration on."""
+        """Set the service level of the job's data from the next iteration on."""
         self.level = level
         for end in self.ends:
             if isinstance(end, Iterated):
@@ -169,12 +168,12 @@ class Job:
 
     @property
     def logs(self) -> list[Sequence[IterationReport]]:
-        """Of each rank, its iterations; empty of a job without a rhythm."""
+        """Iterations of each rank; empty for a job without iterations."""
         return [end.log if isinstance(end, Iterated) else () for end in self.ends]
 
     @property
     def stats(self) -> list[AgentStats]:
-        """Of all nodes that have had an agent."""
+        """Statistics of all nodes that have had an agent."""
         if self.begun_ps is None:
             return []
         return [self._testbed.outcome(name).stats for name in sorted(self._were)]
@@ -187,7 +186,7 @@ class Job:
             connections=self.plan.connections,
         )
         if self.plan.rhythm is not None:
-            found = {
+            agents = {
                 name: Iterated(
                     rank,
                     self.plan.sliced,
@@ -199,9 +198,9 @@ class Job:
                 for rank, name in enumerate(self.holders)
             }
             if self.on_iteration is not None:
-                for name, agent in found.items():
+                for name, agent in agents.items():
                     agent.on_iteration = partial(self.on_iteration, name)
-            return found
+            return agents
         return {
             name: Agent(
                 rank,

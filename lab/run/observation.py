@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of one run, before any figure is made of it. Times are picoseconds of virtual time."""
+"""Observation of one run, from which metrics are computed. Times are picoseconds of virtual time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Frames of all NPUs together; `sent` and `received` count a data frame once, however often it went."""
+    """Frames of all NPUs together; `sent` and `received` leave out retransmissions and duplicates."""
 
     sent: int
     retransmitted: int
@@ -42,7 +42,7 @@ class Traffic:
 @final
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Bytes of data frames that reached an NPU, a bin of `bin_ps` each."""
+    """Bytes of data frames that reached an NPU, in bins of `bin_ps`."""
 
     bin_ps: int
     delivered: tuple[int, ...]
@@ -51,7 +51,7 @@ class Timeline:
 @final
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """What was done to what, and when; `links` are those it took down, `words` what it did."""
+    """A fault: time, target and event; `links` are the links that it took down, `words` describes it."""
 
     at_ps: int
     target: str
@@ -61,20 +61,21 @@ class FaultReport:
 
     @classmethod
     def of(cls, fault: Fault) -> FaultReport:
+        """Return the report of a fault."""
         target = fault.target
         links = target.links if fault.event == "down" else ()
         return cls(fault.at_ps, target.name, fault.event, links, fault.text)
 
     @property
     def text(self) -> str:
-        """In words: `npu0-npu1 goes down`."""
+        """Description, such as `npu0-npu1 goes down`."""
         return self.words or f"{self.target} goes {self.event}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What the controllers did about faults; `converged_ps` is the time of the last table write."""
+    """Reaction of the controllers to faults; `converged_ps` is the time of the last table write."""
 
     converged_ps: int | None
     notices: int
@@ -85,10 +86,10 @@ class Recovery:
 @final
 @dataclass(frozen=True, slots=True)
 class Deadlock:
-    """What ended a run: from `at_ps` on nothing moved.
+    """A deadlock: from `at_ps` on no frame moves.
 
-    `cycle` holds (link, "from->to", VL): buffers that are full of frames which wait for the next one, those
-    of the last for the first.
+    `cycle` holds (link, "from->to", VL) of full buffers: each waits for room in the next, the last for room
+    in the first.
     """
 
     at_ps: int
@@ -102,8 +103,7 @@ class Deadlock:
 @final
 @dataclass(frozen=True, slots=True)
 class JobIteration:
-    """One iteration of a job: its first member began to compute, the first to send, the last was
-    through with that, and was through with all."""
+    """One iteration of a job: first computation, first send, end of the last send, end of the last member."""
 
     begun_ps: int
     send_ps: int
@@ -114,10 +114,10 @@ class JobIteration:
 @final
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One of several jobs: when it began, and how long after that its last member had its result.
+    """One job: its start, and the time from the start until the last member had its result.
 
-    Of a job with a rhythm there are its `iterations`, each with `compute_ps` of computation a member, and the
-    `priority` of its data at the end, 0 being the first.
+    A job with a rhythm has `iterations`, each with `compute_ps` of computation a member; `priority` is that
+    of its data at the end, 0 being served first.
     """
 
     name: str
@@ -133,8 +133,8 @@ class JobReport:
 
     @property
     def lengths_ps(self) -> tuple[int, ...]:
-        """Of each iteration: from the end of the one before, to when all its members were through."""
-        ends = [self.begun_ps, *(one.end_ps for one in self.iterations)]
+        """Length of each iteration: from the end of the previous iteration to the end of its last member."""
+        ends = [self.begun_ps, *(iteration.end_ps for iteration in self.iterations)]
         return tuple(end - begin for begin, end in pairwise(ends))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything of a scenario that can be wrong is found here, before anything is started."""
+"""Preparation of a scenario: fabric, plans, jobs and faults, checked before anything is started."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """What one job does from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
+    """Plan of one job from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
 
-    `rhythm` None: it sends once and computes nothing. `bound_ps` is of all its iterations. `level` is the
-    service level of its data.
+    A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
+    the service level of the job's data.
     """
 
     name: str
@@ -61,12 +61,12 @@ class JobPlan:
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pairs of members."""
+        """Bytes by pair of members."""
         return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
 
 
 def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
-    """Bytes by pairs of members of these jobs, which share none."""
+    """Return bytes by pair of members of jobs, which share no members."""
     return {pair: amount for job in jobs for pair, amount in job.demand.items()}
 
 
@@ -75,7 +75,7 @@ def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
 class Prepared:
     """One variant with all that its run needs; its jobs share no members.
 
-    `faults` are those of the variant, found in the fabric, in the order of their times.
+    `faults` have their targets resolved in the fabric and are ordered by time.
     """
 
     variant: Variant
@@ -87,36 +87,38 @@ class Prepared:
 
     @property
     def sliced(self) -> Sliced:
-        """Of the first job."""
+        """Schedule of the first job."""
         return self.jobs[0].sliced
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Of all jobs, one after the other."""
+        """Members of all jobs, job by job."""
         return tuple(name for job in self.jobs for name in job.members)
 
     @property
     def bound_ps(self) -> int:
-        """What no run of all jobs can beat, from its beginning."""
+        """Lower bound of the time until all jobs end, in ps."""
         return max(job.begin_ps + job.bound_ps for job in self.jobs)
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pairs of members of all jobs."""
+        """Bytes by pair of members, of all jobs."""
         return demand_of(self.jobs)
 
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
+        """Return the variant with other faults."""
         variant = self.variant.model_copy(update={"faults": chosen})
-        found = _in_order([_found(self.fabric, fault) for fault in chosen])
-        return replace(self, variant=variant, faults=found)
+        resolved = _in_order([_resolved(self.fabric, fault) for fault in chosen])
+        return replace(self, variant=variant, faults=resolved)
 
 
 def prepare(
     scenario: Scenario, document: Document, note: Callable[[str], None] = lambda _: None
 ) -> tuple[Prepared, ...]:
-    """All variants, in their order; a ScenarioError names the line that asks for what cannot be.
+    """Return all variants in order; `note` receives the name of a variant before it is planned.
 
-    `note` is told the variant whose plan is being made, which can take a second.
+    Raises:
+        ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = _Lines(document)
     fabric = with_line(("topology",), scenario.topology.build)
@@ -151,7 +153,7 @@ def prepare(
 
 @final
 class _Lines:
-    """Puts an error of a lower floor on the line of the scenario that caused it."""
+    """Adds to an error of a lower floor the line of the scenario that caused it."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -164,16 +166,16 @@ class _Lines:
 
 
 def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
-    found = [
-        with_line((*at, number, fault.target[0]), lambda chosen=fault: _found(fabric, chosen))
+    resolved = [
+        with_line((*at, number, fault.target[0]), lambda chosen=fault: _resolved(fabric, chosen))
         for number, fault in enumerate(variant.faults)
     ]
-    for number in faults.unmatched_clears(found):
-        with_line((*at, number), lambda fault=found[number]: _refuse(fault))
-    return _in_order(found)
+    for number in faults.unmatched_clears(resolved):
+        with_line((*at, number), lambda fault=resolved[number]: _refuse(fault))
+    return _in_order(resolved)
 
 
-def _found(fabric: Fabric, chosen: Fault) -> faults.Fault:
+def _resolved(fabric: Fabric, chosen: Fault) -> faults.Fault:
     return faults.Fault(
         at_ps=round(chosen.at_us * 10**6),
         target=find_target(fabric, *chosen.target, chosen.source),
@@ -182,37 +184,37 @@ def _found(fabric: Fabric, chosen: Fault) -> faults.Fault:
     )
 
 
-def _in_order(found: list[faults.Fault]) -> tuple[faults.Fault, ...]:
-    """By time; what is at the same time stays in the order of the file."""
-    return tuple(sorted(found, key=lambda fault: fault.at_ps))
+def _in_order(resolved: list[faults.Fault]) -> tuple[faults.Fault, ...]:
+    """Return faults by time; faults of one time keep the order of the file."""
+    return tuple(sorted(resolved, key=lambda fault: fault.at_ps))
 
 
 def _refuse(fault: faults.Fault) -> None:
     began = "took it down" if fault.event == "up" else "impaired it"
     raise ScenarioError(
         f"{fault.text} at {fault.at_ps / 10**6:g} us, but no fault of that target {began} before",
-        remedy="name the target as the fault does that it ends, and give it a later time",
+        remedy="name the target exactly as the earlier fault does, and give a later time",
     )
 
 
 def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[JobPlan, ...]:
-    found = []
-    holder: dict[str, str] = {}
+    plans = []
+    owners: dict[str, str] = {}
     for index, job in enumerate(variant.every_job):
         line = (*at, "jobs", index, "collective") if variant.jobs else (*at, "collective")
-        one = with_line(line, lambda chosen=job: _job(fabric, chosen, variant.routing.strategy))
-        for name in one.members:
-            if holder.setdefault(name, job.name) != job.name:
-                with_line(line, lambda who=name, other=holder[name]: _refuse_twice(who, other))
-        found.append(one)
+        plan = with_line(line, lambda chosen=job: _job(fabric, chosen, variant.routing.strategy))
+        for name in plan.members:
+            if owners.setdefault(name, job.name) != job.name:
+                with_line(line, lambda node=name, other=owners[name]: _refuse_twice(node, other))
+        plans.append(plan)
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
     if has_spares(fabric):
-        if len(found) > 1:
+        if len(plans) > 1:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
-        if found[0].rhythm is not None:
+        if plans[0].rhythm is not None:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
-    return tuple(found)
+    return tuple(plans)
 
 
 def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
@@ -234,15 +236,15 @@ def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
 
 
 def _circuits(fabric: Fabric, variant: Variant) -> None:
-    """Whether circuits can follow jobs there."""
+    """Raise a ScenarioError if circuits cannot be allocated per job in this variant."""
     if core_of(fabric).wiring == "uniform":
         raise ScenarioError(
-            "circuits that follow jobs: with uniform wiring not every demand can be realised",
-            remedy="give the topology another wiring, or leave `circuits: per-job` out",
+            "circuits per job: with uniform wiring some demands have no allocation of circuits",
+            remedy="give the topology another wiring, or leave out `circuits: per-job`",
         )
     if variant.routing.peers != "job":
         raise ScenarioError(
-            "circuits that follow jobs may leave other pairs without a way, and routing plans for all",
+            "circuits per job may leave other pairs without a path, and routing plans paths for all pairs",
             remedy="write `routing: {peers: job}`",
         )
 
@@ -254,24 +256,24 @@ def _refuse_twice(name: str, other: str) -> None:
 
 
 def _check_scheduler(variant: Variant) -> None:
-    """Whether every job can be measured, and none says itself how important it is."""
+    """Raise a ScenarioError if a job cannot be measured or has a priority of its own."""
     for job in variant.every_job:
         if job.iterations < 2 or not job.compute_us:
             raise ScenarioError(
                 f"scheduler {variant.control.scheduler}: job {job.name} has {job.iterations} iterations of "
-                f"{job.compute_us:g} us, and the first is to be measured",
+                f"{job.compute_us:g} us, and the scheduler measures the first",
                 remedy="give every job `iterations: 2` or more and `compute_us:`",
             )
         if "priority" in job.model_fields_set:
             raise ScenarioError(
-                f"scheduler {variant.control.scheduler}: job {job.name} has priority {job.priority} already",
-                remedy="leave `priority:` out, or take `scheduler: none`",
+                f"scheduler {variant.control.scheduler}: job {job.name} already has priority {job.priority}",
+                remedy="leave out `priority:`, or take `scheduler: none`",
             )
 
 
 def _refuse_spares(fabric: Fabric, what: str) -> None:
     raise ScenarioError(
-        f"{what} on {fabric.name}, which has spares: a takeover begins all of a run again",
+        f"{what} on {fabric.name}, which has spares: a takeover restarts the whole run",
         remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
     )
 
@@ -301,7 +303,7 @@ def _transport(chosen: Transport) -> TransportParameters:
 
 
 def _connected(plan: Plan, variant: Variant, jobs: tuple[JobPlan, ...], seed: int) -> tuple[JobPlan, ...]:
-    """The jobs with the connections that the variant asks for."""
+    """Return the jobs with the connections of the variant."""
     wanted = variant.transport.connections
     assert wanted is not None
     return tuple(

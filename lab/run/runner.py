@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a scenario: every variant on a testbed of its own, one after the other."""
+"""Running of a scenario: each variant on a testbed of its own, one after the other."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from topologies.transform.spares import has_spares
 
 __all__ = ["Progress", "Run", "observe", "run"]
 
-# A timeline of a run that keeps to its bound has about this many bins.
+# Bins of the timeline of a run that reaches its bound.
 BINS = 48
 
-# In real time, how often a run that goes on is looked at, in real seconds, and how long nothing may come.
+# Real time: real seconds between two checks of progress, and the longest time without progress.
 LOOK_SECONDS = 0.2
 STALL_SECONDS = 60.0
 
@@ -44,7 +44,7 @@ _NONE: Mapping[str, Path] = {}
 
 
 class Progress(Protocol):
-    """Told what is being done, for which variant, and how much of it (0 to 1)."""
+    """Receives variant, stage of its run, and the completed share of the stage, 0 to 1."""
 
     def __call__(self, variant: str, stage: str, share: float, /) -> None: ...
 
@@ -52,7 +52,7 @@ class Progress(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was seen of every variant, and the wall-clock seconds it took, which no result may depend on."""
+    """Observations of all variants, and wall-clock seconds by stage, on which no result depends."""
 
     runs: Mapping[str, VariantRun]
     seconds: Mapping[str, Mapping[str, float]]
@@ -71,7 +71,7 @@ class _Stopwatch:
 
 
 def silent(variant: str, stage: str, share: float) -> None:
-    """No progress."""
+    """Ignore progress."""
 
 
 def run(
@@ -81,7 +81,15 @@ def run(
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] = _NONE,
 ) -> Run:
-    """`captures` names links whose frames are to be written, each into a folder, as VARIANT-LINK.pcap."""
+    """Run all variants.
+
+    Args:
+        prepared: Variants, in order.
+        seed: Seed of data and random choices.
+        progress: Receives the progress of each variant.
+        choice: Testbed of all variants.
+        captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
+    """
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
@@ -96,7 +104,7 @@ def run(
 
 
 def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
-    """Run one variant on the embedded testbed; `look` may ask it to be called, before its time begins."""
+    """Run one variant on the embedded testbed; `look` may add callbacks to it before its time begins."""
     return _observe(ready, seed, silent, _Stopwatch(), _EMBEDDED, _NONE, look)[0]
 
 
@@ -109,7 +117,7 @@ def _observe(
     captures: Mapping[str, Path],
     look: Callable[[Testbed], None] | None = None,
 ) -> tuple[Observation, Fidelity | None]:
-    """This is the one place where a run is put together."""
+    """Assemble and execute a run; every run of a variant passes here."""
     variant = ready.variant
     bin_ps = max(1, ready.bound_ps // BINS)
     testbed = choice.make(ready, bin_ps, seed)
@@ -150,7 +158,7 @@ def _observe(
             testbed.give_up()
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
-        # First: it finds out which frames went to links that were down.
+        # Before `collect`: judging counts the frames that went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
         watch.lap("check")
@@ -181,14 +189,14 @@ def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
 
 
 def _after(first: Before | None, then: Before) -> Before:
-    """What a job that has come waits for: the one, then the other."""
+    """Return a hook that makes a due job wait for `first` and `then` in this order."""
     if first is None:
         return then
     return lambda name, begin: first(name, lambda: then(name, begin))
 
 
 def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
-    """None where circuits stay as they were built."""
+    """Return the policy for circuits per job; None where circuits are static."""
     if ready.variant.control.circuits == "static":
         return None
     known = ready.variant.routing.weights == "traffic-aware"
@@ -197,7 +205,7 @@ def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
 
 
 def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
-    """None where there are no spares: an NPU that is gone may then come back, and its peers wait for it."""
+    """Return the policy for spares; None without spares, where peers wait for a lost NPU to return."""
     if not has_spares(ready.fabric):
         return None
     known = ready.variant.routing.weights == "traffic-aware"
@@ -211,10 +219,9 @@ def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
 
 
 def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
-    """Let time pass until nothing is left to happen; now and then the bytes of data frames that have arrived.
+    """Run the testbed until no event is left; yield the bytes of arrived data frames after each slice.
 
-    In virtual time, the further the time, the longer the slices: a run may wait a thousand bins for a
-    retransmission.
+    Slices of virtual time grow with the time: a run may wait a thousand bins for a retransmission.
     """
     until = bin_ps
     stall = _Stall(ready, testbed)
@@ -230,10 +237,10 @@ def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:
 
 @final
 class _Stall:
-    """Ends a run in real time that will not end by itself, or not today."""
+    """Ends a run in real time that makes no progress."""
 
     def __init__(self, ready: Prepared, testbed: Testbed) -> None:
-        # Frames that were lost may wait for several timeouts, each twice as long as the one before.
+        # A lost frame may wait for several timeouts, each twice as long as the previous timeout.
         patience = 64 * ready.transport.initial_rto_ps * testbed.dilation / 10**12
         self._seconds = STALL_SECONDS + patience
         self._delivered = -1
@@ -245,13 +252,13 @@ class _Stall:
             self._delivered, self._since = delivered, now
         elif now - self._since > self._seconds:
             raise EmulationError(
-                f"no data has come to any NPU for {self._seconds:.0f} s",
-                remedy="take a smaller fabric or array, or look with `tcpdump` where frames end",
+                f"no data has reached any NPU for {self._seconds:.0f} s",
+                remedy="take a smaller fabric or array, or find with `tcpdump` where frames are lost",
             )
 
 
 def _expected_bytes(ready: Prepared) -> int:
-    """Of all data frames when each goes once and all are full."""
+    """Return the bytes of all data frames if each is full and sent once."""
     total = 0
     for job in ready.jobs:
         payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
@@ -261,7 +268,7 @@ def _expected_bytes(ready: Prepared) -> int:
 
 
 def _fidelity(ready: Prepared, up: Booted) -> Fidelity | None:
-    """Whether to believe the times of a run in real time."""
+    """Return the judgement on the times of a run in real time."""
     seen = {
         node.name: SwitchReport.of(
             up.client.read_counter(node.name, "tx_by_port_vl"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lossless fabric kept full over all paths that turn rules admit, until all is there or nothing moves."""
+"""Saturation of a lossless fabric over all paths that turn rules admit, until delivery or deadlock."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from emulation.traffic.host.saturate import Budget, Saturator, steered_frame
 from lab.run.boot import programs_of, running
 from topologies import HOST_PORT, Fabric
 
-__all__ = ["Saturated", "saturate"]
+__all__ = ["SaturationResult", "saturate"]
 
-# More than the buffers near a source hold, so that it always has frames that wait.
+# Frames in flight at the start: more than the first buffers hold, so that frames always wait at sources.
 _AT_FIRST = 64
 
-# Virtual time between two looks at how far it is.
+# Virtual time between two reports of progress, in ps.
 _LOOK_PS = 20_000_000
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Saturated:
-    """What came of it: frames sent and received, when (virtual ps), passes through switches.
+class SaturationResult:
+    """Frames sent and received, end in virtual ps, and passes through switches.
 
-    `cycle` holds (link, "from->to", VL) of the deadlock that ended it, and is empty when all frames arrived.
+    `cycle` holds (link, "from->to", VL) of the deadlock that ended the run; empty if all frames arrived.
     """
 
     paths: int
@@ -51,12 +51,23 @@ def saturate(
     frame_bytes: int = 128,
     credit_frames: int = 1,
     progress: Callable[[float], None] = lambda share: None,
-) -> Saturated:
-    """Send `frames` frames over paths taken at random of all that the rules admit, up to `max_hops` hops.
+) -> SaturationResult:
+    """Send frames over random paths among all that the rules admit, on the embedded testbed.
 
-    Their source routes steer them hop by hop, through the compiled P4 program on the embedded testbed. A port
-    has room for `credit_frames` of them a VL. `progress` is told the share that has arrived. PlanError for
-    more than five hops: a route's sixth instruction is for the node's own side.
+    Source routes steer the frames through the compiled P4 program.
+
+    Args:
+        fabric: Fabric to saturate.
+        rules: Name of the turn rules.
+        frames: Number of frames.
+        seed: Seed of the choice of paths.
+        max_hops: Longest path; up to five, since a route's sixth instruction delivers to the host.
+        frame_bytes: Size of a frame.
+        credit_frames: Room of a port's receive buffer on each VL, in frames.
+        progress: Receives the share of frames that have arrived.
+
+    Raises:
+        PlanError: `max_hops` is above five.
     """
     turns = rule_set(rules, fabric)
     choices = _choices(fabric, turns, max_hops, frame_bytes)
@@ -78,20 +89,20 @@ def saturate(
             cycle = stopped.cycle
         paths = sum(map(len, choices.values()))
         sent = frames - budget.left
-        return Saturated(paths, sent, budget.received, testbed.now_ps, testbed.network.hops, cycle)
+        return SaturationResult(paths, sent, budget.received, testbed.now_ps, testbed.network.hops, cycle)
 
 
 def _choices(fabric: Fabric, rules: RuleSet, max_hops: int, frame_bytes: int) -> dict[str, list[bytes]]:
-    """By source, a frame for every path that the rules admit."""
+    """Return, by source, a frame for every path that the rules admit."""
     finder = PathFinder(fabric)
-    ends = [node for node in fabric.nodes if not node.tier]
-    found: dict[str, list[bytes]] = {}
-    for source in ends:
-        own = found[source.name] = []
-        for target in ends:
+    endpoints = [node for node in fabric.nodes if not node.tier]
+    choices: dict[str, list[bytes]] = {}
+    for source in endpoints:
+        own = choices[source.name] = []
+        for target in endpoints:
             for path in finder.paths_up_to(source.name, target.name, max_hops):
                 if rules.vls_of(fabric, path) is not None:
-                    # At the end of its way it leaves by the port of the node's own side.
-                    ports = [*(fabric.port_to(near, far) for near, far in hops_of(path)), HOST_PORT]
+                    # The last switch delivers the frame to its host.
+                    ports = [*(fabric.port_to(*hop) for hop in hops_of(path)), HOST_PORT]
                     own.append(steered_frame(source.address, target.address, ports, frame_bytes))
-    return found
+    return choices

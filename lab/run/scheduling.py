@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priorities of running jobs by what each of them was seen to do (Crux, sections 4 and 5).
+"""Priorities of running jobs from measurements of each job (Crux, sections 4 and 5).
 
-A job that comes runs its first iteration at a priority of its own, above that of all others; one at a time.
-What it computed and how long it sent make its intensity, and the scheduler of the scenario gives levels to
-all jobs that are there. A job takes its new one with its next iteration. Which links a job sends over is
-known from its routes; how much each takes is the demand dealt over them, scaled so that the slowest takes the
-time that was measured.
+A new job runs its first iteration at the highest priority, which no other job has; jobs are measured one at
+a time. Computation and communication time give the job's intensity, and the scenario's scheduler assigns
+levels to all running jobs. A job changes its level with its next iteration. The links of a job follow from
+its routes; the load of each link is the job's demand divided among its paths, scaled so that the slowest link
+takes the measured time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, final
 import numpy as np
 
 from controller.jobs import SCHEDULERS
-from controller.jobs import Job as Seen
+from controller.jobs import Job as MeasuredJob
 from controller.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.layers import SERVICE_LEVELS
@@ -28,29 +28,29 @@ from lab.run.prepare import JobPlan
 
 __all__ = ["PRIORITIES", "Scheduling", "link_shares"]
 
-# The first is that of a job that is being measured; the scheduler has the others.
+# Level of the job that is being measured, and number of levels that the scheduler assigns.
 TOP: Final = SERVICE_LEVELS[-1]
 PRIORITIES: Final = len(SERVICE_LEVELS) - 1
 
 
 def link_shares(plan: Plan, job: JobPlan) -> Mapping[int, float]:
-    """Bytes of an iteration on each direction of a link: 2 x the link's number, + 1 from its second end."""
+    """Return the bytes of an iteration by direction: 2 x a link's number, + 1 from its second end."""
     number = {link.name: index for index, link in enumerate(plan.fabric.links)}
-    found: dict[int, float] = {}
+    load: dict[int, float] = {}
     for pair, amount in job.demand.items():
         paths = plan.routes[pair]
         for path in paths:
-            for near, far in pairwise(path):
-                among = plan.fabric.links_between(near, far)
-                for link in among:
-                    way = 2 * number[link.name] + (link.a.node != near)
-                    found[way] = found.get(way, 0.0) + amount / len(paths) / len(among)
-    return dict(sorted(found.items()))
+            for node, neighbour in pairwise(path):
+                parallel = plan.fabric.links_between(node, neighbour)
+                for link in parallel:
+                    direction = 2 * number[link.name] + (link.a.node != node)
+                    load[direction] = load.get(direction, 0.0) + amount / len(paths) / len(parallel)
+    return dict(sorted(load.items()))
 
 
 @final
 class Scheduling:
-    """Begins jobs one after the other, measures each, and gives all of them their levels."""
+    """Begins jobs one after the other, measures each, and assigns levels to all."""
 
     def __init__(self, name: str, plan: Plan, jobs: Jobs, testbed: Testbed, seed: int) -> None:
         self._schedule = SCHEDULERS[name]
@@ -62,10 +62,10 @@ class Scheduling:
         self._waiting: list[tuple[str, Callable[[], None]]] = []
         self._measuring: str | None = None
         self._left: set[str] = set()
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, MeasuredJob] = {}
 
     def come(self, name: str, begin: Callable[[], None]) -> None:
-        """A job has come; `begin` begins it."""
+        """Queue a job that is due; `begin` begins it."""
         self._waiting.append((name, begin))
         self._next()
 
@@ -80,33 +80,33 @@ class Scheduling:
         begin()
 
     def _ended(self, job: Job, node: str, number: int) -> None:
-        """One member of the job that is measured is through with an iteration."""
+        """Note that a member of the measured job has ended an iteration."""
         if job.plan.name != self._measuring or number:
             return
         self._left.discard(node)
         if not self._left:
             self._measuring = None
-            # Not now: an agent is in the middle of a frame.
+            # Not from inside the callback of an agent that is processing a frame.
             self._testbed.at(self._testbed.now_ps, partial(self._measured, job))
 
     def _measured(self, job: Job) -> None:
-        self._seen[job.plan.name] = self._as_seen(job)
-        there = [name for name in self._seen if not self._jobs[name].done]
-        chosen = self._schedule([self._seen[name] for name in there], self._rates, PRIORITIES, self._seed)
-        for name, level in zip(there, chosen.levels.tolist(), strict=True):
+        self._seen[job.plan.name] = self._measured_job(job)
+        running = [name for name in self._seen if not self._jobs[name].done]
+        chosen = self._schedule([self._seen[name] for name in running], self._rates, PRIORITIES, self._seed)
+        for name, level in zip(running, chosen.levels.tolist(), strict=True):
             self._jobs[name].set_level(SERVICE_LEVELS[PRIORITIES - 1 - level])
         self._next()
 
-    def _as_seen(self, job: Job) -> Seen:
-        """With one flow a link, which is all that intensity and contention ask for."""
+    def _measured_job(self, job: Job) -> MeasuredJob:
+        """Return the job with one flow a link, which is all that intensity and contention need."""
         ways = np.array(list(self._shares[job.plan.name]), np.int64)
         amounts = np.array(list(self._shares[job.plan.name].values()))
         first = [end.log[0] for end in job.ends if isinstance(end, Iterated)]
-        seconds = (max(one.sent_ps for one in first) - min(one.send_ps for one in first)) / 10**12
+        seconds = (max(log.sent_ps for log in first) - min(log.send_ps for log in first)) / 10**12
         slowest = (amounts / self._rates[ways]).max() if len(ways) else 1.0
         rhythm = job.plan.rhythm
         assert rhythm is not None
-        return Seen(
+        return MeasuredJob(
             job.plan.name,
             len(first),
             rhythm.compute_ps / 10**12,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which testbed runs a variant, and how: what `--testbed` and its companions say, made into the thing."""
+"""Choice of the testbed that runs a variant: `--testbed` and its further options."""
 
 from __future__ import annotations
 
@@ -20,41 +20,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Embedded", "RealTime", "TestbedChoice", "suggest_dilation"]
 
-# Real time is to be this much longer than the processors alone would need: queues then stay short, and a
-# frame waits for its link's rate, not for a processor.
+# Factor by which real time exceeds the processor time needed: queues stay short, and a frame waits for its
+# link's rate, not for a processor.
 _HEADROOM = 3.0
 
-# A run has to be long enough to be judged, emulation.fidelity.MIN_SECONDS.
+# Least length of a run that can be judged: emulation.fidelity.MIN_SECONDS.
 _LEAST_SECONDS = 1.5
 
-# Processor seconds in a rack on a machine of two cores, as `python -m bench --only lab` measures them
-# (docs/performance.md): an agent's part in one data frame, its sending, its arrival and its share of an
-# acknowledgement; and one frame through a switch, the kernel's part in the hop included.
+# Processor seconds in a rack on a machine of two cores, measured by `python -m bench --only lab`
+# (docs/performance.md): agents, per data frame with its share of an acknowledgement; switches, per frame and
+# pass, with the kernel's part of the hop.
 _AGENT_SECONDS = 130e-6
 _PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 
-# What frames of any size need beside their payload: headers, and the source route that the first switch adds.
+# Bytes of a frame beside its payload: headers, and the source route that the first switch adds.
 _ROOM_BYTES = DATA_HEADER_BYTES + 8
 
 
 class TestbedChoice(Protocol):
-    """Makes a testbed for a variant. `name` and `switch` stand in the result, `options` in the command that
-    repeats it; `switch` is empty where there is no choice.
+    """Maker of testbeds.
+
+    `name` and `switch` stand in the result, `options` in the command that repeats the run; `switch` is empty
+    where there is no choice of switches.
     """
 
     __test__ = False
 
     @property
-    def name(self) -> str: ...
-    @property
-    def switch(self) -> str: ...
-    @property
-    def options(self) -> Sequence[str]: ...
-    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """TestbedError when this machine cannot run them all; nothing has been started then."""
+    def name(self) -> str:
+        """Name of the testbed."""
         ...
 
-    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed: ...
+    @property
+    def switch(self) -> str:
+        """Kind of switches."""
+        ...
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Command-line options that choose the testbed."""
+        ...
+
+    def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
+        """Raise a TestbedError if this machine cannot run all variants, before anything is started."""
+        ...
+
+    def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed | MininetTestbed:
+        """Return a testbed for a variant, with a timeline in bins of `bin_ps`."""
+        ...
 
 
 @final
@@ -67,9 +80,10 @@ class Embedded:
     options: Sequence[str] = ()
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Any machine can."""
+        """Accept any variant on any machine."""
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
+        """Return a testbed in virtual time."""
         link = ready.variant.link
         return EmbeddedTestbed(
             ready.fabric, credit_bytes=link.credit_bytes, scheduler=link.scheduler, bin_ps=bin_ps, seed=seed
@@ -79,22 +93,24 @@ class Embedded:
 @final
 @dataclass(frozen=True, slots=True)
 class RealTime:
-    """Mininet. `dilation` None: as slow as this machine is likely to keep up with."""
+    """Mininet in real time; without `dilation`, as slow as this machine probably needs."""
 
     switch: SwitchKind
     dilation: int | None = None
 
     @property
     def name(self) -> str:
+        """Name of the testbed."""
         return "mininet"
 
     @property
     def options(self) -> Sequence[str]:
+        """Command-line options that choose the testbed."""
         slower = () if self.dilation is None else ("--dilation", str(self.dilation))
         return ("--testbed", "mininet", "--switch", self.switch, *slower)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """TestbedError names the right, package or part of the kernel that is missing."""
+        """Raise a TestbedError that names a missing privilege, package or feature of the kernel."""
         from emulation.mininet.linux.machine import need_machine
 
         paced = next((job for ready in prepared for job in ready.jobs if job.rhythm or job.level), None)
@@ -102,23 +118,24 @@ class RealTime:
             raise TestbedError(
                 f"job {paced.name} has iterations, computation or a priority: in real time a link's rate is "
                 "kept by the kernel, which knows one class of frames",
-                remedy="leave `iterations:`, `compute_us:` and `priority:` out, or take --testbed embedded",
+                remedy="leave out `iterations:`, `compute_us:` and `priority:`, or take --testbed embedded",
             )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
         if any(ready.variant.control.circuits != "static" for ready in prepared):
             raise TestbedError(
-                "circuits that follow jobs: jobs would begin later, and in real time all begin at once",
-                remedy="leave `control: circuits:` out, or take --testbed embedded",
+                "circuits per job delay jobs, and in real time all jobs begin at once",
+                remedy="leave out `control: circuits:`, or take --testbed embedded",
             )
         later = next((job for ready in prepared for job in ready.jobs if job.begin_ps), None)
         if later is not None:
             raise TestbedError(
                 f"job {later.name} begins at {later.begin_ps / 10**6:g} us: in real time all begin at once",
-                remedy="leave `at_us:` out, or take --testbed embedded",
+                remedy="leave out `at_us:`, or take --testbed embedded",
             )
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> MininetTestbed:
+        """Return a testbed in real time, slowed down by the dilation."""
         from emulation.mininet.testbed import MininetTestbed
 
         return MininetTestbed(
@@ -131,14 +148,14 @@ class RealTime:
 
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:
-    """Real seconds for one of the scenario, to two digits, from the frames of a run and what each costs."""
+    """Return real seconds per scenario second, to two digits, from the frames of a run and their cost."""
     length = {pair: fmean(map(len, paths)) for pair, paths in ready.plan.routes.items() if paths}
     frames, passes = 0, 0.0
     for job in ready.jobs:
         for transfer in job.sliced.schedule.transfers:
-            some = -(-transfer.length // job.sliced.slice_elements)
-            frames += some
-            passes += some * length[job.members[transfer.source], job.members[transfer.target]]
+            count = -(-transfer.length // job.sliced.slice_elements)
+            frames += count
+            passes += count * length[job.members[transfer.source], job.members[transfer.target]]
     passes *= 1 + 1 / ready.transport.ack_every
     agents, switches = frames * _AGENT_SECONDS, passes * _PASS_SECONDS[switch]
     # A process of the built-in switch keeps to one processor.

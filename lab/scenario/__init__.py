@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario files: schema, loader, and messages that name file, line and key."""
+"""Scenario files: schema, loader, and messages that name file, line and key.
+
+Its modules:
+
+    schema     scenario, variants, routing, links, control, transport, faults, assertions
+    topology   topology of a scenario: a family and its parameters
+    traffic    collectives and jobs of a scenario
+    document   a YAML file that remembers its lines
+    loader     file -> checked scenario
+    explain    messages for a scenario that fails its checks
+"""

@@ -49,6 +49,7 @@ class Document:
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:
+        """Return a message after the file and line of `location`."""
         """Return `message` with the place that it is about in front."""
         if self._path is not None:
             return f"{self._path}:{self.line(location)}: {message}"
@@ -101,7 +102,7 @@ def dotted(location: Location) -> str:
 
 
 def _has(node: Any, step: str | int) -> bool:
-    """Whether a mapping has a key, or a sequence an index."""
+    """Return whether a mapping has a key, or a sequence an index."""
     if isinstance(node, dict):
         return step in node
     return isinstance(node, list | tuple) and isinstance(step, int) and step < len(node)
@@ -141,7 +142,7 @@ def _plain(node: Any) -> Any:
         return {key: _plain(value) for key, value in node.items()}
     if isinstance(node, list | tuple):
         return tuple(_plain(value) for value in node)
-    for kind in (bool, int, float, str):  # the parser's own scalar types remember their spelling; drop that
+    for kind in (bool, int, float, str):  # drop the parser's own scalar types, which remember their spelling
         if isinstance(node, kind):
             return kind(node)
     return node

@@ -1,4 +1,4 @@
-"""What a failed check of a scenario means to its author: FILE:LINE, the key, its value, what to do."""
+"""Messages for a scenario that fails its checks: FILE:LINE, the key, its value and a remedy."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ EXPECTED = {
 
 
 def explain(document: Document, failure: ValidationError, root: type[BaseModel] = Scenario) -> list[str]:
-    """One line for each fault, in the order of the file, none twice; `root` is what the file was to be."""
-    found: dict[str, int] = {}
+    """Return one line for each fault, in the order of the file; `root` is the model the file has to fit."""
+    lines: dict[str, int] = {}
     for error in failure.errors(include_url=False):
         if error["type"] == "too_short" and error["input"]:
-            continue  # its items are at fault, and are reported each
+            continue  # its items are at fault and are reported themselves
         location = in_file(document, _without_branches(error["loc"]))
-        found.setdefault(document.at(location, _message(error, location, root)), document.line(location))
-    return sorted(found, key=lambda text: found[text])
+        lines.setdefault(document.at(location, _message(error, location, root)), document.line(location))
+    return sorted(lines, key=lambda text: lines[text])
 
 
 def in_file(document: Document, location: Location) -> Location:
-    """Where the fault stands: in the variant, or at the top level from which the variant has it."""
+    """Return the location in the file: of the variant, or of the top level that the variant inherits."""
     if len(location) < 3 or location[0] != "variants" or location[2] not in SETTINGS:
         return location
-    # A variant replaces a list whole, a block key by key.
+    # A variant replaces a whole list, but a block key by key.
     own = location[:3] if location[2] in ("faults", "jobs") else location[:4]
     if location[2] == "jobs" and location[4:5] == ("collective",):
-        # A job may have it from its variant, or that from the top level.
+        # A job may inherit the key from its variant, and the variant from the top level.
         shared = (*location[:2], *location[4:])
         places = (location, location[2:], shared, shared[2:])
         return next((place for place in places if document.depth(place) == len(place)), location)
@@ -53,7 +53,7 @@ def in_file(document: Document, location: Location) -> Location:
 
 
 def _without_branches(location: Location) -> Location:
-    """pydantic names the form of a limit as a step of its own; the file has no such step."""
+    """Return the location without the steps by which pydantic names the form of a value."""
     return tuple(step for step in location if step not in BRANCHES)
 
 
@@ -114,12 +114,12 @@ def _place(location: Location) -> str:
 
 
 def _nearest(word: str, known: list[str]) -> str:
-    near = get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+    matches = get_close_matches(word, known, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(sorted(known))}"
 
 
 def _keys(location: Location, root: type[BaseModel]) -> list[str]:
-    """The keys a file knows at `location`."""
+    """Return the keys that a file may have at `location`."""
     current = root
     for step in location:
         if isinstance(step, str) and step in current.model_fields:
@@ -132,6 +132,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for part in get_args(annotation):
-        if found := _model_in(part):
-            return found
+        if model := _model_in(part):
+            return model
     return None

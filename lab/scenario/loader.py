@@ -1,4 +1,4 @@
-"""A scenario file, read and checked. All its faults are found at once, each with FILE:LINE and what to do."""
+"""Reading and checking of a scenario file; all faults are reported together, with FILE:LINE and remedy."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def read(document: Document) -> tuple[Scenario, Document]:
         scenario = Scenario.model_validate(_with_defaults(document.values))
     except ValidationError as ex:
         raise ScenarioError.joined(explain(document, ex)) from None
-    faults = [*_twice(document, scenario), *_unknown_metrics(document, scenario)]
+    faults = [*_duplicates(document, scenario), *_unknown_metrics(document, scenario)]
     if faults:
         raise ScenarioError.joined(faults)
     return scenario, document
 
 
 def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
-    """An error of a lower floor, put on the line of the scenario that caused it."""
+    """Return an error of a lower floor with the line of the scenario that caused it."""
     return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
 
 
 def _with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Every variant with the settings it does not repeat; wrong shapes are left for the check to find."""
+    """Return the values with each variant completed from the top level; wrong shapes stay as they are."""
     base = {key: values[key] for key in SETTINGS if key in values}
     rest = {key: value for key, value in values.items() if key not in SETTINGS}
     variants = rest.get("variants", ({"name": "run"},))
@@ -56,9 +56,9 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
         return variant
     merged = {**base, **variant}
     for key in SETTINGS:
-        below, above = base.get(key), variant.get(key)
-        if isinstance(below, dict) and isinstance(above, dict):
-            merged[key] = {**below, **above}
+        default, own = base.get(key), variant.get(key)
+        if isinstance(default, dict) and isinstance(own, dict):
+            merged[key] = {**default, **own}
     jobs, common = merged.get("jobs"), merged.get("collective", {})
     if isinstance(jobs, tuple) and isinstance(common, dict):
         merged["jobs"] = tuple(_with_common(job, common) for job in jobs)
@@ -66,21 +66,21 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
 
 
 def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
-    """A job with what its variant says of all collectives."""
+    """Return a job completed with the keys of its variant's collective."""
     own = job.get("collective", {}) if isinstance(job, dict) else None
     return {**job, "collective": {**common, **own}} if isinstance(own, dict) else job
 
 
-def _twice(document: Document, scenario: Scenario) -> list[str]:
+def _duplicates(document: Document, scenario: Scenario) -> list[str]:
     names = [variant.name for variant in scenario.variants]
     return [
-        document.at(("variants", index, "name"), f"variant {name!r} is there twice; give each its own name")
+        document.at(("variants", index, "name"), f"two variants are called {name!r}; give each its own name")
         for index, name in enumerate(names)
         if name in names[:index]
     ] + [
         document.at(
             in_file(document, ("variants", index, "jobs")),
-            f"two jobs of variant {variant.name!r} are named alike",
+            f"two jobs of variant {variant.name!r} have one name; give each its own name",
         )
         for index, variant in enumerate(scenario.variants)
         if len({job.name for job in variant.jobs or ()}) < len(variant.jobs or ())
@@ -100,9 +100,9 @@ def _unknown_metrics(document: Document, scenario: Scenario) -> list[str]:
         named: dict[Location, str] = {("metric",): assertion.metric}
         if isinstance(assertion.limit, Relative):
             named[assertion.relation, "metric"] = assertion.limit.metric
-        for where, metric in named.items():
+        for key, metric in named.items():
             if metric not in known:
-                near = get_close_matches(metric, known, n=1)
-                remedy = f"did you mean {near[0]!r}?" if near else "`railyard list --metrics` names them all"
-                faults.append(document.at(("assertions", index, *where), f"no metric {metric!r}; {remedy}"))
+                matches = get_close_matches(metric, known, n=1)
+                remedy = f"did you mean {matches[0]!r}?" if matches else "see `railyard list --metrics`"
+                faults.append(document.at(("assertions", index, *key), f"no metric {metric!r}; {remedy}"))
     return faults

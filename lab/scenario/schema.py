@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario says, as frozen values; `loader` reads them, docs/scenarios.md explains them."""
+"""Scenario as frozen values; `loader` reads them, docs/scenarios.md explains them."""
 
 from __future__ import annotations
 
@@ -43,13 +43,21 @@ __all__ = [
     "Variant",
 ]
 
-# What a variant may repeat; at the top level it holds for all of them.
+# Keys of a variant that may stand at the top level, for all variants.
 SETTINGS = ("collective", "jobs", "routing", "link", "control", "transport", "faults")
 
 
 @final
 class Routing(Model):
-    """`peers` says for which pairs paths are planned: all, or those that the job's collective joins."""
+    """Routing of a variant.
+
+    Attributes:
+        strategy: How sources choose among paths.
+        rules: Turn rules that keep routes free of deadlock.
+        notification: How news of a failed link spreads.
+        weights: Shares of paths: computed for the traffic of the jobs, or from rates and lengths alone.
+        peers: Pairs that have paths of their own: all, or those that the jobs' collectives join.
+    """
 
     strategy: Literal["all-path", "shortest", "detour", "borrow", "hashed"] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl"] = "T2-G"
@@ -60,6 +68,8 @@ class Routing(Model):
 
 @final
 class LinkSettings(Model):
+    """Buffers, scheduling and failure detection of links; `credit_bytes` is of a port and lane."""
+
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
     scheduler: Literal["strict", "round-robin"] = "strict"
     detect_us: NotNegative = 10.0
@@ -67,13 +77,19 @@ class LinkSettings(Model):
 
 @final
 class Control(Model):
-    """`hello_us` is the time from one hello to the next, None: none are sent.
+    """Controllers of a variant.
 
-    `migrate_us` is what a spare takes, once it is called, until it has the place of one that is gone.
-    `hash`: whether each level of switches looks at bits of its own of a flow's hash, or all at the same.
-    `scheduler` none leaves jobs the priorities that they are given; others measure each job and choose.
-    `circuits` stay as built, or follow what jobs send, on ports that have light: routes leave those that move
-    `drain_us` before they go dark.
+    Attributes:
+        processing_us: Time from a message to the table writes that it causes.
+        hello_us: Time between two hellos of a link; None sends none.
+        hello_multiplier: Hellos in a row that must be missing, or arrive, to change the state of a link.
+        lacp_us: Time between two LACPDUs of a NIC port; None sends none.
+        lacp_multiplier: LACPDUs in a row that must be missing for a port to leave its bundle.
+        migrate_us: Time that a spare needs to take the place of a failed node.
+        circuits: Static circuits, or circuits allocated for the running jobs.
+        scheduler: Priorities as given, or chosen by a scheduler that measures each job.
+        drain_us: Time between the routes leaving a circuit and the circuit going dark.
+        hash: Bits of a flow's hash that switches use: other bits on each tier, or identical bits.
     """
 
     processing_us: NotNegative = 5.0
@@ -88,15 +104,15 @@ class Control(Model):
     hash: Literal["per-tier", "identical"] = "per-tier"
 
 
-# Connections of a pair where nothing else is said.
+# Connections of a pair without `count:`.
 CONNECTIONS = 4
 
 
 @final
 class ConnectionSettings(Model):
-    """Several connections a pair, each with a path of its own, and which of them a message takes.
+    """Several connections of each pair, a path each, and the choice among them.
 
-    `count` 0: as many as there are disjoint paths; None: `CONNECTIONS`, and with five-tuple one a port.
+    `count` 0 means all disjoint paths; None means CONNECTIONS, or one connection a port with five-tuple.
     """
 
     paths: Literal["search", "random", "five-tuple"] = "search"
@@ -115,12 +131,13 @@ class ConnectionSettings(Model):
 
     @property
     def most(self) -> int:
+        """Largest number of connections of a pair; 0 means all disjoint paths."""
         return CONNECTIONS if self.count is None else self.count
 
 
 @final
 class Transport(Model):
-    """Of the connections between NPUs: one a pair unless `connections` says otherwise."""
+    """Transport between NPUs; each pair has one connection unless `connections` is given."""
 
     window: Annotated[int, Field(ge=1, le=64)] = 64
     ack_every: Annotated[int, Field(ge=1, le=64)] = 16
@@ -130,7 +147,7 @@ class Transport(Model):
 
 
 class _Fault(Model):
-    """Keys of every fault. `from` is the node from which a direction of a link leads."""
+    """Keys of every fault; `from` is the node at which a direction of a link begins."""
 
     at_us: Positive
     event: Literal[*EVENTS] = "down"  # pyright: ignore[reportInvalidTypeForm]
@@ -192,7 +209,7 @@ else:
 
 @final
 class Variant(Model):
-    """`jobs` None: one of all members, with the variant's collective."""
+    """One run of a scenario; without `jobs` all members form one job with the variant's collective."""
 
     name: Name
     title: str = ""
@@ -207,17 +224,18 @@ class Variant(Model):
 
     @property
     def label(self) -> str:
+        """Title, or the name of a variant without a title."""
         return self.title or self.name
 
     @property
     def every_job(self) -> tuple[JobSettings, ...]:
-        """`jobs`, or the one that there is without them, which is called `job`."""
+        """Jobs of the variant; without `jobs`, a single job called `job`."""
         return self.jobs or (JobSettings(name="job", collective=self.collective),)
 
 
 @final
 class Relative(Model):
-    """A limit that another figure of the same result sets."""
+    """A limit relative to another metric of the same result."""
 
     metric: str
     times: Positive = 1.0
@@ -231,7 +249,7 @@ Limit = Annotated[
 
 @final
 class Assertion(Model):
-    """One of `max`, `min`, `equals` bounds one metric, named VARIANT.METRIC."""
+    """A bound on one metric, named VARIANT.METRIC, by one of `max`, `min` and `equals`."""
 
     metric: str
     name: str = ""
@@ -247,10 +265,12 @@ class Assertion(Model):
 
     @property
     def relation(self) -> Literal["max", "min", "equals"]:
+        """Kind of the limit."""
         return "max" if self.max is not None else "min" if self.min is not None else "equals"
 
     @property
     def limit(self) -> float | Relative:
+        """Limit of the metric."""
         limit = getattr(self, self.relation)
         assert limit is not None
         return limit
@@ -258,6 +278,8 @@ class Assertion(Model):
 
 @final
 class Scenario(Model):
+    """A topology, variants that run on it, and assertions about their metrics."""
+
     name: Name
     title: str = ""
     description: str = ""
@@ -267,4 +289,5 @@ class Scenario(Model):
     assertions: tuple[Assertion, ...] = ()
 
     def variant(self, name: str) -> Variant:
+        """Return the variant of that name."""
         return next(variant for variant in self.variants if variant.name == name)

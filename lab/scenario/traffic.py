@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario says of its collectives and of the jobs that run them, as frozen values."""
+"""Collectives and jobs of a scenario as frozen values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = [
     "Part",
 ]
 
-# How pydantic names the forms of a value that has two, when it reports on one.
+# Names that pydantic's reports have for the two forms of a value.
 NUMBER, RELATIVE, NAMES = BRANCHES = "(number)", "(relative)", "(names)"
 
-# Of jobs' priorities; 0 is the first.
+# Last priority of a job; 0 is served first.
 LAST_PRIORITY = len(SERVICE_LEVELS) - 1
 
-# Both element types are this wide.
+# Size of an element of either type.
 ELEMENT_BYTES = 4
 
 Dimension = Annotated[int, Field(ge=0)]
@@ -83,7 +83,7 @@ ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
     "mixture": ("sequential", "concurrent"),
 }
 
-# What a collective takes beside its kind, algorithm and data, by the kinds or algorithms that take it.
+# Keys of a collective beside kind, algorithm and data, with the kinds or algorithms that have them.
 _TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "root": ("broadcast", "reduce"),
     "experts": ("dispatch", "combine"),
@@ -97,7 +97,7 @@ _TAKEN_BY: Mapping[str, tuple[str, ...]] = {
 
 
 def _with_algorithm(values: Any) -> Any:
-    """The kind's default where none is given; a wrong shape is left for the check to find."""
+    """Add the default algorithm of the kind where none is given; a wrong shape stays as it is."""
     if isinstance(values, dict) and "algorithm" not in values:
         known = ALGORITHMS.get(values.get("kind", "allreduce"), ())
         return {**values, "algorithm": known[0]} if known else values
@@ -107,7 +107,7 @@ def _with_algorithm(values: Any) -> Any:
 def _check_algorithm(kind: str, algorithm: str) -> None:
     known = ALGORITHMS[kind]
     if algorithm not in known:
-        raise ValueError(f"algorithm {algorithm} is none of {kind}; take {' or '.join(known)}")
+        raise ValueError(f"algorithm {algorithm} does not do {kind}; take {' or '.join(known)}")
 
 
 @final
@@ -124,7 +124,7 @@ class Part(Model):
     @model_validator(mode="before")
     @classmethod
     def _default(cls, values: Any) -> Any:
-        # Halves take two dimensions; groups have most often one.
+        # The default of allreduce needs two dimensions, and most groups have one.
         if isinstance(values, dict) and values.get("kind") == "allreduce" and "algorithm" not in values:
             return {**values, "algorithm": "dimension-wise"}
         return _with_algorithm(values)
@@ -145,11 +145,25 @@ Members = Annotated[
 
 @final
 class Collective(Model):
-    """`rings` None: all there are; `shares` balanced: by orders of dimensions that keep all links busy.
+    """A collective, its algorithm, its data and its members.
 
-    `members` None: all; a number: the first so many. `grid` cuts their dimensions into smaller ones. `order`
-    is the only one in which the dimensions are gone through. Without `overlap` a member begins a step when it
-    has all that earlier steps bring it.
+    Attributes:
+        kind: Operation, or a mixture of operations.
+        algorithm: One of the algorithms of the kind, its first by default.
+        elements: Length of the array of one NPU, elements of 4 bytes.
+        dtype: Type of the elements.
+        payload_bytes: Data in one frame.
+        root: Rank of the source of a broadcast or of the target of a reduce.
+        experts: Number of NPUs that receive each NPU's tokens.
+        rings: Number of rings; None takes all disjoint rings.
+        shares: Several orders of the dimensions, which keep all links busy, or a single order.
+        exchange: Number of last dimensions whose pieces are exchanged whole.
+        members: All (None), the first so many, or nodes and ranges of nodes by name.
+        grid: Smaller dimensions that the dimensions of the members are cut into.
+        order: Single order of the dimensions.
+        overlap: Whether a member may send a piece before it has received all of earlier steps.
+        parts: Collectives of a mixture.
+        rounds: Repetitions of a mixture.
     """
 
     kind: Literal[CollectiveKind, "mixture"] = "allreduce"
@@ -189,17 +203,16 @@ class Collective(Model):
 
     @property
     def data_bytes(self) -> int:
-        """Of the array of one NPU."""
+        """Size of the array of one NPU, in bytes."""
         return self.elements * ELEMENT_BYTES
 
 
 @final
 class JobSettings(Model):
-    """One of several jobs of a run, each on members of its own; it begins at `at_us`.
+    """A job that begins at `at_us` on members that no other job has.
 
-    Each of its iterations is `compute_us` of computation and then the collective; the share `overlap` of the
-    computation goes on while that sends. Links serve data of `priority` 0 before all other, that of
-    `LAST_PRIORITY` last.
+    An iteration is `compute_us` of computation followed by the collective, which runs beside the share
+    `overlap` of the computation. Links serve data of `priority` 0 first and of LAST_PRIORITY last.
     """
 
     name: Name
@@ -212,7 +225,7 @@ class JobSettings(Model):
 
     @property
     def rhythm(self) -> Rhythm | None:
-        """None of a job that sends once and computes nothing."""
+        """Iterations and their computation; None for a job that only communicates, once."""
         compute_ps = round(self.compute_us * 10**6)
         if self.iterations == 1 and not compute_ps:
             return None
@@ -220,5 +233,5 @@ class JobSettings(Model):
 
     @property
     def level(self) -> int:
-        """The service level of its data."""
+        """Service level of the job's data."""
         return SERVICE_LEVELS[LAST_PRIORITY - self.priority]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One variant run once for every NPU, or for every switch, which fails in place of the scenario's faults."""
+"""Sweep over NPUs or switches: one run for each, which fails in place of the scenario's faults."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TargetKind = Literal["npu", "switch"]
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What became of the run in which `target` failed; `trouble` is empty when all went well.
+    """Result of the run in which `target` failed; `trouble` describes what went wrong, empty if nothing did.
 
-    `spare` is the NPU that took the place of another, empty when none did; `cut_off` says what was out of
-    reach at the end.
+    `spare` is the NPU that took over, empty without a takeover; `cut_off` names the nodes that were
+    unreachable at the end.
     """
 
     target: str
@@ -41,14 +41,14 @@ class Failure:
 
     @property
     def stopped(self) -> bool:
-        """Whether it has no result, and says what was cut off."""
+        """True if the run ended without a result because nodes were unreachable."""
         return not self.right and bool(self.cut_off)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What is to be run: `targets`, all of one kind, in the fabric's order."""
+    """Plan of a sweep over `targets`, all of one kind, in the fabric's order."""
 
     path: Path
     variant: str
@@ -60,10 +60,12 @@ class Failures:
 def plan_failures(
     path: Path, variant: str | None, seed: int | None, kind: TargetKind
 ) -> tuple[Scenario, Failures]:
-    """Check everything before the first run; without a variant the first that has a fault.
+    """Plan the sweep of a variant, by default the first with a fault, and check it before the first run.
 
-    The targets are the NPUs of the job, or all switches; what fails does so when the variant's first fault
-    happens. ScenarioError when there is no such fault, or nothing of that kind.
+    The targets are the NPUs of the job, or all switches. Each fails at the time of the variant's first fault.
+
+    Raises:
+        ScenarioError: The variant has no fault, or the fabric has no node of that kind.
     """
     scenario, document = load(path)
     chosen = with_faults(scenario, document, [variant] if variant else [])[:1]
@@ -71,22 +73,23 @@ def plan_failures(
     switches = tuple(node.name for node in ready.fabric.nodes if node.tier)
     targets = ready.members if kind == "npu" else switches
     if not targets:
-        where = document.at(("topology",), f"fabric {ready.fabric.name} has no {kind} that could fail")
-        raise ScenarioError(where, remedy="take a fabric with switches, such as ub-rack-lrs")
+        message = document.at(("topology",), f"fabric {ready.fabric.name} has no {kind} that could fail")
+        raise ScenarioError(message, remedy="take a fabric with switches, such as ub-rack-lrs")
     return scenario, Failures(path, chosen[0].name, scenario.seed if seed is None else seed, kind, targets)
 
 
 def failures(planned: Failures, jobs: int) -> Generator[Failure, None, None]:
-    """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
+    """Yield the results in order, from parallel processes; closing early waits for running processes."""
     return in_processes(_fail, planned.targets, jobs, _enter, planned)
 
 
 def passed(planned: Failures, results: Sequence[Failure]) -> bool:
-    """Whether all are right. What hangs off a switch alone may go with it: then that has to be said."""
-    return all(one.right or (planned.kind == "switch" and one.stopped) for one in results)
+    """Return whether all runs are correct, or stopped because a failed switch left nodes unreachable."""
+    return all(run.right or (planned.kind == "switch" and run.stopped) for run in results)
 
 
 def to_json(scenario: Scenario, planned: Failures, testbed: str, results: Sequence[Failure]) -> str:
+    """Return the text of sweep.json."""
     document: dict[str, Any] = {
         "scenario": scenario.name,
         "variant": planned.variant,
@@ -96,16 +99,16 @@ def to_json(scenario: Scenario, planned: Failures, testbed: str, results: Sequen
         "passed": passed(planned, results),
         "metrics": {
             "runs": len(results),
-            "correct_runs": sum(one.right for one in results),
-            "stopped_runs": sum(one.stopped for one in results),
-            "runs_with_spare": sum(bool(one.spare) for one in results),
+            "correct_runs": sum(run.right for run in results),
+            "stopped_runs": sum(run.stopped for run in results),
+            "runs_with_spare": sum(bool(run.spare) for run in results),
         },
-        "runs": [asdict(one) for one in results],
+        "runs": [asdict(run) for run in results],
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-# Of a worker process: made once, used for every run.
+# State of a worker process, set once and used for every run.
 _work: tuple[Prepared, Failures] | None = None
 
 
@@ -136,5 +139,5 @@ def _fail(target: str) -> Failure:
         spare=seen.takeovers[0].spare if seen.takeovers else "",
         takeover_us=SPARE_METRICS["takeover_us"].of(run),
         cut_off=seen.cut_off,
-        trouble=seen.first_wrong or ("" if inside else "the run was over before it failed"),
+        trouble=seen.first_wrong or ("" if inside else "the run ended before the failure"),
     )

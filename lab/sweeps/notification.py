@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controllers alone do when links fail: no data, no switches, so that a whole Pod takes seconds.
+"""Spread of news about failed links, computed with the node controllers alone: a whole Pod takes seconds.
 
-The node controllers are those of a run. Their messages cross the fabric hop by hop, by the tables as these
-are at that moment, in the time that links and processing take; times are counted from the failure.
+The node controllers are those of a run; data and switches are left out. Messages cross the fabric hop by hop,
+by the tables at that moment, with the delays of links and processing. Times count from the failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controller.routing.source_route import MAX_HOPS
 from controller.routing.weights import apportion
 from topologies import Fabric
 
-__all__ = ["Costs", "Notification", "Told", "bare_ps", "spread_over"]
+__all__ = ["Costs", "Notification", "NotificationReport", "bare_ps", "spread_over"]
 
 # On a link: Ethernet, LPH, SRH, NTH and the notice.
 _FRAME_BITS = 8 * (14 + 4 + 8 + 8 + 12)
@@ -30,10 +30,10 @@ _FRAME_BITS = 8 * (14 + 4 + 8 + 8 + 12)
 @final
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a node takes, in ps: to notice a dead port, to act on a piece of news, to send a message.
+    """Delays of a node in ps: detection of a dead port, processing of a message, sending of a message.
 
-    `queued`: a node does one thing after the other, and duplicates cost as much as news. Otherwise, as in a
-    run, it does all at once.
+    A `queued` node processes one message after the other, duplicates included. Otherwise, as in a run, a node
+    processes all messages at the same time.
     """
 
     detect_ps: int = 0
@@ -44,12 +44,20 @@ class Costs:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What came of one failure; times in ps since it, 0 where nothing had to be written.
+class NotificationReport:
+    """Result of one failure; times in ps since the failure, 0 where nothing had to be written.
 
-    `informed` are the nodes that know in the end, the ends of the links among them; `sources` those that
-    rewrote routes. `stranded` counts pairs that are left with a path over a dead link, `cut_off` those for
-    which there is none; `lost` messages that did not arrive.
+    Attributes:
+        links: Failed links.
+        informed: Nodes that know of the failure at the end, ends of the links included.
+        sources: Number of sources that rewrote routes.
+        notices: Notices sent.
+        watches: Subscriptions sent.
+        lost: Messages that did not arrive.
+        first_ps: Time of the first table write.
+        repaired_ps: Time of the last table write.
+        stranded: Pairs that keep a path over a failed link.
+        cut_off: Pairs without a path.
     """
 
     links: tuple[str, ...]
@@ -65,12 +73,13 @@ class Told:
 
     @property
     def messages(self) -> int:
+        """Number of all messages."""
         return self.notices + self.watches
 
 
 @final
 class Notification:
-    """Failures of one plan, each from the state that was planned."""
+    """Failures of one plan, each starting from the planned state."""
 
     def __init__(self, plan: Plan, mode: Mode, costs: Costs) -> None:
         self._plan = plan
@@ -78,8 +87,8 @@ class Notification:
         self._costs = costs
         self._finders = SharedRouters(plan)
 
-    def fail(self, links: Sequence[str], apart_ps: int = 0) -> Told:
-        """These links fail one after the other, each `apart_ps` after the one before."""
+    def fail(self, links: Sequence[str], apart_ps: int = 0) -> NotificationReport:
+        """Let links fail one after the other, `apart_ps` apart, and return the result."""
         return _Failure(self._plan, self._mode, self._costs, self._finders).run(links, apart_ps)
 
 
@@ -96,24 +105,24 @@ class _Failure:
         self._controllers: dict[str, NodeController] = {}
         self._dead: set[str] = set()
         self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._made = 0
+        self._event_count = 0
         self._now = 0
-        self._busy: dict[str, int] = {}  # by node, until when it does something else
-        self._sending: dict[tuple[str, str], int] = {}  # by hop, until when its link sends
+        self._busy: dict[str, int] = {}  # by node, the time until which it is processing or sending
+        self._sending: dict[tuple[str, str], int] = {}  # by hop, the time until which its link is sending
         self._written: list[int] = []
         self._sources: set[str] = set()
         self._notices = self._watches = self._lost = 0
 
-    def run(self, links: Sequence[str], apart_ps: int) -> Told:
+    def run(self, links: Sequence[str], apart_ps: int) -> NotificationReport:
         for number, name in enumerate(links):
             self._at(number * apart_ps, lambda name=name: self._cut(name))
         while self._events:
             self._now, _, happens = heapq.heappop(self._events)
             happens()
         dead = frozenset(links)
-        informed = [name for name, one in self._controllers.items() if one.down & dead]
+        informed = [name for name, controller in self._controllers.items() if controller.down & dead]
         stranded, cut_off = self._left_over(dead)
-        return Told(
+        return NotificationReport(
             links=tuple(links),
             informed=frozenset(informed),
             sources=len(self._sources),
@@ -127,8 +136,8 @@ class _Failure:
         )
 
     def _at(self, time_ps: int, happens: Callable[[], None]) -> None:
-        self._made += 1
-        heapq.heappush(self._events, (time_ps, self._made, happens))
+        self._event_count += 1
+        heapq.heappush(self._events, (time_ps, self._event_count, happens))
 
     def _controller(self, node: str) -> NodeController:
         if node not in self._controllers:
@@ -147,7 +156,7 @@ class _Failure:
             )
 
     def _act(self, node: str, react: Callable[[], Reaction]) -> None:
-        """A piece of news has come; its processing ends when the tables are written."""
+        """Process a message; the processing ends with the table writes."""
         begins = max(self._now, self._busy.get(node, 0)) if self._costs.queued else self._now
         done = begins + self._costs.processing_ps
         self._busy[node] = done
@@ -163,38 +172,38 @@ class _Failure:
         leaves = max(self._now, self._busy.get(node, 0)) if self._costs.queued else self._now
         for outgoing in (*reaction.notices, *reaction.subscriptions):
             leaves += self._costs.send_ps
-            self._at(leaves, lambda one=outgoing: self._send(node, one))
+            self._at(leaves, lambda message=outgoing: self._send(node, message))
         self._busy[node] = max(self._busy.get(node, 0), leaves)
 
     def _send(self, node: str, outgoing: Outgoing) -> None:
-        """By the ports it names, or as the switch would steer a frame of this node's own."""
+        """Send a message by the ports that it names, or as the node's switch steers frames of its host."""
         route: Path = (node,)
         for port in outgoing.ports:
             peer = self._fabric.peer(route[-1], port)
             assert peer is not None
             route = (*route, peer.node)
         if not outgoing.ports:
-            far = self._fabric.node_of(outgoing.destination_cna)
-            assert far is not None
-            route = self._controller(node).source_routed_path(far.name) or route
+            destination = self._fabric.node_of(outgoing.destination_cna)
+            assert destination is not None
+            route = self._controller(node).source_routed_path(destination.name) or route
         self._hop(outgoing, route, (node,))
 
     def _hop(self, outgoing: Outgoing, route: Path, path: Path) -> None:
-        """On from the end of `path`: along the route while there is some left, then as the tables say."""
+        """Forward a message from the end of `path`: along the rest of the route, then by the tables."""
         node, hops = path[-1], len(path)
-        far = route[hops] if hops < len(route) else self._by_tables(node, outgoing)
-        if far is None or hops > MAX_HOPS or self._parted((node, far), self._dead):
+        neighbour = route[hops] if hops < len(route) else self._by_tables(node, outgoing)
+        if neighbour is None or hops > MAX_HOPS or self._parted((node, neighbour), self._dead):
             self._lost += 1
             return
-        link = self._fabric.link_between(node, far)
-        sent = max(self._now, self._sending.get((node, far), 0)) + _FRAME_BITS * 10**12 // link.rate_bps
-        self._sending[node, far] = sent
-        self._at(sent + link.delay_ps, lambda: self._arrive(outgoing, route, (*path, far)))
+        link = self._fabric.link_between(node, neighbour)
+        sent = max(self._now, self._sending.get((node, neighbour), 0)) + _FRAME_BITS * 10**12 // link.rate_bps
+        self._sending[node, neighbour] = sent
+        self._at(sent + link.delay_ps, lambda: self._arrive(outgoing, route, (*path, neighbour)))
 
     def _by_tables(self, node: str, outgoing: Outgoing) -> str | None:
-        far = self._fabric.node_of(outgoing.destination_cna)
-        assert far is not None
-        return self._controller(node).next_hop(far.name)
+        destination = self._fabric.node_of(outgoing.destination_cna)
+        assert destination is not None
+        return self._controller(node).next_hop(destination.name)
 
     def _arrive(self, outgoing: Outgoing, route: Path, path: Path) -> None:
         node = path[-1]
@@ -209,9 +218,9 @@ class _Failure:
             self._act(node, lambda: controller.on_subscription(notice))
 
     def _left_over(self, dead: frozenset[str]) -> tuple[int, int]:
-        near = {source for name in dead for source in self._plan.subscribers[name]}
+        watching = {source for name in dead for source in self._plan.subscribers[name]}
         stranded = cut_off = 0
-        for source in sorted(near | self._controllers.keys()):
+        for source in sorted(watching | self._controllers.keys()):
             controller = self._controller(source)
             for destination in self._plan.routes_from(source):
                 paths = set(controller.routes(destination))
@@ -227,33 +236,33 @@ class _Failure:
 
 
 def spread_over(plan: Plan, more_hops: int) -> Plan:
-    """The plan with every source on all paths of up to so many hops more than the fewest.
+    """Return the plan with every source on all paths of up to `more_hops` above the fewest hops.
 
-    For what the controllers do; its entries for sources are those of the plan.
+    Only routes and subscribers change, which is what controllers use; table entries stay those of the plan.
     """
     fabric, rules = plan.fabric, rule_set(plan.rules, plan.fabric)
     finder = PathFinder(fabric, plan.failed)
     routes: dict[tuple[str, str], tuple[Path, ...]] = {}
     watching: dict[str, dict[str, None]] = {link.name: {} for link in fabric.links}
     for (source, destination), (path, *_) in plan.routes.items():
-        found = [
-            one
+        candidates = [
+            candidate
             for hops in range(len(path) - 1, len(path) + more_hops)
-            for one in finder.paths_of_length(source, destination, hops)
-            if rules.vls_of(fabric, one) is not None
+            for candidate in finder.paths_of_length(source, destination, hops)
+            if rules.vls_of(fabric, candidate) is not None
         ]
         turn = fabric.node(source).index + fabric.node(destination).index
-        routes[source, destination] = apportion(found, [1.0] * len(found), turn)
-        for hop in dict.fromkeys(hop for one in found for hop in hops_of(one)):
+        routes[source, destination] = apportion(candidates, [1.0] * len(candidates), turn)
+        for hop in dict.fromkeys(hop for candidate in candidates for hop in hops_of(candidate)):
             for link in fabric.links_between(*hop):
                 watching[link.name][source] = None
     subscribers = {link: tuple(sources) for link, sources in watching.items()}
     return replace(plan, routes=routes, subscribers=subscribers)
 
 
-def bare_ps(told: Told, costs: Costs) -> int:
-    """Time from the first notice to the last repaired source.
+def bare_ps(told: NotificationReport, costs: Costs) -> int:
+    """Return the time from the first notice to the last repaired source, in ps.
 
-    It leaves out what all ways of telling have in common: detection, and the reaction of the ends themselves.
+    Detection and the reaction of the link's own ends are left out: every mode of notification has them.
     """
     return max(0, told.repaired_ps - costs.detect_ps - costs.processing_ps)

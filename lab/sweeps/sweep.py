@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same run once for every case of a list: what fails in it takes the place of the scenario's faults."""
+"""Sweep over links: one run for each case, whose failed links replace the scenario's faults."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from topologies import RailyardError
 __all__ = ["Case", "Cut", "Sweep", "cuts", "plan_sweep", "sample_pairs", "to_json"]
 
 Case = tuple[str, ...]
-"""Links that fail together; none: the healthy run that others are held against."""
+"""Links that fail together; the empty case is the healthy run for comparison."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What became of the run of a variant in which `links` failed; `trouble` is empty when all went well."""
+    """Result of a run in which `links` failed; `trouble` says what went wrong, empty if nothing did."""
 
     variant: str
     links: Case
@@ -42,13 +42,14 @@ class Cut:
 
     @property
     def name(self) -> str:
+        """Names of the failed links."""
         return " and ".join(self.links) or "no link"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is to be run: each case for each of the variants, a healthy run of each first."""
+    """Plan of a sweep: each case for each variant."""
 
     path: Path
     variants: tuple[str, ...]
@@ -57,6 +58,7 @@ class Sweep:
 
     @property
     def runs(self) -> tuple[tuple[str, Case], ...]:
+        """Variant and case of each run, the healthy run of each variant first."""
         return tuple((variant, case) for variant in self.variants for case in ((), *self.cases))
 
 
@@ -68,10 +70,17 @@ def plan_sweep(
     each_link: bool = True,
     pairs: int = 0,
 ) -> tuple[Scenario, Sweep]:
-    """Check everything before the first run; ScenarioError when a variant has no fault to put elsewhere.
+    """Plan a sweep and check it before the first run.
 
-    No variants: all that have a fault. The cases are each link of the fabric, in its order, and so many
-    pairs of links, drawn by the seed.
+    Args:
+        path: Scenario file.
+        variants: Names of variants; none means all variants with a fault.
+        seed: Seed of the runs and of the choice of pairs; None takes the scenario's.
+        each_link: Whether each link of the fabric is a case.
+        pairs: Number of random pairs of links that are cases.
+
+    Raises:
+        ScenarioError: A variant has no fault that the sweep could replace.
     """
     scenario, document = load(path)
     chosen = with_faults(scenario, document, variants)
@@ -80,43 +89,44 @@ def plan_sweep(
     seed = scenario.seed if seed is None else seed
     cases: list[Case] = [(link,) for link in links] if each_link else []
     cases += sample_pairs(links, pairs, seed)
-    return scenario, Sweep(path, tuple(one.name for one in chosen), seed, tuple(cases))
+    return scenario, Sweep(path, tuple(variant.name for variant in chosen), seed, tuple(cases))
 
 
 def sample_pairs(links: Sequence[str], count: int, seed: int) -> list[Case]:
-    """So many different pairs of links, or all when there are no more; in the order of the links."""
+    """Return `count` different pairs of links, or all pairs if there are fewer, in the order of the links."""
     every = len(links) * (len(links) - 1) // 2
     if count >= every:
         return list(combinations(links, 2))
     chance = random.Random(seed)
-    found: set[tuple[int, int]] = set()
-    while len(found) < count:
+    drawn: set[tuple[int, int]] = set()
+    while len(drawn) < count:
         first, second = sorted(chance.sample(range(len(links)), 2))
-        found.add((first, second))
-    return [(links[first], links[second]) for first, second in sorted(found)]
+        drawn.add((first, second))
+    return [(links[first], links[second]) for first, second in sorted(drawn)]
 
 
 def cuts(sweep: Sweep, jobs: int) -> Generator[Cut, None, None]:
-    """The runs, in parallel processes, in their order. Leaving early waits for those under way."""
+    """Yield the results in order, from parallel processes; closing early waits for running processes."""
     return in_processes(_cut, sweep.runs, jobs, _enter, sweep)
 
 
 def to_json(scenario: Scenario, sweep: Sweep, testbed: str, results: Sequence[Cut]) -> str:
-    cut = [one for one in results if one.links]
+    """Return the text of sweep.json."""
+    cut = [run for run in results if run.links]
     document = {
         "scenario": scenario.name,
         "variants": list(sweep.variants),
         "seed": sweep.seed,
         "testbed": testbed,
-        "passed": all(one.right for one in results),
-        "metrics": {"correct_runs": sum(one.right for one in cut), "runs": len(cut)},
-        "healthy": {one.variant: asdict(one) for one in results if not one.links},
-        "cuts": [asdict(one) for one in cut],
+        "passed": all(run.right for run in results),
+        "metrics": {"correct_runs": sum(run.right for run in cut), "runs": len(cut)},
+        "healthy": {run.variant: asdict(run) for run in results if not run.links},
+        "cuts": [asdict(run) for run in cut],
     }
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-# Of a worker process: made once, used for every run.
+# State of a worker process, set once and used for every run.
 _ready: dict[str, Prepared] = {}
 _seed = 0
 
@@ -153,5 +163,5 @@ def _cut(run: tuple[str, Case]) -> Cut:
         entries_rewritten=seen.recovery.entries_rewritten,
         lost_frames=seen.traffic.lost_with_link,
         retransmitted_frames=seen.traffic.retransmitted,
-        trouble=seen.first_wrong or ("" if inside else "the run was over before the cut"),
+        trouble=seen.first_wrong or ("" if inside else "the run ended before the cut"),
     )

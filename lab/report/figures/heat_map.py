@@ -35,7 +35,7 @@ class TrafficMatrix:
     groups: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Number of pairs that send, and the share of the bytes that stays inside of the groups."""
+        """Return the number of pairs that send, and the share of the bytes that stays inside the groups."""
         sent, ranks = self.bytes, len(self.bytes)
         group = np.searchsorted(np.array(self.groups), np.arange(ranks), side="right")
         text = f"{np.count_nonzero(sent):,} of {ranks * (ranks - 1):,} ordered pairs send anything"

@@ -10,7 +10,7 @@ from papers.claims import Claim, Finding, Progress
 
 if TYPE_CHECKING:
     from controller import Mode, Plan
-    from lab.sweeps.notification import Costs, Told
+    from lab.sweeps.notification import Costs, NotificationReport
     from topologies import Fabric
 
 __all__ = ["CLAIMS", "job_pairs"]
@@ -59,10 +59,10 @@ def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
                 yield node.name, at[other]
 
 
-def _ran(plan: Plan, links: Sequence[str], costs: Costs) -> dict[Mode, list[Told]]:
+def _ran(plan: Plan, links: Sequence[str], costs: Costs) -> dict[Mode, list[NotificationReport]]:
     from lab.sweeps.notification import Notification
 
-    result: dict[Mode, list[Told]] = {}
+    result: dict[Mode, list[NotificationReport]] = {}
     for mode in MODES:
         of_plan = Notification(plan, mode, costs)
         result[mode] = [of_plan.fail([link]) for link in links]
@@ -83,7 +83,7 @@ def _sizes(plan: Plan, links: Sequence[str]) -> str:
     return x if x == y else f"{x} for X, {y} for Y"
 
 
-def _ratio(ran: dict[Mode, list[Told]], costs: Costs) -> tuple[float, float]:
+def _ratio(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> tuple[float, float]:
     """Return how much later flooding repairs the last source: as a ratio of notification, and of all."""
     from lab.sweeps.notification import bare_ps
 

@@ -12,7 +12,7 @@ from papers.claims import Claim, Finding, Progress
 
 if TYPE_CHECKING:
     from controller.deadlock.dependency_graph import DependencyGraph
-    from lab.run.saturation import Saturated
+    from lab.run.saturation import SaturationResult
 
 __all__ = ["CLAIMS"]
 
@@ -183,7 +183,7 @@ def _run_stops(note: Progress) -> Sequence[Finding]:
     )
 
 
-def _stopped() -> Saturated:
+def _stopped() -> SaturationResult:
     from lab.run.saturation import saturate
     from topologies import full_mesh
 

@@ -71,7 +71,7 @@ class TestFrame:
     @pytest.mark.parametrize(
         ("route", "told"),
         [
-            (("npu4", "-", "npu6"), "npu6 comes after a hop whose end is not known"),
+            (("npu4", "-", "npu6"), "npu6 follows a hop whose end is not known"),
             (("npu10",), "no link between npu5 and npu10"),
             (("npu99",), "no node named 'npu99'"),
             (("256",), "port 256 does not fit an instruction of 8 bits"),

@@ -67,7 +67,7 @@ def test_more_dimensions(write: Write, more: str):
         (
             "[4, 4]",
             "{kind: all-to-all, algorithm: ring}",
-            "algorithm ring is none of all-to-all; take partitions or",
+            "algorithm ring does not do all-to-all; take partitions or",
         ),
         ("[4, 4]", "{root: 3}", ":3: collective: `root:` is for broadcast and reduce; leave it out"),
         ("[4, 4]", "{kind: mixture}", ":3: collective: a mixture has `parts:`"),

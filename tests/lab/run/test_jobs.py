@@ -84,7 +84,7 @@ def test_their_figures_have_their_names_and_can_be_asserted(write: Write):
             f"{FIRST}, {{name: other, collective: {{algorithm: direct, members: [gpu3, gpu4]}}}}",
             "gpu3 is a member of job 'first'",
         ),
-        (f"{FIRST}, {FIRST}", "two jobs of variant 'run' are named alike"),
+        (f"{FIRST}, {FIRST}", "two jobs of variant 'run' have one name"),
         ("{name: first, collective: {elements: none}}", "jobs[0].collective.elements"),
         ("{name: first, at_us: -1}", "jobs[0].at_us"),
         ("", "jobs"),
@@ -103,5 +103,5 @@ def test_spares_serve_one_job(write: Write):
         "collective: {kind: all-gather, elements: 4096}\n"
         "jobs: [{name: one, collective: {members: 8}}, {name: two, collective: {members: [npu8..npu15]}}]\n"
     )
-    with pytest.raises(ScenarioError, match="has spares: a takeover begins all of a run again"):
+    with pytest.raises(ScenarioError, match="has spares: a takeover restarts the whole run"):
         prepare(*load(path))

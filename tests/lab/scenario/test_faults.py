@@ -129,7 +129,7 @@ def test_what_the_fabric_does_not_have_is_named_with_its_line(
 
 def test_an_end_must_name_its_target_as_the_beginning_did(write: Write) -> None:
     faults = "  - {at_us: 1, board: 0}\n  - {at_us: 2, link: npu0-npu1, event: up}\n"
-    with pytest.raises(ScenarioError, match=r":5: npu0-npu1 goes up at 2 us, .* name the target as"):
+    with pytest.raises(ScenarioError, match=r":5: npu0-npu1 goes up at 2 us, .* name the target exactly as"):
         prepare(*load(write(HEAD + faults)))
 
 

@@ -142,9 +142,9 @@ def test_the_report_and_the_file_say_what_moved(write: Write):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("peers: job", "peers: all"), "circuits that follow jobs may leave other pairs without a way"),
+        (("peers: job", "peers: all"), "circuits per job may leave other pairs without a path"),
         (("circuits: per-job", "circuits: often"), "control.circuits: 'often' is not known"),
-        (("ports: 4", "ports: 4, wiring: uniform"), "with uniform wiring not every demand can be realised"),
+        (("ports: 4", "ports: 4, wiring: uniform"), "with uniform wiring some demands have no allocation"),
     ],
 )
 def test_what_is_refused(write: Write, change: tuple[str, str], why: str):

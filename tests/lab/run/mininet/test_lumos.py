@@ -36,7 +36,7 @@ def test_an_exchange_over_circuits_is_that_of_the_embedded_testbed(tmp_path: Pat
 @pytest.mark.parametrize(
     ("key", "why"),
     [
-        ("control: {circuits: per-job}\nrouting: {peers: job}", "circuits that follow jobs"),
+        ("control: {circuits: per-job}\nrouting: {peers: job}", "circuits per job"),
         ("jobs: [{name: late, at_us: 5}]", "job late begins at 5 us"),
     ],
 )

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures as SVG, each a function of plain values.
+
+Its modules:
+
+    plot               style and export of matplotlib figures
+    run_charts         arrivals over time, completion times beside bounds
+    comparison_charts  limits, losses, figures of papers, distributions
+    heat_map           traffic matrix
+    fabric             a fabric and its busy links
+    deadlock_cycle     buffers that wait for each other
+    circuits           circuits between Pods before and after a change
+    job_phases         computation and communication of jobs
+"""
