@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lab.scenario.schema import Collective, Scenario
 from topologies.families.full_mesh import UB_MESH
-from topologies.families.hpn import HPN
+from topologies.families.hpn.fabrics import HPN
 from topologies.families.registry import find
 
 __all__ = ["citations"]
