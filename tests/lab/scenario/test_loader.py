@@ -58,7 +58,7 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
         ("faults: [{link: npu0-npu1}]\n", ":3: faults[0].at_us is missing; add `at_us:`"),
         ("faults: [{at_us: 0, link: npu0-npu1}]\n", ":3: faults[0].at_us: 0 must be greater than 0"),
         ("variants: []\n", ":3: variants: is empty; give at least 1"),
-        ("variants: [{name: a}, {name: a}]\n", ":3: variant 'a' is there twice; give each its own name"),
+        ("variants: [{name: a}, {name: a}]\n", ":3: two variants are called 'a'; give each its own name"),
         (
             "variants: [{name: A b}]\n",
             ":3: variants[0].name: 'A b' is not a name; use small letters, digits, - and _",
@@ -73,7 +73,7 @@ def test_numbers_keep_their_value_and_lose_their_spelling(write: Write):
         ),
         (
             "assertions: [{metric: run.completion_us, max: {metric: nothing}}]\n",
-            ":3: no metric 'nothing'; `railyard list --metrics` names them all",
+            ":3: no metric 'nothing'; see `railyard list --metrics`",
         ),
         (
             "assertions: [{metric: run.completion_us}]\n",
