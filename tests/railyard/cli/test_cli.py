@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import lab.run.boot
 import lab.run.runner
@@ -40,6 +41,24 @@ def test_without_a_folder_results_go_to_one_of_the_scenarios_name(
 ):
     assert railyard("run", write(SMALL))[0] == 0
     assert (tmp_path / "results" / "small" / "result.json").is_file()
+
+
+def test_list_shows_the_parameters_of_a_topology_whole_at_80_columns(
+    railyard: Railyard, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("railyard.cli.list.out", lambda: Console(width=80, highlight=False))
+    code, out, _ = railyard("list", "lumos")
+    assert code == 0
+    assert "source: LumosCore (arXiv 2411.01503)" in out
+    row = next(line.split() for line in out.splitlines() if line.startswith("hb_gbps"))
+    assert row[:5] == ["hb_gbps", "Gbit/s", "above", "0", "2400"]
+    everything = railyard("list")[1]
+    assert "experiments/07_moe_iteration/dispatch.yaml" in everything
+    assert "…" not in out + everything
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    code, _, err = railyard("list", "lumo")
+    assert code == 2
+    assert "no topology named 'lumo'; did you mean lumos?" in err
 
 
 def test_an_assertion_that_fails_makes_exit_code_1(railyard: Railyard, write: Write):
