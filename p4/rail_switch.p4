@@ -9,55 +9,28 @@
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/deparser.p4"
-#include "control/intake.p4"
-#include "control/shrink_length.p4"
 #include "control/rail.p4"
 #include "control/source_route.p4"
 #include "control/multipath_route.p4"
-#include "control/vl_turn.p4"
-#include "control/no_host.p4"
-#include "control/deliver.p4"
-#include "control/slow_protocol.p4"
-#include "control/counters.p4"
-#include "control/egress.p4"
 
-control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    Intake() intake;
+const bool HAS_HOST = false;
+const bool HAS_LACP = true;
+
+control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Rail() rail;
     SourceRoute() source_route;
     MultipathRoute() multipath_route;
-    VlTurn() vl_turn;
-    NoHost() no_host;
-    Deliver() deliver;
-    SlowProtocol() slow_protocol;
-    Refuse() refuse;
 
     apply {
-        intake.apply(hdr, meta, std);
-        if (meta.reason == drop_reason_t.NONE && meta.routed) {
-            rail.apply(hdr, meta);
-            if (meta.reason == drop_reason_t.NONE) {
-                source_route.apply(hdr, meta);
-            }
-            if (meta.reason == drop_reason_t.NONE && !meta.decided) {
-                multipath_route.apply(hdr, meta);
-            }
-        }
-        if (meta.reason == drop_reason_t.NONE) {
-            vl_turn.apply(hdr, meta);
-        }
-        if (meta.reason == drop_reason_t.NONE) {
-            no_host.apply(hdr, meta);
-        }
-        if (meta.reason == drop_reason_t.NONE) {
-            deliver.apply(hdr, meta, std);
-        }
-        if (meta.reason == drop_reason_t.ETHERTYPE && hdr.ethernet.type == ETHERTYPE_SLOW) {
-            slow_protocol.apply(hdr, std);
-        } else if (meta.reason != drop_reason_t.NONE) {
-            refuse.apply(meta, std);
+        rail.apply(hdr, meta, std);
+        source_route.apply(hdr, meta, std);
+        if (!meta.decided) {
+            multipath_route.apply(hdr, meta, std);
         }
     }
 }
+
+#include "control/ingress.p4"
+#include "control/egress.p4"
 
 V1Switch(UbParser(), NoChecksum(), UbIngress(), UbEgress(), NoChecksum(), UbDeparser()) main;

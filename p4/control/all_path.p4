@@ -3,7 +3,9 @@
 #ifndef ALL_PATH_P4
 #define ALL_PATH_P4
 
-control AllPath(inout headers_t hdr, inout metadata_t meta) {
+#include "grow_length.p4"
+
+control AllPath(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     GrowLength() grow;
 
     action push_route(bit<12> bitmap, bit<48> instr) {
@@ -27,7 +29,7 @@ control AllPath(inout headers_t hdr, inout metadata_t meta) {
     apply {
         meta.bucket = hdr.nth.lb[3:0];
         if (all_path.apply().hit) {
-            grow.apply(hdr.lph, meta);
+            grow.apply(hdr.lph, std);
         }
     }
 }

@@ -2,18 +2,7 @@
 #ifndef COUNTERS_P4
 #define COUNTERS_P4
 
-// Counts a refused frame by its reason and drops it.
-control Refuse(inout metadata_t meta, inout standard_metadata_t std) {
-    @name("drops")
-    counter(DROP_COUNTERS, CounterType.packets) drops;
-
-    apply {
-        drops.count((bit<32>)(bit<8>)meta.reason);
-        mark_to_drop(std);
-    }
-}
-
-// Packets and bytes sent, by port and VL: index = port * 4 + VL, the data of every class being as those of class 0.
+// Counts packets and bytes sent, by port and VL: index = port * 4 + VL; data of every class count as data of class 0.
 control CountTransmit(in metadata_t meta, in standard_metadata_t std) {
     @name("tx_by_port_vl")
     counter(PORT_VL_COUNTERS, CounterType.packets_and_bytes) tx_by_port_vl;

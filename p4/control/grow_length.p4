@@ -4,7 +4,9 @@
 #ifndef GROW_LENGTH_P4
 #define GROW_LENGTH_P4
 
-control GrowLength(inout lph_t lph, inout metadata_t meta) {
+#include "refuse.p4"
+
+control GrowLength(inout lph_t lph, inout standard_metadata_t std) {
     apply {
         if (lph.tail < FLIT_BYTES - SRH_BYTES) {
             lph.tail = lph.tail + SRH_BYTES;
@@ -12,7 +14,7 @@ control GrowLength(inout lph_t lph, inout metadata_t meta) {
             lph.tail = lph.tail - (FLIT_BYTES - SRH_BYTES);
             if (lph.flits == 31) {
                 if (lph.blocks == 15) {
-                    meta.reason = drop_reason_t.LENGTH;
+                    REFUSE(LENGTH);
                 }
                 lph.blocks = lph.blocks + 1;
             }

@@ -4,14 +4,16 @@
 #ifndef LINEAR_ROUTE_P4
 #define LINEAR_ROUTE_P4
 
-control LinearRoute(inout headers_t hdr, inout metadata_t meta) {
+#include "refuse.p4"
+
+control LinearRoute(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_segment(bit<16> base, bit<8> shift, bit<16> mask) {
         meta.base = base;
         meta.shift = shift;
         meta.mask = mask;
     }
     action no_route() {
-        meta.reason = drop_reason_t.NO_ROUTE;
+        REFUSE(NO_ROUTE);
     }
     @name("segment")
     table segment {
@@ -33,10 +35,9 @@ control LinearRoute(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (segment.apply().hit) {
-            meta.index = meta.base + ((hdr.nth.dcna >> meta.shift) & meta.mask);
-            linear.apply();
-        }
+        segment.apply();
+        meta.index = meta.base + ((hdr.nth.dcna >> meta.shift) & meta.mask);
+        linear.apply();
     }
 }
 

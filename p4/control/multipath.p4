@@ -5,17 +5,19 @@
 #ifndef MULTIPATH_P4
 #define MULTIPATH_P4
 
-control Multipath(inout headers_t hdr, inout metadata_t meta) {
+#include "refuse.p4"
+
+control Multipath(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_way(port_t port) {
         meta.egress_port = port;
     }
     action no_way() {
-        meta.reason = drop_reason_t.NO_ROUTE;
+        REFUSE(NO_ROUTE);
     }
     @name("multipath")
     table multipath {
         key = { meta.index: exact @name("index"); }
-        actions = { set_way; no_way; }
+        actions = { set_way; @defaultonly no_way; }
         const default_action = no_way();
         size = MULTIPATH_SIZE;
     }

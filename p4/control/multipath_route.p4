@@ -5,8 +5,9 @@
 #define MULTIPATH_ROUTE_P4
 
 #include "multipath.p4"
+#include "refuse.p4"
 
-control MultipathRoute(inout headers_t hdr, inout metadata_t meta) {
+control MultipathRoute(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Multipath() multipath;
 
     action set_segment(bit<16> base, bit<8> shift, bit<16> mask) {
@@ -15,7 +16,7 @@ control MultipathRoute(inout headers_t hdr, inout metadata_t meta) {
         meta.mask = mask;
     }
     action no_route() {
-        meta.reason = drop_reason_t.NO_ROUTE;
+        REFUSE(NO_ROUTE);
     }
     @name("segment")
     table segment {
@@ -45,11 +46,9 @@ control MultipathRoute(inout headers_t hdr, inout metadata_t meta) {
         if (!meta.on_rail) {
             segment.apply();
         }
-        if (meta.reason == drop_reason_t.NONE) {
-            meta.index = meta.base + ((hdr.nth.dcna >> meta.shift) & meta.mask);
-            switch (linear.apply().action_run) {
-                set_group: { multipath.apply(hdr, meta); }
-            }
+        meta.index = meta.base + ((hdr.nth.dcna >> meta.shift) & meta.mask);
+        switch (linear.apply().action_run) {
+            set_group: { multipath.apply(hdr, meta, std); }
         }
     }
 }

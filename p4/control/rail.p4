@@ -5,7 +5,9 @@
 #ifndef RAIL_P4
 #define RAIL_P4
 
-control Rail(inout headers_t hdr, inout metadata_t meta) {
+#include "refuse.p4"
+
+control Rail(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_rail(bit<16> base, bit<8> shift, bit<16> mask) {
         meta.base = base;
         meta.shift = shift;
@@ -13,7 +15,7 @@ control Rail(inout headers_t hdr, inout metadata_t meta) {
         meta.on_rail = true;
     }
     action foreign_rail() {
-        meta.reason = drop_reason_t.FOREIGN_RAIL;
+        REFUSE(FOREIGN_RAIL);
     }
     @name("rail")
     table rail {

@@ -5,6 +5,8 @@
 #ifndef SOURCE_ROUTE_P4
 #define SOURCE_ROUTE_P4
 
+#include "refuse.p4"
+
 // Bits set in a 12-bit word, added in pairs, fours, then all.
 control Popcount(in bit<12> word, out bit<4> count) {
     apply {
@@ -15,34 +17,30 @@ control Popcount(in bit<12> word, out bit<4> count) {
     }
 }
 
-control SourceRoute(inout headers_t hdr, inout metadata_t meta) {
+control SourceRoute(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Popcount() popcount_all;
     Popcount() popcount_before;
 
     apply {
+        if (!hdr.srh.isValid()) {
+            return;
+        }
+        if (hdr.srh.ptr >= MAX_HOPS) {
+            REFUSE(HOPS);
+        }
         bit<4> steered = 0;
-        bit<4> before = 0;
-        bit<12> here = 0;
-        if (hdr.srh.isValid()) {
-            popcount_all.apply(hdr.srh.bitmap, steered);
-            here = hdr.srh.bitmap & (12w0x800 >> hdr.srh.ptr);
-            if (hdr.srh.ptr >= MAX_HOPS) {
-                meta.reason = drop_reason_t.HOPS;
-            } else if (steered > MAX_INSTRUCTIONS) {
-                meta.reason = drop_reason_t.INSTRUCTIONS;
-            }
+        popcount_all.apply(hdr.srh.bitmap, steered);
+        if (steered > MAX_INSTRUCTIONS) {
+            REFUSE(INSTRUCTIONS);
         }
-        if (meta.reason == drop_reason_t.NONE) {
-            if (here != 0) {
-                popcount_before.apply(hdr.srh.bitmap & ~(12w0xFFF >> hdr.srh.ptr), before);
-                bit<8> offset = 40 - ((bit<8>)before << 3);
-                meta.egress_port = (port_t)(hdr.srh.instr >> offset)[7:0];
-                meta.decided = true;
-            }
-            if (hdr.srh.isValid()) {
-                hdr.srh.ptr = hdr.srh.ptr + 1;
-            }
+        if (hdr.srh.bitmap & (12w0x800 >> hdr.srh.ptr) != 0) {
+            bit<4> before = 0;
+            popcount_before.apply(hdr.srh.bitmap & ~(12w0xFFF >> hdr.srh.ptr), before);
+            bit<8> offset = 40 - ((bit<8>)before << 3);
+            meta.egress_port = (port_t)(hdr.srh.instr >> offset)[7:0];
+            meta.decided = true;
         }
+        hdr.srh.ptr = hdr.srh.ptr + 1;
     }
 }
 

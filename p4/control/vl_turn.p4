@@ -5,18 +5,20 @@
 #ifndef VL_TURN_P4
 #define VL_TURN_P4
 
-control VlTurn(inout headers_t hdr, inout metadata_t meta) {
+#include "refuse.p4"
+
+control VlTurn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action depart(group_t group, bit<1> up) {
         meta.out_group = group;
         meta.out_up = up;
     }
     action no_port() {
-        meta.reason = drop_reason_t.NO_PORT;
+        REFUSE(NO_PORT);
     }
     @name("departure")
     table departure {
         key = { meta.egress_port: exact @name("port"); }
-        actions = { depart; no_port; }
+        actions = { depart; @defaultonly no_port; }
         const default_action = no_port();
         size = PORT_SIZE;
     }
@@ -26,7 +28,7 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
         hdr.lph.vl = vl | meta.class_vl;
     }
     action no_turn() {
-        meta.reason = drop_reason_t.VL;
+        REFUSE(VL);
     }
     @name("vl_turn")
     table vl_turn {
@@ -37,7 +39,7 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
             meta.out_up: exact @name("out_up");
             meta.turn_vl: exact @name("vl");
         }
-        actions = { set_vl; no_turn; }
+        actions = { set_vl; @defaultonly no_turn; }
         const default_action = no_turn();
         size = VL_TURN_SIZE;
     }
@@ -48,9 +50,8 @@ control VlTurn(inout headers_t hdr, inout metadata_t meta) {
             meta.turn_vl = meta.vl & 1;
             meta.class_vl = meta.vl & 0xE;
         }
-        if (departure.apply().hit) {
-            vl_turn.apply();
-        }
+        departure.apply();
+        vl_turn.apply();
     }
 }
 

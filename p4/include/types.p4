@@ -42,7 +42,6 @@ struct metadata_t {
     vl_t vl;              // the frame came on it
     vl_t turn_vl;         // the same, and then that it leaves on, data of every class being as those of class 0
     vl_t class_vl;        // the first VL of its class, of data beyond class 0
-    drop_reason_t reason;
 }
 
 #endif

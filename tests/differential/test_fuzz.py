@@ -16,7 +16,7 @@ from tests.differential.fuzz.updates import UpdateMaker
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILDS = {
-    **dict.fromkeys(("ub_npu", "ub_lrs", "ub_hrs"), ROOT / "p4" / "build"),
+    **dict.fromkeys(("ub_npu", "ub_switch"), ROOT / "p4" / "build"),
     **dict.fromkeys(
         ("arithmetic", "copies", "every_entity", "every_match", "externs", "parsing", "wire"),
         ROOT / "tests" / "programs" / "build",

@@ -16,7 +16,7 @@ def test_every_program_has_tests() -> None:
     assert {file.stem for file in FILES} == PROGRAMS.keys()
 
 
-@pytest.mark.long("ub_lrs", "ub_hrs", "rail_gpu")
+@pytest.mark.long("ub_switch", "rail_gpu")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_generated_on_the_engine(file: Path, tmp_path: Path) -> None:
     failed = {case.name: why for case, why in run_all(cases(file, tmp_path), "engine", jobs=1) if why}

@@ -53,7 +53,7 @@ def twins() -> Fabric:
 def planes() -> Fabric:
     """Two NPUs joined by two planes of two low-radix switches each; a model only, nothing runs it."""
     npus = [Node(f"npu{i}", i, NodeKind.NPU, "ub_npu", i, (i,), ()) for i in range(2)]
-    switches = [Node(f"lrs{i}", 2 + i, NodeKind.LRS, "ub_lrs", 16 + i, (i,), ()) for i in range(4)]
+    switches = [Node(f"lrs{i}", 2 + i, NodeKind.LRS, "ub_switch", 16 + i, (i,), ()) for i in range(4)]
     pairs = [("npu0", "lrs0"), ("lrs0", "lrs1"), ("lrs1", "npu1")]
     pairs += [("npu0", "lrs2"), ("lrs2", "lrs3"), ("lrs3", "npu1")]
     links = tuple(

@@ -32,7 +32,7 @@ def subject(program: Path) -> Subject:
     """`program` is BMv2's JSON, with its p4info beside it."""
     files = ProgramFiles(program.read_bytes(), program.with_suffix(".p4info.txtpb").read_bytes())
     match program.stem:
-        case "ub_npu" | "ub_lrs" | "ub_hrs" as name:
+        case "ub_npu" | "ub_switch" as name:
             router = next(one for one in ub_reference.ROUTERS if one.program == name)
             return Subject(files, standing=router.entries)
         case "externs":

@@ -305,9 +305,9 @@ class Router:
 
 NPU = Router("ub_npu", has_host=True)
 # Devices below: up by group 2, down by 7. As many ports as lanes, the most there can be.
-LRS = Router("ub_lrs", has_host=False, last_port=72, into=2, out=7)
+LRS = Router("ub_switch", has_host=False, last_port=72, into=2, out=7)
 # Racks below: up and down are one group.
-HRS = Router("ub_hrs", has_host=False, last_port=128, into=5, out=5)
+HRS = Router("ub_switch", has_host=False, last_port=128, into=5, out=5)
 GPU = Router("rail_gpu", has_host=True, has_pxn=True)
 # As many ports as the largest switch has: GPUs below, ways up among the others.
 RAIL = Router("rail_switch", has_host=False, last_port=256, into=2, out=7, has_rail=True)

@@ -72,7 +72,7 @@ class RacksWithPlanes:
                 self._put_plane(rack, plane)
         for number in range(planes * shape.boards * hrs):
             self._wiring.node(
-                f"hrs{number}", NodeKind.HRS, "ub_hrs", hrs_address(number), tier=4, lanes=HRS_LANES
+                f"hrs{number}", NodeKind.HRS, "ub_switch", hrs_address(number), tier=4, lanes=HRS_LANES
             )
 
     def join_inside(self) -> None:
@@ -136,7 +136,7 @@ class RacksWithPlanes:
                 self._put_lrs(f"lrs{rack.number}p{plane}{group}", address, 2)
 
     def _put_lrs(self, name: str, address: int, tier: int) -> None:
-        self._wiring.node(name, NodeKind.LRS, "ub_lrs", address, tier=tier, lanes=LRS_LANES)
+        self._wiring.node(name, NodeKind.LRS, "ub_switch", address, tier=tier, lanes=LRS_LANES)
 
     def _join_plane(self, rack: Rack, plane: int) -> None:
         boards = range(self._shape.boards)

@@ -229,13 +229,13 @@ def _start(
 
 
 def _lrs(wiring: Wiring, name: str, address: int, tier: int = 1) -> None:
-    wiring.node(name, NodeKind.LRS, "ub_lrs", address, tier=tier, lanes=LRS_LANES)
+    wiring.node(name, NodeKind.LRS, "ub_switch", address, tier=tier, lanes=LRS_LANES)
 
 
 def _hrs(wiring: Wiring, count: int) -> None:
     for number in range(count):
         address = hrs_address(number)
-        wiring.node(f"hrs{number}", NodeKind.HRS, "ub_hrs", address, tier=4, lanes=HRS_LANES)
+        wiring.node(f"hrs{number}", NodeKind.HRS, "ub_switch", address, tier=4, lanes=HRS_LANES)
 
 
 def _join_hrs(wiring: Wiring, shape: Shape, hrs: int, *, lanes: int, delay_ps: int) -> None:

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ingress of every UB program. A program defines before it includes this file:
+//   Route       the control that decides the egress port, by source route, by tables, or both
+//   HAS_HOST    whether frames may end at the node, behind port 0
+//   HAS_LACP    whether ports are bundled, so that LACPDUs go to the controller
+#ifndef INGRESS_P4
+#define INGRESS_P4
+
+#include "refuse.p4"
+#include "intake.p4"
+#include "vl_turn.p4"
+#include "deliver.p4"
+#include "slow_protocol.p4"
+
+control UbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    SlowProtocol() slow_protocol;
+    Intake() intake;
+    Route() route;
+    VlTurn() vl_turn;
+    Deliver(HAS_HOST) deliver;
+
+    apply {
+        if (HAS_LACP && hdr.ethernet.isValid() && hdr.ethernet.type == ETHERTYPE_SLOW) {
+            slow_protocol.apply(hdr, std);
+            return;
+        }
+        intake.apply(hdr, meta, std);
+        if (meta.routed) {
+            route.apply(hdr, meta, std);
+        }
+        vl_turn.apply(hdr, meta, std);
+        deliver.apply(hdr, meta, std);
+    }
+}
+
+#endif
