@@ -40,22 +40,22 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
 
 def apply_updates(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[Entry, ...]:
     """Return the entries of tables that held `entries`, after the updates in order."""
-    found = _by_key(entries)
+    by_key = _by_key(entries)
     for update in updates:
         if update.kind == "delete":
-            found.pop(update.entry.key, None)
+            by_key.pop(update.entry.key, None)
         else:
-            found[update.entry.key] = update.entry
-    return tuple(found.values())
+            by_key[update.entry.key] = update.entry
+    return tuple(by_key.values())
 
 
 def _by_key(entries: Iterable[Entry]) -> dict[Hashable, Entry]:
-    found: dict[Hashable, Entry] = {}
+    by_key: dict[Hashable, Entry] = {}
     for entry in entries:
-        if entry.key in found:
+        if entry.key in by_key:
             raise PlanError(
                 f"table {entry.table}: two entries for {dict(entry.match)}",
                 remedy="keep one of them",
             )
-        found[entry.key] = entry
-    return found
+        by_key[entry.key] = entry
+    return by_key

@@ -94,11 +94,11 @@ def allocate_by_spine(
         old = None if standing is None else Entries.standing(maps[some])
         slots_of = each[left]
         if old is None:
-            matrices = np.array([symmetric_split(one) for one in counts[left]])
+            matrices = np.array([symmetric_split(symmetric) for symmetric in counts[left]])
         else:
             matrices = orient(counts[left], np.cumsum(slots_of) - slots_of, slots_of, old)
-        found = bisect(Entries.of(matrices), n, slots_of, first=np.arange(len(left)), standing=old)
-        maps[some] = found.maps(len(some), n)
+        entries = bisect(Entries.of(matrices), n, slots_of, first=np.arange(len(left)), standing=old)
+        maps[some] = entries.maps(len(some), n)
     return _circuit_plan(maps, slots, (spines, ports // 2), standing)
 
 
@@ -113,8 +113,8 @@ def _allocate_slots(demand: Ints, each: Ints, old: Ints | None) -> Ints:
         return maps
     # Some circuits could not be placed. Bisection always succeeds: from the placed circuits or from the
     # standing circuits, whichever moves fewer.
-    found = [_bisect(demand, each, start) for start in (maps, old)]
-    return min(found, key=lambda one: count_moves(old, one).added)
+    options = [_bisect(demand, each, start) for start in (maps, old)]
+    return min(options, key=lambda maps_of_option: count_moves(old, maps_of_option).added)
 
 
 def _bisect(demand: Ints, each: Ints, standing: Ints) -> Ints:
@@ -167,8 +167,8 @@ def _usable_slots(
 
 
 def _circuit_plan(
-    found: Ints, slots: Ints, shape: tuple[int, int], standing: CircuitPlan | None
+    allocated: Ints, slots: Ints, shape: tuple[int, int], standing: CircuitPlan | None
 ) -> CircuitPlan:
-    maps = np.full((shape[0] * shape[1], found.shape[-1]), DARK)
-    maps[slots] = found
+    maps = np.full((shape[0] * shape[1], allocated.shape[-1]), DARK)
+    maps[slots] = allocated
     return CircuitPlan.of(maps.reshape(*shape, -1), standing)

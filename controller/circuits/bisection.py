@@ -136,9 +136,9 @@ def _count_standing(standing: Entries, wanted: Entries, n: int, cuts: _Cuts) -> 
     block = np.searchsorted(cuts.start, standing.block, "right") - 1
     key, theirs = wanted.key(n), standing.key(n, block)
     at = np.minimum(np.searchsorted(key, theirs), max(len(key) - 1, 0))
-    found = key[at] == theirs if len(key) else np.zeros(len(theirs), bool)
+    known = key[at] == theirs if len(key) else np.zeros(len(theirs), bool)
     second = standing.block >= cuts.cut[block]
-    first, other = (np.bincount(at[found & half], minlength=len(key)) for half in (~second, second))
+    first, other = (np.bincount(at[known & half], minlength=len(key)) for half in (~second, second))
     return first.astype(np.int64), other.astype(np.int64)
 
 

@@ -80,18 +80,18 @@ def trim_demand(demand: Ints, ports: Ints, worth: Ints) -> Ints:
     The Pod that lacks most ports gives up one circuit at a time, to the Pod to which it has most circuits for
     what they are worth, (N, N); the last circuit between two Pods goes only when no other is left.
     """
-    found = np.array(demand, np.int64)
-    over = found.sum(axis=1) - ports
+    trimmed = np.array(demand, np.int64)
+    over = trimmed.sum(axis=1) - ports
     while over.max(initial=0) > 0:
         pod = int(over.argmax())
-        has = np.flatnonzero(found[pod])
-        rest = (found[pod, has] - 1) / np.maximum(worth[pod, has], 1)
+        has = np.flatnonzero(trimmed[pod])
+        rest = (trimmed[pod, has] - 1) / np.maximum(worth[pod, has], 1)
         # Ties go to a Pod that lacks ports as well.
         other = int(has[np.lexsort((-over[has], -rest))[0]])
-        found[pod, other] -= 1
-        found[other, pod] -= 1
+        trimmed[pod, other] -= 1
+        trimmed[other, pod] -= 1
         over[[pod, other]] -= 1
-    return found
+    return trimmed
 
 
 def saturate_demand(demand: Ints, ports: int) -> Ints:

@@ -43,12 +43,12 @@ class Entries:
 
     def dense(self, blocks: int, n: int) -> Ints:
         """Return the matrices, (blocks, n, n)."""
-        found = np.zeros((blocks, n, n), np.int64)
-        np.add.at(found, (self.block, self.row, self.col), self.count)
-        return found
+        matrices = np.zeros((blocks, n, n), np.int64)
+        np.add.at(matrices, (self.block, self.row, self.col), self.count)
+        return matrices
 
     def maps(self, slots: int, n: int) -> Ints:
         """Return maps, (slots, n), of entries of one circuit each; -1 is dark."""
-        found = np.full((slots, n), -1)
-        found[self.block, self.row] = self.col
-        return found
+        matrices = np.full((slots, n), -1)
+        matrices[self.block, self.row] = self.col
+        return matrices

@@ -96,9 +96,9 @@ def minimise_cost(items: Items, nodes: Nodes, wish: Ints) -> Ints:
         (slack, node, (kept - nodes.low)[here], np.zeros_like(node)),
     )
     raised, lowered, _, _ = arcs.flows(supply)
-    found = cheapest.copy()
-    found[chosen] += (raised - lowered).reshape(zones, -1).sum(axis=0)
-    return found
+    numbers = cheapest.copy()
+    numbers[chosen] += (raised - lowered).reshape(zones, -1).sum(axis=0)
+    return numbers
 
 
 def sharing_cost(a: Ints, low: Ints, high: Ints, u0: Ints, u1: Ints) -> tuple[Ints, Ints]:
@@ -125,7 +125,7 @@ class _Arcs:
 
     @classmethod
     def of(cls, *parts: tuple[Ints, Ints, Ints, Ints]) -> Self:
-        return cls(tuple(tuple(one.ravel() for one in part) for part in parts))  # pyright: ignore
+        return cls(tuple(tuple(array.ravel() for array in part) for part in parts))  # pyright: ignore
 
     def flows(self, supply: Ints) -> list[Ints]:
         """Return the cheapest flow, part by part; the solver gets no arcs without capacity."""

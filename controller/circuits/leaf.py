@@ -53,7 +53,7 @@ def pod_centric_split(
     """
     leaves = np.asarray(leaves, np.int64)
     spines, pods, _ = counts.shape
-    found = np.zeros((spines, *leaves.shape), np.int64)
+    split = np.zeros((spines, *leaves.shape), np.int64)
     pod = np.arange(len(leaves)) // leaves_per_pod
     for p in range(pods):
         for q in range(p, pods):
@@ -67,8 +67,8 @@ def pod_centric_split(
                 )
             if rng is not None:
                 ways = rng.permutation(ways)
-            np.add.at(found, (ways[: len(i)], i, j), 1)
-    return found + found.transpose(0, 2, 1)
+            np.add.at(split, (ways[: len(i)], i, j), 1)
+    return split + split.transpose(0, 2, 1)
 
 
 def leaf_spine_load(split: Ints) -> Ints:

@@ -81,11 +81,11 @@ def assign_greedy(matrix: Ints, pairs: int, standing: Ints | None = None) -> Int
                 maps[k, i], back[k, j] = j, i
     for i, j in np.argwhere(left):
         for _ in range(left[i, j]):
-            free, far = maps[:, i] < 0, back[:, j] < 0
-            if (both := np.flatnonzero(free & far)).size:
+            free, free_odd = maps[:, i] < 0, back[:, j] < 0
+            if (both := np.flatnonzero(free & free_odd)).size:
                 k = both[0]
             else:
-                k, other = int(free.argmax()), int(far.argmax())
+                k, other = int(free.argmax()), int(free_odd.argmax())
                 _swap_along_path(maps, back, k, other, int(j))
             maps[k, i], back[k, j] = j, i
     return maps

@@ -56,7 +56,7 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
         heard = heard.reshape(*heard.shape[:-2], -1, 2, n)[..., ::-1, :].reshape(heard.shape)
     if (apart := np.argwhere(switches != heard)).size:
         at = tuple(apart[0])
-        talks, hears = (f"Pod {one}" if one >= 0 else "nobody" for one in (int(switches[at]), int(heard[at])))
+        talks, hears = (f"Pod {pod}" if pod >= 0 else "nobody" for pod in (int(switches[at]), int(heard[at])))
         raise PlanError(
             f"{_name(at)}: port {at[-2]} of Pod {at[-1]} talks to {talks} and hears {hears}",
             remedy="give both directions of a port the same peer",
@@ -64,12 +64,12 @@ def check_crossconnects(switches: Ints, wiring: Literal["cross", "uniform"] = "c
 
 
 def _inverse(maps: Ints) -> Ints:
-    found = np.full_like(maps, -1)
+    inverse = np.full_like(maps, -1)
     at = np.nonzero((maps >= 0) & (maps < maps.shape[-1]))
-    found[(*at[:-1], maps[at])] = at[-1]
-    return found
+    inverse[(*at[:-1], maps[at])] = at[-1]
+    return inverse
 
 
 def _name(at: tuple[int, ...]) -> str:
     """Return the name of the switch at (..., k, port)."""
-    return " ".join(("".join(f"group {one}, " for one in at[:-2]) + f"optical switch {at[-2]}").split())
+    return " ".join(("".join(f"group {number}, " for number in at[:-2]) + f"optical switch {at[-2]}").split())

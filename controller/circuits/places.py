@@ -121,7 +121,7 @@ class _Placement:
         # By Pod, then slot: whether its even and its odd port are free. What does not work never is.
         self._working = working
         all_of = np.ones((n, slots), bool)
-        self._even_free, self._odd_free = (one.copy() for one in working or (all_of, all_of))
+        self._even_free, self._odd_free = (usable.copy() for usable in working or (all_of, all_of))
         held = self.missing[row, col] >= 0
         self._even_free[row[held], slot[held]] = False
         self._odd_free[col[held], slot[held]] = False
@@ -168,8 +168,8 @@ class _Placement:
         for a, b in self._orientations(i, j):
             slots, others = np.flatnonzero(self._even_free[a]), np.flatnonzero(self._odd_free[b])
             same = self._spine_of[slots][:, None] == self._spine_of[others]
-            for one, two in np.argwhere(same).tolist():
-                slot, other = int(slots[one]), int(others[two])
+            for index, two in np.argwhere(same).tolist():
+                slot, other = int(slots[index]), int(others[two])
                 path = self._swap_path(slot, other, b, len(best) if best else len(self._even_free) * 2)
                 if path is not None and (best is None or len(path) < len(best)):
                     best, where = path, (slot, other, a, b)
@@ -241,14 +241,14 @@ class _Placement:
         at = np.searchsorted(low * n + high, row * n + col)
         has = np.bincount(at * spines + self._spine_of[slot], minlength=len(low) * spines).reshape(-1, spines)
         over = has - self._demand[low, high][:, None] * self._share
-        for one in np.flatnonzero((np.abs(over) > _MAX_UNEVENNESS).any(axis=1)).tolist():
-            i, j = int(low[one]), int(high[one])
-            while over[one].min() < -_MAX_UNEVENNESS or over[one].max() > _MAX_UNEVENNESS:
-                full, short = int(over[one].argmax()), int(over[one].argmin())
+        for index in np.flatnonzero((np.abs(over) > _MAX_UNEVENNESS).any(axis=1)).tolist():
+            i, j = int(low[index]), int(high[index])
+            while over[index].min() < -_MAX_UNEVENNESS or over[index].max() > _MAX_UNEVENNESS:
+                full, short = int(over[index].argmax()), int(over[index].argmin())
                 self._remove_from_spine(i, j, full)
                 if not self.place_by_chain(i, j, spine=short):
                     self.place_by_force(i, j, spine=short)
-                over[one, [full, short]] += (-1, 1)
+                over[index, [full, short]] += (-1, 1)
 
     def _remove_from_spine(self, i: int, j: int, spine: int) -> None:
         mine, theirs = self.maps[:, i] == j, (self.maps[:, j] == i) & self._either_way
@@ -286,11 +286,11 @@ class _Placement:
                     even[:, self._spine_of != spine] = odd[:, self._spine_of != spine] = False
             for a, b, even, odd in ways:
                 if (fit := np.flatnonzero((even & odd).ravel())).size:
-                    one, slot = divmod(int(fit[0]), len(self.maps))
-                    chain = [(slot, int(a[one]), int(b[one]))]
+                    index, slot = divmod(int(fit[0]), len(self.maps))
+                    chain = [(slot, int(a[index]), int(b[index]))]
                     for above in reversed(levels):
-                        chain.append((int(level.slot[one]), int(level.a[one]), int(level.b[one])))
-                        one, level = int(level.parent[one]), above
+                        chain.append((int(level.slot[index]), int(level.a[index]), int(level.b[index])))
+                        index, level = int(level.parent[index]), above
                     return chain[::-1]
             levels.append(level)
             level = self._next_level(level, ways, seen)
@@ -302,34 +302,34 @@ class _Placement:
         """Return even end, odd end and slots where their ports are free, (circuits, slots)."""
         row, col = level.row, level.col
         _, allowed = self._spread(row, col, level.slot if level.slot[0] >= 0 else None)
-        found = []
+        candidates = []
         for a, b in [(row, col), (col, row)] if self._either_way else [(row, col)]:
             even, odd = self._even_free[a], self._odd_free[b]
             for ports, pod, side in ((even, a, 0), (odd, b, 1)):
                 mine = np.flatnonzero((level.given_pod == pod) & (level.given_side == side))
                 ports[mine, level.given_slot[mine]] = True
-            found.append((a, b, even & allowed, odd & allowed))
-        return found
+            candidates.append((a, b, even & allowed, odd & allowed))
+        return candidates
 
     def _next_level(self, level: "_Level", ways: list[_Candidate], seen: np.ndarray) -> "_Level":
         """Return the circuits that would be displaced, each once."""
         parts = []
         for a, b, even, odd in ways:
-            one, slot = np.nonzero(even ^ odd)
-            a, b = a[one], b[one]
-            at_odd = even[one, slot]
+            index, slot = np.nonzero(even ^ odd)
+            a, b = a[index], b[index]
+            at_odd = even[index, slot]
             row, col = np.where(at_odd, self._row_of[slot, b], a), np.where(at_odd, b, self.maps[slot, a])
-            parts.append((one, slot, a, b, row, col, at_odd))
-        one, slot, a, b, row, col, at_odd = (np.concatenate(part) for part in zip(*parts, strict=True))
+            parts.append((index, slot, a, b, row, col, at_odd))
+        index, slot, a, b, row, col, at_odd = (np.concatenate(part) for part in zip(*parts, strict=True))
         some = np.flatnonzero((row >= 0) & (col >= 0))
         some = some[~seen[slot[some], row[some]]]
         _, once = np.unique(slot[some] * len(self._even_free) + row[some], return_index=True)
         some = some[np.sort(once)][:_MAX_LEVEL]
-        one, slot, a, b, row, col, at_odd = (part[some] for part in (one, slot, a, b, row, col, at_odd))
+        index, slot, a, b, row, col, at_odd = (part[some] for part in (index, slot, a, b, row, col, at_odd))
         seen[slot, row] = True
         pod, side = np.where(at_odd, row, col), np.where(at_odd, 0, 1)
-        given = level.slot[one], level.left_pod[one], level.left_side[one]
-        return _Level(row, col, slot, pod, side, *given, one, a, b)
+        given = level.slot[index], level.left_pod[index], level.left_side[index]
+        return _Level(row, col, slot, pod, side, *given, index, a, b)
 
     def _remove_circuit(self, slot: int, row: int, col: int) -> None:
         self._displaced.add((min(row, col), max(row, col)) if self._either_way else (row, col))
@@ -343,10 +343,10 @@ class _Placement:
 
     def _put_circuit(self, slot: int, row: int, col: int) -> None:
         """Put a circuit into a slot in place of the circuits at its ports."""
-        if (far := int(self.maps[slot, row])) >= 0:
-            self._remove_circuit(slot, row, far)
-        if (far := int(self._row_of[slot, col])) >= 0:
-            self._remove_circuit(slot, far, col)
+        if (standing := int(self.maps[slot, row])) >= 0:
+            self._remove_circuit(slot, row, standing)
+        if (standing := int(self._row_of[slot, col])) >= 0:
+            self._remove_circuit(slot, standing, col)
         self.maps[slot, row], self._row_of[slot, col] = col, row
         self._even_free[row, slot] = self._odd_free[col, slot] = False
         self._adjust_missing(row, col, -1)

@@ -58,9 +58,9 @@ def allocate_available(
         if demand.sum(axis=1).max() <= 2 * whole.sum():
             return allocate(demand, spines, 2 * pairs, standing, working=whole)
         maps = _most_circuits(demand, maps, old, even, odd)
-    found = np.full((spines * pairs, n), DARK)
-    found[slots] = maps
-    return CircuitPlan.of(found.reshape(spines, pairs, n), standing)
+    all_maps = np.full((spines * pairs, n), DARK)
+    all_maps[slots] = maps
+    return CircuitPlan.of(all_maps.reshape(spines, pairs, n), standing)
 
 
 def fill_unused_ports(
@@ -97,9 +97,9 @@ def fill_unused_ports(
             np.add.at(has, (np.flatnonzero(stays), row[stays]), 1)
             np.add.at(has, (row[stays], np.flatnonzero(stays)), 1)
         even, odd = np.flatnonzero((row < 0) & works[:, 0]), np.flatnonzero(~taken & works[:, 1])
-        one, other = linear_sum_assignment((has + apart)[np.ix_(even, odd)])
-        fits = even[one] != odd[other]
-        i, j = even[one][fits], odd[other][fits]
+        row_index, other = linear_sum_assignment((has + apart)[np.ix_(even, odd)])
+        fits = even[row_index] != odd[other]
+        i, j = even[row_index][fits], odd[other][fits]
         row[i] = j
         np.add.at(has, (i, j), 1)
         np.add.at(has, (j, i), 1)
@@ -113,11 +113,11 @@ def fill_unused_ports(
 
 def _without_failed_ports(maps: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:
     """Return maps without the circuits at ports that do not work."""
-    found = np.full_like(maps, DARK)
+    all_maps = np.full_like(maps, DARK)
     slot, row = np.nonzero(maps >= 0)
     works = even[row, slot] & odd[maps[slot, row], slot]
-    found[slot[works], row[works]] = maps[slot[works], row[works]]
-    return found
+    all_maps[slot[works], row[works]] = maps[slot[works], row[works]]
+    return all_maps
 
 
 def _most_circuits(demand: Ints, placed: Ints, old: Ints, even: np.ndarray, odd: np.ndarray) -> Ints:

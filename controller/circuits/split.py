@@ -68,6 +68,6 @@ def orient(demands: Ints, first: Ints, each: Ints, standing: Entries) -> Ints:
     x = minimise_cost(
         Items(points, slopes, block * n + low, block * n + high), nodes, (a + (np.arange(len(a)) & 1)) // 2
     )
-    found = np.zeros_like(demands)
-    found[block, low, high], found[block, high, low] = x, a - x
-    return found
+    oriented = np.zeros_like(demands)
+    oriented[block, low, high], oriented[block, high, low] = x, a - x
+    return oriented

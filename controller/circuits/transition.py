@@ -72,13 +72,13 @@ class CircuitTarget:
 def pod_traffic(fabric: Fabric, demand: Demand) -> NDArray[np.int64]:
     """Return bytes between Pods, (P, P), symmetric: the sum of both directions; zero within a Pod."""
     pods = core_of(fabric).pods
-    found = np.zeros((pods, pods), np.int64)
-    for (source, far), amount in demand.items():
-        a, b = fabric.node(source).coordinates[-1], fabric.node(far).coordinates[-1]
+    traffic = np.zeros((pods, pods), np.int64)
+    for (source, destination), amount in demand.items():
+        a, b = fabric.node(source).coordinates[-1], fabric.node(destination).coordinates[-1]
         if a != b:
-            found[a, b] += amount
-            found[b, a] += amount
-    return found
+            traffic[a, b] += amount
+            traffic[b, a] += amount
+    return traffic
 
 
 def circuit_shares(traffic: NDArray[np.int64], ports: int) -> NDArray[np.int64]:
@@ -121,36 +121,36 @@ def allocate_crossconnects(
     wanted = circuit_shares(traffic, spines * core.ports)
     if dark:
         working = _working_ports(fabric, dark)
-        made = allocate_available(wanted, standing, working, traffic)
-        lit = fill_unused_ports(made, standing, working=working)
+        allocated = allocate_available(wanted, standing, working, traffic)
+        lit = fill_unused_ports(allocated, standing, working=working)
     else:
-        made = allocate(wanted, spines, core.ports, standing)
-        lit = fill_unused_ports(made, standing)
+        allocated = allocate(wanted, spines, core.ports, standing)
+        lit = fill_unused_ports(allocated, standing)
     circuits = crossconnects(with_maps(fabric, lit.maps.tolist()))
-    return CircuitTarget(circuits, (wanted > 0) & (made.counts.sum(axis=0) == 0))
+    return CircuitTarget(circuits, (wanted > 0) & (allocated.counts.sum(axis=0) == 0))
 
 
 def _working_ports(fabric: Fabric, dark: Set[OpticalPort]) -> NDArray[np.bool_]:
     """Return which ports work, (H, K/2, P, 2): the even and the odd port of each Pod's spine."""
     core = core_of(fabric)
-    found = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
+    works = np.ones((len(core.groups), core.ports // 2, 2, core.pods), bool)
     for h, group in enumerate(core.groups):
         for k, switch in enumerate(group):
             lost = [port for name, port in dark if name == switch.name]
-            found[h, k].reshape(-1)[lost] = False
-    return found.swapaxes(2, 3)
+            works[h, k].reshape(-1)[lost] = False
+    return works.swapaxes(2, 3)
 
 
 def standing_circuits(fabric: Fabric, down: Set[str] = frozenset()) -> NDArray[np.int64]:
     """Return the standing circuits that are not `down`, between Pods, (P, P), symmetric."""
     pods = core_of(fabric).pods
-    found = np.zeros((pods, pods), np.int64)
+    circuits = np.zeros((pods, pods), np.int64)
     for link in fabric.links:
         if link.name not in down and circuit_of(fabric, link.name) is not None:
             a, b = (fabric.node(end.node).coordinates[-1] for end in (link.a, link.b))
-            found[a, b] += 1
-            found[b, a] += 1
-    return found
+            circuits[a, b] += 1
+            circuits[b, a] += 1
+    return circuits
 
 
 def circuit_shortages(
@@ -166,22 +166,22 @@ def circuit_shortages(
     if not traffic:
         return ()
     wanted = circuit_shares(sum(traffic.values(), np.zeros_like(lit)), len(core.groups) * core.ports)
-    found: list[CircuitShortage] = []
+    shortages: list[CircuitShortage] = []
     for a, b in np.argwhere(np.triu(wanted > lit)).tolist():
-        sent = {job: int(one[a, b]) for job, one in traffic.items() if one[a, b]}
+        sent = {job: int(entry[a, b]) for job, entry in traffic.items() if entry[a, b]}
         whole, rest = _highest_averages(int(wanted[a, b]), sent), _highest_averages(int(lit[a, b]), sent)
-        found += [
+        shortages += [
             CircuitShortage(job, (a, b), whole[job], rest[job]) for job in sent if rest[job] < whole[job]
         ]
-    return tuple(sorted(found, key=lambda one: (list(jobs).index(one.job), one.pods)))
+    return tuple(sorted(shortages, key=lambda entry: (list(jobs).index(entry.job), entry.pods)))
 
 
 def _highest_averages(count: int, weights: Mapping[str, int]) -> dict[str, int]:
     """Share `count` among the weights by highest averages (Sainte-Laguë)."""
-    found = dict.fromkeys(weights, 0)
+    counts = dict.fromkeys(weights, 0)
     for _ in range(count):
-        found[max(weights, key=lambda one: weights[one] / (2 * found[one] + 1))] += 1
-    return found
+        counts[max(weights, key=lambda name: weights[name] / (2 * counts[name] + 1))] += 1
+    return counts
 
 
 def keep_common_circuits(fabric: Fabric, circuits: Crossconnects) -> Fabric:

@@ -39,10 +39,12 @@ def allocate_uniform(
     if method is None:
         method = "exact" if len(demand) <= _EXACT_PODS else "greedy"
     maps = np.full((ports, len(demand)), -1)
-    found = _most_circuits(demand, ports, seconds) if method == "exact" else _greedy_matchings(demand, ports)
-    for k, i, j in found:
+    matched = (
+        _most_circuits(demand, ports, seconds) if method == "exact" else _greedy_matchings(demand, ports)
+    )
+    for k, i, j in matched:
         maps[k, i], maps[k, j] = j, i
-    return len(found), maps
+    return len(matched), maps
 
 
 def dual_link_maps(maps: Ints) -> Ints:
@@ -62,7 +64,7 @@ def dual_link_maps(maps: Ints) -> Ints:
 
 def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
     left = demand.copy()
-    found = []
+    matched = []
     for k in range(ports):
         graph = nx.Graph()
         wants = left.sum(axis=1)
@@ -71,8 +73,8 @@ def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
         for i, j in nx.max_weight_matching(graph):
             left[i, j] -= 1
             left[j, i] -= 1
-            found.append((k, i, j))
-    return found
+            matched.append((k, i, j))
+    return matched
 
 
 def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, int, int]]:

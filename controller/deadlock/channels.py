@@ -49,13 +49,15 @@ class Hops:
         self.number: dict[tuple[str, str], int] = {}
         tails, heads, way = [], [], []
         for link in fabric.links:
-            for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+            for source, neighbour in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
                 # Parallel links wait for the same channels, so the first represents all.
-                self.number.setdefault((near, far), len(tails))
-                tails.append(numbers[near])
-                heads.append(numbers[far])
+                self.number.setdefault((source, neighbour), len(tails))
+                tails.append(numbers[source])
+                heads.append(numbers[neighbour])
                 way.append(
-                    hop_directions.setdefault(direction(rules, fabric, near, far), len(hop_directions))
+                    hop_directions.setdefault(
+                        direction(rules, fabric, source, neighbour), len(hop_directions)
+                    )
                 )
         self.tails: Numbers = np.array(tails, dtype=np.int32)
         self.heads: Numbers = np.array(heads, dtype=np.int32)
@@ -63,10 +65,10 @@ class Hops:
         self.directions = tuple(hop_directions)
         self.turns = [
             [
-                [_or_minus_one(rules.next_vl(came, leaves, vl)) for leaves in hop_directions]
+                [_or_minus_one(rules.next_vl(arriving, leaves, vl)) for leaves in hop_directions]
                 for vl in range(VLS)
             ]
-            for came in hop_directions
+            for arriving in hop_directions
         ]
 
     def __len__(self) -> int:
@@ -85,16 +87,16 @@ class Hops:
     def channels_along(self, path: Path, entry_vl: int) -> tuple[list[int], str]:
         """Return the channels that a frame takes in turn, and the node of a forbidden turn, or ''."""
         turns, way, vl = self.turns, 0, entry_vl
-        found = []
-        for near, far in pairwise(path):
-            hop = self.number[near, far]
+        channels = []
+        for node, neighbour in pairwise(path):
+            hop = self.number[node, neighbour]
             leaves = int(self.ways[hop])
             vl = turns[way][vl][leaves]
             if vl < 0:
-                return found, near
-            found.append(hop * VLS + vl)
+                return channels, node
+            channels.append(hop * VLS + vl)
             way = leaves
-        return found, ""
+        return channels, ""
 
 
 def _or_minus_one(vl: int | None) -> int:

@@ -62,10 +62,10 @@ class DependencyGraph:
     @property
     def waits(self) -> dict[Channel, frozenset[Channel]]:
         """The graph with names, for small fabrics: the channels that each channel waits for."""
-        found: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
+        waiting: dict[int, set[Channel]] = {int(number): set() for number in np.flatnonzero(self.used)}
         for before, after in zip(self.before.tolist(), self.after.tolist(), strict=True):
-            found[before].add(self.hops.channel(after))
-        return {self.hops.channel(number): frozenset(after) for number, after in found.items()}
+            waiting[before].add(self.hops.channel(after))
+        return {self.hops.channel(number): frozenset(after) for number, after in waiting.items()}
 
     def _matrix(self) -> "csr_array":
         from scipy.sparse import coo_array
@@ -114,10 +114,10 @@ def permitted_graph(
     hops = Hops(fabric, rules)
     turns = np.array(hops.turns, dtype=np.int32)
     comes, goes = _hop_pairs(hops, u_turns)
-    came, leaves = hops.ways[comes], hops.ways[goes]
+    arriving, leaves = hops.ways[comes], hops.ways[goes]
     before, after = [], []
     for vl in range(VLS):
-        leaving = turns[came, vl, leaves]
+        leaving = turns[arriving, vl, leaves]
         allowed = leaving >= 0
         before.append(comes[allowed] * np.int32(VLS) + np.int32(vl))
         after.append(goes[allowed] * np.int32(VLS) + leaving[allowed])

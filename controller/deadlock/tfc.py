@@ -84,8 +84,8 @@ class Analysis:
 
     def count_paths(self, hops: int, counts: Counts | None = None) -> int:
         """Return the number of admitted paths of so many hops, or of paths in other `counts`."""
-        found = self.admitted if counts is None else counts
-        return sum(count for (_, length), count in found.items() if length == hops)
+        counted = self.admitted if counts is None else counts
+        return sum(count for (_, length), count in counted.items() if length == hops)
 
 
 def analyse(
@@ -134,11 +134,11 @@ class _PathCounter:
         self._end = [not node.tier for node in fabric.nodes]
         # By node: number, far end, way, dimension and the far end's height of each hop that leaves it.
         self._leaving: list[list[tuple[int, int, int, int | None, int]]] = [[] for _ in fabric.nodes]
-        for (near, far), number in self._hops.number.items():
-            to = fabric.node(far)
-            one = (number, to.index, int(self._hops.ways[number]))
-            dimension = fabric.link_between(near, far).dimension
-            self._leaving[fabric.node(near).index].append((*one, dimension, _height(to)))
+        for (source, neighbour), number in self._hops.number.items():
+            to = fabric.node(neighbour)
+            hop = (number, to.index, int(self._hops.ways[number]))
+            dimension = fabric.link_between(source, neighbour).dimension
+            self._leaving[fabric.node(source).index].append((*hop, dimension, _height(to)))
         self.simple: Counter[_Shape] = Counter()
         self.admitted: Counter[_Shape] = Counter()
         self.lanes: Counter[tuple[int, ...]] = Counter()
@@ -161,20 +161,20 @@ class _PathCounter:
     ) -> None:
         """`vl` is -1 from the first turn that is not allowed; `held` are the channels until then."""
         turns, goes_on = self._hops.turns[way], len(path) < self._max_hops
-        for number, far, leaves, dimension, far_height in self._leaving[node]:
-            if far in path:
+        for number, neighbour, leaves, dimension, far_height in self._leaving[node]:
+            if neighbour in path:
                 continue
             following = turns[vl][leaves] if vl >= 0 else -1
             if following < 0 and not self._refused:
                 continue
             shape = (*dimensions, dimension), max(height, far_height)
             channels = (*held, number * VLS + following) if following >= 0 else held
-            if self._end[far]:
+            if self._end[neighbour]:
                 self.simple[shape] += 1
                 if following >= 0:
                     self._admit(shape, channels)
             if goes_on:
-                self._extend(far, (*path, far), *shape, channels, leaves, following)
+                self._extend(neighbour, (*path, neighbour), *shape, channels, leaves, following)
 
     def _admit(self, shape: _Shape, channels: tuple[int, ...]) -> None:
         self.admitted[shape] += 1
@@ -197,11 +197,11 @@ def _height(node: Node) -> int:
 
 
 def _by_class(counts: Mapping[_Shape, int]) -> Counts:
-    found: Counter[tuple[PathClass, int]] = Counter()
+    by_class: Counter[tuple[PathClass, int]] = Counter()
     for (dimensions, height), count in counts.items():
-        found[_class(dimensions, height), len(dimensions)] += count
+        by_class[_class(dimensions, height), len(dimensions)] += count
     order = list(PathClass)
-    return dict(sorted(found.items(), key=lambda item: (item[0][1], order.index(item[0][0]))))
+    return dict(sorted(by_class.items(), key=lambda item: (item[0][1], order.index(item[0][0]))))
 
 
 def _class(dimensions: Sequence[int | None], height: int) -> PathClass:

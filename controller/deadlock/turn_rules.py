@@ -94,29 +94,29 @@ class RuleSet:
         """Numbers of the groups that the fabric has."""
         return tuple(sorted(set(self.stages.values())))
 
-    def next_vl(self, came: Direction, leaves: Direction, vl: int) -> int | None:
+    def next_vl(self, arriving: Direction, leaves: Direction, vl: int) -> int | None:
         """Return the VL on which a frame leaves, or None for a forbidden turn."""
-        if HOST.group in (came.group, leaves.group) or self.increment is VlIncrement.FREE:
+        if HOST.group in (arriving.group, leaves.group) or self.increment is VlIncrement.FREE:
             return vl
         base = vl - vl % CLASS_VLS
-        if leaves.group != came.group:
-            return base if leaves.group > came.group else None
-        valley = leaves.up and not came.up
+        if leaves.group != arriving.group:
+            return base if leaves.group > arriving.group else None
+        valley = leaves.up and not arriving.up
         counts = valley or (self.increment is VlIncrement.STEP and leaves.group in self.meshes)
         leaving = vl + counts
         return leaving if leaving < base + self.vls else None
 
     def vls_of(self, fabric: Fabric, path: Path, entry_vl: int = 0) -> tuple[int, ...] | None:
         """Return the VL of every hop of a path, or None if a turn is forbidden."""
-        came, vl, found = HOST, entry_vl, []
-        for near, far in hops_of(path):
-            leaves = direction(self, fabric, near, far)
-            following = self.next_vl(came, leaves, vl)
+        arriving, vl, vls = HOST, entry_vl, []
+        for node, neighbour in hops_of(path):
+            leaves = direction(self, fabric, node, neighbour)
+            following = self.next_vl(arriving, leaves, vl)
             if following is None:
                 return None
-            found.append(following)
-            came, vl = leaves, following
-        return tuple(found)
+            vls.append(following)
+            arriving, vl = leaves, following
+        return tuple(vls)
 
 
 def rule_names() -> tuple[str, ...]:
@@ -156,47 +156,47 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     return RuleSet(name, groups, vls, turn, stages, meshes)
 
 
-def direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
+def direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:
     """Return the direction of the hop from a node to a neighbour."""
     known: dict[tuple[str, str], Direction] = fabric.cached(("directions", rules.name), dict)
-    found = known.get((near, far))
-    if found is None:
-        found = known[near, far] = _direction(rules, fabric, near, far)
-    return found
+    cached = known.get((node, neighbour))
+    if cached is None:
+        cached = known[node, neighbour] = _direction(rules, fabric, node, neighbour)
+    return cached
 
 
-def _direction(rules: RuleSet, fabric: Fabric, near: str, far: str) -> Direction:
-    dimension = fabric.link_between(near, far).dimension
-    a, b = fabric.node(near), fabric.node(far)
+def _direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:
+    dimension = fabric.link_between(node, neighbour).dimension
+    a, b = fabric.node(node), fabric.node(neighbour)
     goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]
     return Direction(rules.stages[_stage(a, b, dimension, rules.groups)], goes_up)
 
 
 def _stages(fabric: Fabric, groups: tuple[tuple[int, ...], ...]) -> set[Stage]:
     """Return the kinds of hops of a fabric; possible circuits count like links."""
-    found: set[Stage] = set()
+    stages: set[Stage] = set()
     seen: set[tuple[int, int, int, int, int | None]] = set()
     for link in fabric.links:
         a, b = fabric.node(link.a.node), fabric.node(link.b.node)
         shape = (a.level, a.tier, b.level, b.tier, link.dimension)
         if shape not in seen:
             seen.add(shape)
-            found |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
+            stages |= {_stage(a, b, link.dimension, groups), _stage(b, a, link.dimension, groups)}
     for end in (end for switch in fabric.optical for end in switch.ends):
         node = fabric.node(end.node)
         axis = next((port.dimension for port in node.ports if port.number == end.port), None)
         if axis is not None:
-            found.add(_stage(node, node, axis, groups))
-    return found or {_mesh(0, number) for number in range(len(groups))}
+            stages.add(_stage(node, node, axis, groups))
+    return stages or {_mesh(0, number) for number in range(len(groups))}
 
 
-def _stage(near: Node, far: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
-    height = near.level
+def _stage(node: Node, neighbour: Node, dimension: int | None, groups: tuple[tuple[int, ...], ...]) -> Stage:
+    height = node.level
     if dimension is not None:
         return _mesh(height, next(number for number, group in enumerate(groups) if dimension in group))
-    what = _AMONG if far.level == height else _LEAVE
+    what = _AMONG if neighbour.level == height else _LEAVE
     # Inside a domain both ways come before any climb, as in a mesh.
-    if far.tier > near.tier or (not height and what == _AMONG):
+    if neighbour.tier > node.tier or (not height and what == _AMONG):
         return (False, height, what, 0)
     return (True, -height, what, 0)
 
@@ -222,14 +222,14 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
     """Return the entries of the tables arrival, departure and vl_turn of one node."""
     local = HOST_PORT, CPU_PORT
     arrivals, leaving = {}, {}
-    for far in fabric.neighbours(node):
-        for port in fabric.ports_to(node, far):
-            arrivals[port] = direction(rules, fabric, far, node)
-            leaving[port] = direction(rules, fabric, node, far)
+    for neighbour in fabric.neighbours(node):
+        for port in fabric.ports_to(node, neighbour):
+            arrivals[port] = direction(rules, fabric, neighbour, node)
+            leaving[port] = direction(rules, fabric, node, neighbour)
     entries = [_arrive(port, HOST) for port in local]
     entries.append(_depart(HOST_PORT, HOST))
-    for port, came in arrivals.items():
-        entries.append(_arrive(port, came))
+    for port, arriving in arrivals.items():
+        entries.append(_arrive(port, arriving))
         entries.append(_depart(port, leaving[port]))
     ways = tuple(_node_directions(rules, arrivals.values())), tuple(_node_directions(rules, leaving.values()))
     # Nodes of one kind have them alike.
@@ -239,9 +239,11 @@ def turn_entries(rules: RuleSet, fabric: Fabric, node: str) -> tuple[Entry, ...]
 def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Direction]:
     """Directions of a node's hops, in order; of its mesh groups both, which all members then have alike."""
     meshes = rules.meshes
-    found = set(seen)
-    found |= {Direction(way.group, up) for way in found if way.group in meshes for up in (False, True)}
-    return [HOST, *sorted(found)]
+    directions = set(seen)
+    directions |= {
+        Direction(way.group, up) for way in directions if way.group in meshes for up in (False, True)
+    }
+    return [HOST, *sorted(directions)]
 
 
 def _arrive(port: int, way: Direction) -> Entry:
@@ -256,22 +258,22 @@ def _vl_turn(
     rules: RuleSet, arrivals: Sequence[Direction], departures: Sequence[Direction]
 ) -> tuple[Entry, ...]:
     entries: list[Entry] = []
-    for came in arrivals:
+    for arriving in arrivals:
         for leaves in departures:
             for entry_vl in ENTRY_VLS:
                 # A source names no VL, so a frame from a node's own side is on the first of its class.
-                last = entry_vl + (1 if came == HOST else rules.vls)
+                last = entry_vl + (1 if arriving == HOST else rules.vls)
                 for vl in range(entry_vl, last):
-                    leaving = rules.next_vl(came, leaves, vl)
+                    leaving = rules.next_vl(arriving, leaves, vl)
                     if leaving is not None:
-                        entries.append(_turn(came, leaves, vl, leaving))
+                        entries.append(_turn(arriving, leaves, vl, leaving))
     return tuple(entries)
 
 
-def _turn(came: Direction, leaves: Direction, vl: int, leaving: int) -> Entry:
+def _turn(arriving: Direction, leaves: Direction, vl: int, leaving: int) -> Entry:
     match = (
-        ("in_group", Exact(came.group)),
-        ("in_up", Exact(int(came.up))),
+        ("in_group", Exact(arriving.group)),
+        ("in_up", Exact(int(arriving.up))),
         ("out_group", Exact(leaves.group)),
         ("out_up", Exact(int(leaves.up))),
         ("vl", Exact(vl)),

@@ -60,15 +60,15 @@ def every_order(number: int) -> Iterator[Ints]:
 
 def best_of(schedules: Iterable[Schedule], objective: Objective) -> tuple[Schedule, float]:
     """Return the first schedule of highest value, and its value."""
-    found: Schedule | None = None
+    best: Schedule | None = None
     most = -np.inf
     for schedule in schedules:
         value = objective(schedule)
         if value > most:
-            found, most = schedule, value
-    if found is None:
+            best, most = schedule, value
+    if best is None:
         raise PlanError("no schedule to choose from", remedy="give one or more")
-    return found, float(most)
+    return best, float(most)
 
 
 def best_paths(jobs: Sequence[Job], levels: Ints, objective: Objective) -> tuple[Schedule, float]:

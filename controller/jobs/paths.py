@@ -43,7 +43,7 @@ def least_congested(
     # A place more than there are links, which is what -1 leads to.
     taken = np.append(np.zeros(len(rates)) if busy is None else busy, 0.0)
     per_second = 1 / np.append(rates, np.inf)
-    found: list[Ints] = [np.zeros(len(job.amounts), np.int64) for job in jobs]
+    choices: list[Ints] = [np.zeros(len(job.amounts), np.int64) for job in jobs]
     for number in order:
         job = jobs[number]
         if not len(job.amounts):
@@ -58,25 +58,25 @@ def least_congested(
             for flows, paths, apart in kinds:
                 more = job.amounts[flows[0]] * per_second / most
                 if again:
-                    _remove_flows(paths[found[number][flows]], own, more)
-                found[number][flows] = (_place_disjoint if apart else _place_one_by_one)(
+                    _remove_flows(paths[choices[number][flows]], own, more)
+                choices[number][flows] = (_place_disjoint if apart else _place_one_by_one)(
                     paths, len(flows), taken, own, more
                 )
         taken += own * most / _uncontended_seconds(job, most)
-    return tuple(found)
+    return tuple(choices)
 
 
 def busy_shares(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> Floats:
     """Return, by link, the sum of the shares of time for which each job alone keeps it busy."""
-    found = np.zeros(len(rates))
+    shares = np.zeros(len(rates))
     for job, choice in zip(jobs, choices, strict=True):
         if len(choice):
-            found += (
+            shares += (
                 link_loads(job, choice, len(rates))
                 / rates
                 / _uncontended_seconds(job, largest_flow_seconds(job, rates))
             )
-    return found
+    return shares
 
 
 def largest_flow_seconds(job: Job, rates: Floats) -> float:
@@ -98,13 +98,13 @@ def _flow_groups(job: Job) -> list[tuple[Ints, Ints, bool]]:
     kinds: dict[tuple[float, bytes], list[int]] = {}
     for flow, amount in enumerate(job.amounts.tolist()):
         kinds.setdefault((-amount, job.paths[flow].tobytes()), []).append(flow)
-    found = []
+    groups = []
     for kind in sorted(kinds, key=lambda kind: (kind[0], kinds[kind][0])):
         paths = job.paths[kinds[kind][0]]
         paths = paths[(paths >= 0).any(axis=1)]
         used = paths[paths >= 0]
-        found.append((np.array(kinds[kind], np.int64), paths, len(np.unique(used)) == len(used)))
-    return found
+        groups.append((np.array(kinds[kind], np.int64), paths, len(np.unique(used)) == len(used)))
+    return groups
 
 
 def _remove_flows(paths: Ints, own: Floats, more: Floats) -> None:
@@ -119,24 +119,24 @@ def _place_disjoint(paths: Ints, number: int, taken: Floats, own: Floats, more: 
     # By candidate and how many flows it has by then, what its links are at.
     there = (taken + own)[paths][:, None] + np.arange(number)[:, None] * adds[:, None]
     worst = there.max(axis=2).round(12).ravel()
-    found = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
-    own[paths] += np.bincount(found, minlength=len(paths))[:, None] * adds
+    places = np.lexsort((there.sum(axis=2).ravel(), worst))[:number] // number
+    own[paths] += np.bincount(places, minlength=len(paths))[:, None] * adds
     own[-1] = 0.0
-    return found
+    return places
 
 
 def _place_one_by_one(paths: Ints, number: int, taken: Floats, own: Floats, more: Floats) -> list[int]:
-    found: list[int] = []
+    places: list[int] = []
     for _ in range(number):
         congestion = (taken + own)[paths]
         worst = congestion.max(axis=1)
         best = np.flatnonzero(worst <= worst.min() + 1e-12)
         place = int(best[np.argmin(congestion[best].sum(axis=1))])
-        found.append(place)
+        places.append(place)
         path = paths[place]
         own[path] += more[path]
         own[-1] = 0.0
-    return found
+    return places
 
 
 def mean_hops(job: Job, choice: Ints) -> float:

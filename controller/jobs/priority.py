@@ -53,7 +53,7 @@ def priority_gains(job: JobProfile, other: JobProfile, seconds: float) -> tuple[
 
 def correction(job: JobProfile, other: JobProfile, horizon: int = HORIZON) -> float:
     """Return k_j of a job against the reference job."""
-    own, others = (one.sending for one in (job, other))
+    own, others = (profile.sending for profile in (job, other))
     if not own or not others:
         return 1.0
     values = (job.compute, own, job.overlap, other.compute, others, other.overlap)
@@ -82,11 +82,13 @@ def corrections(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> 
     if not jobs:
         return np.zeros(0)
     chosen = reference_job(jobs, choices, rates)
-    found = [
+    profiles = [
         JobProfile(job.compute, {_LINK: bottleneck_seconds(job, choice, rates)}, job.overlap)
         for job, choice in zip(jobs, choices, strict=True)
     ]
-    return np.array([1.0 if n == chosen else correction(one, found[chosen]) for n, one in enumerate(found)])
+    return np.array(
+        [1.0 if n == chosen else correction(profile, profiles[chosen]) for n, profile in enumerate(profiles)]
+    )
 
 
 def ranking(values: Floats) -> Ints:

@@ -41,17 +41,17 @@ Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
 
 def link_usage(jobs: Sequence[Job], choices: Sequence[Ints], links: int) -> NDArray[np.bool_]:
     """Return (jobs, links): whether a job sends over a link."""
-    found = np.zeros((len(jobs), links), bool)
-    for row, job, choice in zip(found, jobs, choices, strict=True):
+    usage = np.zeros((len(jobs), links), bool)
+    for row, job, choice in zip(usage, jobs, choices, strict=True):
         row[:] = link_loads(job, choice, links) > 0
-    return found
+    return usage
 
 
 def levels_by_rank(order: Ints, levels: int) -> Ints:
     """Give the first jobs a level each and all others the last level (Sincronia; Crux, figure 13)."""
-    found = np.empty(len(order), np.int64)
-    found[order] = np.minimum(np.arange(len(order)), levels - 1)
-    return found
+    assigned = np.empty(len(order), np.int64)
+    assigned[order] = np.minimum(np.arange(len(order)), levels - 1)
+    return assigned
 
 
 def _hashes(jobs: Sequence[Job], seed: int) -> tuple[Ints, ...]:
@@ -103,10 +103,10 @@ def bottleneck_order(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats
 def topology_aware(jobs: Sequence[Job], rates: Floats, levels: int = 8, seed: int = 0) -> Schedule:
     """Choose least congested paths in order of arrival, and serve longer paths first (TACCL*)."""
     choices = least_congested(jobs, range(len(jobs)), rates)
-    far = np.array([mean_hops(job, choice) for job, choice in zip(jobs, choices, strict=True)])
-    kinds = np.unique(far.round(6))[::-1]
+    hops = np.array([mean_hops(job, choice) for job, choice in zip(jobs, choices, strict=True)])
+    kinds = np.unique(hops.round(6))[::-1]
     return Schedule.of(
-        choices, np.minimum(np.searchsorted(-kinds, -far.round(6)), levels - 1).astype(np.int64)
+        choices, np.minimum(np.searchsorted(-kinds, -hops.round(6)), levels - 1).astype(np.int64)
     )
 
 
@@ -152,8 +152,8 @@ def crux(
 
 def priorities(jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats) -> tuple[Floats, Floats]:
     """Return P_j and I_j of every job."""
-    found = np.array([intensity(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
-    return corrections(jobs, choices, rates) * found, found
+    intensities = np.array([intensity(job, choice, rates) for job, choice in zip(jobs, choices, strict=True)])
+    return corrections(jobs, choices, rates) * intensities, intensities
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {

@@ -53,8 +53,8 @@ def interleaving_shifts(
         members = _members(first, length, groups, sharing & (sending[:, None] > 0))
         if len(members) < 2:
             continue
-        for one in members:
-            groups[one], turns[one] = first, _turns(float(length[first]), float(length[one]))
+        for member in members:
+            groups[member], turns[member] = first, _turns(float(length[first]), float(length[member]))
         _place(members, jobs, busy, sending, float(length[first]), turns, shifts)
     return groups, turns, shifts
 
@@ -67,13 +67,13 @@ def _turns(circle: float, length: float) -> int:
 
 def _members(first: int, length: Floats, groups: Ints, sharing: np.ndarray) -> list[int]:
     """Return the ungrouped jobs that fit the circle of a job and are reached from it over shared links."""
-    found, open_ = [first], [first]
+    members, open_ = [first], [first]
     while open_:
         for other in np.flatnonzero(sharing[open_.pop()]).tolist():
-            if other not in found and groups[other] < 0 and _turns(length[first], length[other]):
-                found.append(other)
+            if other not in members and groups[other] < 0 and _turns(length[first], length[other]):
+                members.append(other)
                 open_.append(other)
-    return found
+    return members
 
 
 def _place(
@@ -87,18 +87,18 @@ def _place(
 ) -> None:
     moments = (np.arange(4 * STEPS) + 0.5) / (4 * STEPS) * circle
     placed = np.zeros((busy.shape[1], len(moments)))
-    for one in sorted(members, key=lambda n: (-sending[n] * turns[n], n)):
-        job, length = jobs[one], circle / turns[one]
-        links = np.flatnonzero(busy[one])
-        use = busy[one, links] / sending[one]
+    for member in sorted(members, key=lambda n: (-sending[n] * turns[n], n)):
+        job, length = jobs[member], circle / turns[member]
+        links = np.flatnonzero(busy[member])
+        use = busy[member, links] / sending[member]
         best, least, chosen = 0.0, np.inf, np.zeros(len(moments))
         for step in range(STEPS):
             late = step / STEPS * length
             at = (moments - late) % length
             # It sends from when it may to when it is done, or over into the next iteration.
-            active = ((at - (1 - job.overlap) * job.compute) % length < sending[one]).astype(float)
+            active = ((at - (1 - job.overlap) * job.compute) % length < sending[member]).astype(float)
             met = float((use @ np.minimum(placed[links], 1.0)) @ active)
             if met < least - 1e-9:
                 best, least, chosen = late, met, active
-        shifts[one] = best
+        shifts[member] = best
         placed[links] += use[:, None] * chosen

@@ -94,94 +94,94 @@ def simulate(jobs: Sequence[JobProfile], levels: Sequence[int], seconds: float) 
     """
     if len(levels) != len(jobs):
         raise PlanError(f"{len(levels)} levels of {len(jobs)} jobs", remedy="give one a job")
-    if any(not one.iteration for one in jobs):
+    if any(not state.iteration for state in jobs):
         raise PlanError("a job whose iterations take no time", remedy="leave it out: it is never slowed")
     going = [_JobState(shape) for shape in jobs]
     ranks = [
-        [one for one, level in zip(going, levels, strict=True) if level == rank]
+        [state for state, level in zip(going, levels, strict=True) if level == rank]
         for rank in sorted(set(levels))
     ]
     now = 0.0
     while now < seconds * (1 - _ROUNDING):
         speeds = _speeds(ranks)
-        step = min(seconds - now, *(_seconds_to_event(one, speeds.get(one, 0.0)) for one in going))
-        for one in going:
-            _advance(one, step, speeds.get(one, 0.0))
+        step = min(seconds - now, *(_seconds_to_event(state, speeds.get(state, 0.0)) for state in going))
+        for state in going:
+            _advance(state, step, speeds.get(state, 0.0))
         now += step
     return RunTotals(
         seconds,
-        np.array([one.computed for one in going]),
-        np.array([one.sent for one in going]),
-        np.array([float(one.ended) for one in going]),
+        np.array([state.computed for state in going]),
+        np.array([state.sent for state in going]),
+        np.array([float(state.ended) for state in going]),
     )
 
 
 def _speeds(ranks: list[list[_JobState]]) -> dict[_JobState, float]:
     """Return the speeds of the sending jobs, each as a share of its speed alone."""
     room: dict[int, float] = {}
-    found: dict[_JobState, float] = {}
+    speeds: dict[_JobState, float] = {}
     for rank in ranks:
-        waiting = [one for one in rank if one.wait <= 0 and one.head <= 0 and one.left > 0]
+        waiting = [state for state in rank if state.wait <= 0 and state.head <= 0 and state.left > 0]
         while waiting:
             wanted: dict[int, float] = {}
-            for one in waiting:
-                for link, use in one.usage:
+            for state in waiting:
+                for link, use in state.usage:
                     wanted[link] = wanted.get(link, 0.0) + use
             worst, speed = -1, 1.0
             for link, want in wanted.items():
                 share = max(room.get(link, 1.0), 0.0) / want
                 if share < speed:
                     worst, speed = link, share
-            stay = [one for one in waiting if worst < 0 or any(link == worst for link, _ in one.usage)]
-            for one in stay:
-                found[one] = speed
-                for link, use in one.usage:
+            stay = [state for state in waiting if worst < 0 or any(link == worst for link, _ in state.usage)]
+            for state in stay:
+                speeds[state] = speed
+                for link, use in state.usage:
                     room[link] = room.get(link, 1.0) - speed * use
-            waiting = [one for one in waiting if one not in found]
-    return found
+            waiting = [state for state in waiting if state not in speeds]
+    return speeds
 
 
-def _seconds_to_event(one: _JobState, speed: float) -> float:
+def _seconds_to_event(state: _JobState, speed: float) -> float:
     """Return the seconds until the next event of a job."""
-    if one.wait > 0:
-        return one.wait
-    found = one.tail if one.tail > 0 else np.inf
-    if one.head > 0:
-        return min(found, one.head)
-    return min(found, one.left / speed) if one.left > 0 and speed > 0 else found
+    if state.wait > 0:
+        return state.wait
+    seconds = state.tail if state.tail > 0 else np.inf
+    if state.head > 0:
+        return min(seconds, state.head)
+    return min(seconds, state.left / speed) if state.left > 0 and speed > 0 else seconds
 
 
-def _advance(one: _JobState, step: float, speed: float) -> None:
-    scale = _ROUNDING * one.shape.iteration
-    if one.wait > 0:
-        one.wait = _subtract(one.wait, step, scale)
+def _advance(state: _JobState, step: float, speed: float) -> None:
+    scale = _ROUNDING * state.shape.iteration
+    if state.wait > 0:
+        state.wait = _subtract(state.wait, step, scale)
         return
-    if one.tail > 0:
-        one.computed += min(step, one.tail)
-        one.tail = _subtract(one.tail, step, scale)
-    if one.head > 0:
-        one.head = _subtract(one.head, step, scale)
-    elif one.left > 0:
-        one.sent += min(speed * step, one.left)
-        one.left = _subtract(one.left, speed * step, scale)
-    if one.head <= 0 and one.tail <= 0 and one.left <= 0:
-        one.ended += 1
-        one.begin()
+    if state.tail > 0:
+        state.computed += min(step, state.tail)
+        state.tail = _subtract(state.tail, step, scale)
+    if state.head > 0:
+        state.head = _subtract(state.head, step, scale)
+    elif state.left > 0:
+        state.sent += min(speed * step, state.left)
+        state.left = _subtract(state.left, speed * step, scale)
+    if state.head <= 0 and state.tail <= 0 and state.left <= 0:
+        state.ended += 1
+        state.begin()
 
 
-def _subtract(left: float, gone: float, scale: float) -> float:
-    return left - gone if left - gone > scale else 0.0
+def _subtract(left: float, amount: float, scale: float) -> float:
+    return left - amount if left - amount > scale else 0.0
 
 
 def job_profiles(jobs: Sequence[Job], schedule: Schedule, rates: Floats) -> list[JobProfile]:
     """Return the profiles of jobs on the paths of a schedule, delayed by its shifts."""
-    found = []
+    profiles = []
     for job, choice, late in zip(jobs, schedule.choices, schedule.shifts.tolist(), strict=True):
         busy = link_loads(job, choice, len(rates)) / rates
         used = np.flatnonzero(busy)
         by_link = dict(zip(used.tolist(), busy[used].tolist(), strict=True))
-        found.append(JobProfile(job.compute, by_link, job.overlap, late, job.port_seconds))
-    return found
+        profiles.append(JobProfile(job.compute, by_link, job.overlap, late, job.port_seconds))
+    return profiles
 
 
 def utilisation(jobs: Sequence[Job], schedule: Schedule, rates: Floats, seconds: float) -> float:

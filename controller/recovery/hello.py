@@ -99,9 +99,11 @@ class HelloSessions:
         self._sessions: dict[int, _Session] = {}
         own = fabric.node(node)
         for port in own.ports:
-            far = fabric.peer(node, port.number)
-            if far is not None:
-                session = _Session(own.address, port.number, fabric.node(far.node).address, far.port)
+            neighbour = fabric.peer(node, port.number)
+            if neighbour is not None:
+                session = _Session(
+                    own.address, port.number, fabric.node(neighbour.node).address, neighbour.port
+                )
                 session.expires = start_ps + self._silence
                 self._sessions[port.number] = session
 
@@ -121,7 +123,9 @@ class HelloSessions:
     @property
     def silent_ports(self) -> tuple[int, ...]:
         """Ports that have a carrier but are unusable."""
-        return tuple(one.port for one in self._sessions.values() if one.carrier and not one.usable)
+        return tuple(
+            session.port for session in self._sessions.values() if session.carrier and not session.usable
+        )
 
     def readdress(self, fabric: Fabric) -> None:
         """Continue with the addresses of nodes in `fabric`, which has the same links.
@@ -129,9 +133,12 @@ class HelloSessions:
         Hellos under way with old addresses are counted as unexpected.
         """
         for session in self._sessions.values():
-            far = fabric.peer(self.node, session.port)
-            assert far is not None
-            session.cna, session.neighbour_cna = fabric.node(self.node).address, fabric.node(far.node).address
+            neighbour = fabric.peer(self.node, session.port)
+            assert neighbour is not None
+            session.cna, session.neighbour_cna = (
+                fabric.node(self.node).address,
+                fabric.node(neighbour.node).address,
+            )
 
     def on_carrier(self, port: int, up: bool) -> HelloAnswer:
         """Handle a change of a port's carrier; after a silence, hellos have to return as well."""

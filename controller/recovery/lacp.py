@@ -100,12 +100,12 @@ def tor_numbers(fabric: Fabric) -> dict[tuple[str, int], int]:
     """Return, by switch and port, the number of the ToR in its set, which is that of the NIC's port."""
 
     def find() -> dict[tuple[str, int], int]:
-        found: dict[tuple[str, int], int] = {}
+        numbers: dict[tuple[str, int], int] = {}
         for node in fabric.nodes:
             for number, port in enumerate(nic_ports(node)):
-                if (far := fabric.peer(node.name, port)) is not None:
-                    found[far.node, far.port] = number
-        return found
+                if (neighbour := fabric.peer(node.name, port)) is not None:
+                    numbers[neighbour.node, neighbour.port] = number
+        return numbers
 
     return fabric.cached("tor numbers", find)
 
@@ -189,12 +189,14 @@ class Bond:
     @property
     def deadline_ps(self) -> int:
         """Time at which on_timer has something to do next."""
-        return min([self._next, *(one.expires for one in self._ports.values() if one.expires is not None)])
+        return min(
+            [self._next, *(member.expires for member in self._ports.values() if member.expires is not None)]
+        )
 
     def carries(self, port: int) -> bool:
         """Return whether a port is in its bundle at both ends, so that frames may use it."""
-        one = self._port(port)
-        return one.heard and one.in_step and one.actor.state & _CARRIES == _CARRIES
+        member = self._port(port)
+        return member.heard and member.in_step and member.actor.state & _CARRIES == _CARRIES
 
     def partner(self, port: int) -> Participant | None:
         """Return the partner at the other end, None before it has been heard."""
@@ -207,31 +209,31 @@ class Bond:
 
     def on_carrier(self, port: int, up: bool) -> LacpAnswer:
         """Handle a change of a port's carrier, which discards the state of the partner."""
-        one = self._port(port)
+        member = self._port(port)
         before = self._carrying()
-        one.carrier = up
-        one.partner = one.seen = None
-        one.said = one.expires = None
+        member.carrier = up
+        member.partner = member.seen = None
+        member.said = member.expires = None
         return self._answer(before)
 
     def on_pdu(self, port: int, pdu: Lacpdu, now: int) -> LacpAnswer:
         """Handle an LACPDU that arrived at a port."""
-        one = self._port(port)
+        member = self._port(port)
         before = self._carrying()
-        one.partner, one.seen = pdu.actor, pdu.partner
-        one.expires = now + self._silence
+        member.partner, member.seen = pdu.actor, pdu.partner
+        member.expires = now + self._silence
         return self._answer(before, heard=port)
 
     def on_timer(self, now: int) -> LacpAnswer:
         """Do what is due: discard silent partners and send LACPDUs."""
         before = self._carrying()
-        for one in self._ports.values():
-            if one.expires is not None and one.expires <= now:
-                one.partner = one.seen = None
-                one.expires = None
+        for member in self._ports.values():
+            if member.expires is not None and member.expires <= now:
+                member.partner = member.seen = None
+                member.expires = None
         if self._next <= now:
-            for one in self._ports.values():
-                one.said = None
+            for member in self._ports.values():
+                member.said = None
             self._next += self._period * ((now - self._next) // self._period + 1)  # late ones are not made up
         return self._answer(before)
 
@@ -246,19 +248,21 @@ class Bond:
         self._select()
         changes = [(port, now_up) for port, now_up in self._carrying().items() if now_up != before[port]]
         pdus: list[tuple[int, Lacpdu]] = []
-        for port, one in self._ports.items():
+        for port, member in self._ports.items():
             # Also when the partner's view of this end is outdated.
-            if one.carrier and (one.said != one.actor or (heard == port and one.seen != one.actor)):
-                one.said = one.actor
-                pdus.append((port, one.pdu))
+            if member.carrier and (
+                member.said != member.actor or (heard == port and member.seen != member.actor)
+            ):
+                member.said = member.actor
+                pdus.append((port, member.pdu))
         return LacpAnswer(tuple(changes), tuple(pdus))
 
     def _select(self) -> None:
         """Select the ports of the bundle; the first partner heard decides its system and key."""
         bundle: Participant | None = None
         taken: set[int] = set()
-        for one in self._ports.values():
-            partner = one.partner
+        for member in self._ports.values():
+            partner = member.partner
             joined = partner is not None
             if partner is not None and self._is_host:
                 bundle = bundle or partner
@@ -268,11 +272,11 @@ class Bond:
             state = _ALWAYS
             if joined:
                 state |= State.SYNCHRONIZATION
-                if one.heard and one.in_step:
+                if member.heard and member.in_step:
                     state |= State.COLLECTING | State.DISTRIBUTING
             elif partner is None:
                 state |= State.DEFAULTED
-            one.actor = replace(one.actor, state=state)
+            member.actor = replace(member.actor, state=state)
 
     def _port(self, port: int) -> _Port:
         try:

@@ -63,12 +63,14 @@ class SharedRouters:
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
         """Return the destinations to which planned paths of a source use a link."""
         if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
-            fabric, found = self.plan.fabric, dict[str, dict[str, None]]()
-            for far, paths in self.plan.routes_from(source).items():
+            fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
+            for destination, paths in self.plan.routes_from(source).items():
                 for path in dict.fromkeys(paths):
-                    for over in (one for hop in hops_of(path) for one in fabric.links_between(*hop)):
-                        found.setdefault(over.name, {})[far] = None
-            self._by_link[source] = {name: tuple(fars) for name, fars in found.items()}
+                    for over in (
+                        parallel for hop in hops_of(path) for parallel in fabric.links_between(*hop)
+                    ):
+                        by_link.setdefault(over.name, {})[destination] = None
+            self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
         return self._by_link[source].get(link, ())
 
 
@@ -178,15 +180,15 @@ class NodeController:
         (self._down.discard if up else self._down.add)(link.name)
         router = self._routers.router_without(self._down)
         concerned = dict.fromkeys([*self._routers.destinations_over(self.node, link.name), *self._replaced])
-        before = {far: self.routes(far) for far in concerned}
-        for far in concerned:
-            planned = self._planned[far]
+        before = {destination: self.routes(destination) for destination in concerned}
+        for destination in concerned:
+            planned = self._planned[destination]
             routes = reroute(router, planned)
             if routes == planned:
-                self._replaced.pop(far, None)
+                self._replaced.pop(destination, None)
             else:
-                self._replaced[far] = routes
-        after = {far: self.routes(far) for far in concerned}
+                self._replaced[destination] = routes
+        after = {destination: self.routes(destination) for destination in concerned}
         old: tuple[Entry, ...] = all_path_entries(earlier, self.node, before, self._plan.strategy)
         new: tuple[Entry, ...] = all_path_entries(router.finder, self.node, after, self._plan.strategy)
         if self._affects_tables(link):
@@ -202,13 +204,17 @@ class NodeController:
         by hash, their tables also depend on the downlinks of their neighbours.
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
-        near = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
+        neighbours = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
         core = ocs_dimensions(fabric)
         if core.keys() >= {*ends}:
-            return self.node in core or not near.isdisjoint(core)
-        if self._plan.strategy == "hashed" and fabric.node(self.node).tier and self._upper_end(link) in near:
+            return self.node in core or not neighbours.isdisjoint(core)
+        if (
+            self._plan.strategy == "hashed"
+            and fabric.node(self.node).tier
+            and self._upper_end(link) in neighbours
+        ):
             return True
-        return self.node in ends or near.issuperset(ends)
+        return self.node in ends or neighbours.issuperset(ends)
 
     def _upper_end(self, link: Link) -> str:
         return upper_end(self._routers.router_without(self._down).finder, link.name)
@@ -226,7 +232,7 @@ class NodeController:
         paths = dict.fromkeys(path for routes in moved for path in routes if path)
         for path in dict.fromkeys(self._table_detours()):
             paths[path] = None
-        found: list[Outgoing] = []
+        messages: list[Outgoing] = []
         for path in paths:
             for last, hop in enumerate(hops_of(path)):
                 for link in self._plan.fabric.links_between(*hop) if last else ():
@@ -234,8 +240,8 @@ class NodeController:
                         continue
                     self._subscribed.add(link.name)
                     watch = Subscription(*_ends_of(self._plan.fabric, link), self._address)
-                    found += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
-        return tuple(one for one in found if len(one.ports) <= MAX_INSTRUCTIONS)
+                    messages += [self._send_along(watch, path[: end + 1]) for end in (last, last + 1)]
+        return tuple(message for message in messages if len(message.ports) <= MAX_INSTRUCTIONS)
 
     def _table_detours(self) -> Iterator[Path]:
         """Yield the detours of the tables around failed links of this node's lines."""
@@ -244,16 +250,16 @@ class NodeController:
             link = fabric.link(name)
             if link.dimension is None or self.node not in (link.a.node, link.b.node):
                 continue
-            far = link.far(self.node).node
+            neighbour = link.far(self.node).node
             field = fabric.address_plan.fields[-1 - link.dimension].name
             shift, mask = fabric.address_plan.shift(field), fabric.address_plan.mask(field)
-            if (self._cna(far) ^ self._address) & ~(mask << shift):
+            if (self._cna(neighbour) ^ self._address) & ~(mask << shift):
                 continue  # the neighbour has taken over an address outside this line
             for segment in finder.cached_for(self.node, segments):
                 if (segment.shift, segment.mask) == (shift, mask):
-                    middle = segment.next_hops[self._cna(far) >> shift & mask]
-                    if isinstance(middle, str) and finder.has_link(middle, far):
-                        yield (self.node, middle, far)
+                    middle = segment.next_hops[self._cna(neighbour) >> shift & mask]
+                    if isinstance(middle, str) and finder.has_link(middle, neighbour):
+                        yield (self.node, middle, neighbour)
 
     def _send_along(self, message: Notice | Subscription, path: Path) -> Outgoing:
         finder = self._routers.router_without(self._down).finder
@@ -278,9 +284,11 @@ class NodeController:
         if self._plan.strategy == "hashed" and self._upper_end(link) == self.node:
             fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
             hashing = (
-                far for far in fabric.neighbours(self.node) if has_table(fabric.node(far), "multipath")
+                neighbour
+                for neighbour in fabric.neighbours(self.node)
+                if has_table(fabric.node(neighbour), "multipath")
             )
-            asking += [far for far in hashing if far not in (*asking, *ends)]
+            asking += [neighbour for neighbour in hashing if neighbour not in (*asking, *ends)]
         return (
             *(Outgoing(notice, self._cna(name)) for name in planned),
             *self._to_nodes(notice, asking),
@@ -294,19 +302,23 @@ class NodeController:
 
     def _to_nodes(self, notice: Notice, asking: Iterable[str]) -> Iterator[Outgoing]:
         """Send to neighbours directly, because the tables hold no entry for a switch."""
-        near = self._routers.router_without(self._down).finder.neighbours(self.node)
+        neighbours = self._routers.router_without(self._down).finder.neighbours(self.node)
         for name in asking:
-            if name in near:
+            if name in neighbours:
                 yield self._send_along(notice, (self.node, name))
             elif not self._plan.fabric.node(name).tier:
                 yield Outgoing(notice, self._cna(name))
 
     def _to_neighbours(self, notice: Notice, *, but: int) -> tuple[Outgoing, ...]:
         fabric = self._plan.fabric
-        found = [self._send_along(notice, (self.node, far)) for far in fabric.neighbours(self.node)]
-        links = {one: fabric.link_at(self.node, one.ports[0]) for one in found}
+        messages = [
+            self._send_along(notice, (self.node, neighbour)) for neighbour in fabric.neighbours(self.node)
+        ]
+        links = {message: fabric.link_at(self.node, message.ports[0]) for message in messages}
         return tuple(
-            one for one, link in links.items() if one.ports != (but,) and link and link.name not in self._down
+            message
+            for message, link in links.items()
+            if message.ports != (but,) and link and link.name not in self._down
         )
 
     def _link(self, notice: Notice | Subscription) -> Link | None:
@@ -315,8 +327,8 @@ class NodeController:
         link = fabric.link_at(a.name, notice.port_a) if a else None
         if link is None or a is None or b is None:
             return None
-        far = link.far(a.name)
-        return link if (far.node, far.port) == (b.name, notice.port_b) else None
+        opposite = link.far(a.name)
+        return link if (opposite.node, opposite.port) == (b.name, notice.port_b) else None
 
     def _cna(self, node: str) -> int:
         return self._plan.fabric.node(node).address

@@ -35,7 +35,7 @@ def links_of(fabric: Fabric, node: str) -> frozenset[str]:
 
 def takeover(
     plan: Plan,
-    found: Replacement,
+    replacement: Replacement,
     *,
     down: Set[str] = frozenset(),
     peers: Iterable[Pair] | None = None,
@@ -51,23 +51,28 @@ def takeover(
     current table entries, by default those of the plan. PlanError when a pair has no path, unless the plan
     may be `partial`: such a pair is then left out.
     """
-    fabric = replaced(plan.fabric, found)
-    failed = {name for node in found.places for name in links_of(fabric, node)}
-    gone = frozenset(link.name for link in fabric.links if link.name in down or link.name in failed)
+    fabric = replaced(plan.fabric, replacement)
+    failed = {name for node in replacement.places for name in links_of(fabric, node)}
+    failed_links = frozenset(link.name for link in fabric.links if link.name in down or link.name in failed)
     if peers is None:
-        moved = {**found.places, **{spare: node for node, spare in found.places.items()}}
-        peers = [(moved.get(source, source), moved.get(far, far)) for source, far in plan.routes]
+        moved = {**replacement.places, **{spare: node for node, spare in replacement.places.items()}}
+        peers = [
+            (moved.get(source, source), moved.get(destination, destination))
+            for source, destination in plan.routes
+        ]
     alone = {
         node.name
         for node in fabric.nodes
-        if links_of(fabric, node.name) <= gone or cut_from(fabric, node.name, gone)
+        if links_of(fabric, node.name) <= failed_links or cut_from(fabric, node.name, failed_links)
     }
     one_way = [pair for pair in peers if alone.isdisjoint(pair)]
-    wanted = {way for one, other in one_way for way in ((one, other), (other, one))}
+    wanted = {way for first, other in one_way for way in ((first, other), (other, first))}
     if partial:
-        router = Router(PathFinder(fabric, gone, plan.hashing), rule_set(plan.rules, fabric), plan.strategy)
+        router = Router(
+            PathFinder(fabric, failed_links, plan.hashing), rule_set(plan.rules, fabric), plan.strategy
+        )
         apart = {pair for pair in wanted if not router.shortest_paths(*pair)}
-        wanted -= apart | {(other, one) for one, other in apart}
+        wanted -= apart | {(other, first) for first, other in apart}
     new = make_plan(
         fabric,
         strategy=plan.strategy,
@@ -75,7 +80,7 @@ def takeover(
         hashing=plan.hashing,
         demand=None if demand is None else {pair: demand[pair] for pair in demand if pair in wanted},
         peers=wanted,
-        failed=gone,
+        failed=failed_links,
     )
     before = plan.entries if installed is None else installed
     return new, {name: diff(before[name], entries) for name, entries in new.entries.items()}
@@ -114,11 +119,11 @@ class SparePool:
     def on_port(self, node: str, port: int, up: bool) -> str | None:
         """Record the state of a port, and return the node that is lost by it, if any."""
         (self._dark.discard if up else self._dark.add)((node, port))
-        far = self._fabric.peer(node, port)
-        if up or far is None:
+        destination = self._fabric.peer(node, port)
+        if up or destination is None:
             return None
-        if self.is_lost(far.node):
-            return far.node
+        if self.is_lost(destination.node):
+            return destination.node
         return node if self.lost_side(node) and self.is_lost(node) else None
 
     def is_gone(self, node: str) -> bool:
@@ -148,10 +153,14 @@ class SparePool:
     def find_replacement(self, node: str) -> Replacement | None:
         """Return the replacement of a lost node: the first whose spares are free, present and useful."""
         down = self.down
-        for found in remedies(self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone):
-            free = not any(one in self._used or self.is_gone(one) for one in found.places.values())
-            if free and serves(self._fabric, node, found, down=down, is_gone=self.is_gone):
-                return found
+        for replacement in remedies(
+            self._fabric, node, holders=self.holders, down=down, is_gone=self.is_gone
+        ):
+            free = not any(
+                spare in self._used or self.is_gone(spare) for spare in replacement.places.values()
+            )
+            if free and serves(self._fabric, node, replacement, down=down, is_gone=self.is_gone):
+                return replacement
         return None
 
     def why_none(self, node: str) -> str:
@@ -163,16 +172,16 @@ class SparePool:
         """Sentence on what would have helped."""
         return advice(self._fabric)
 
-    def replace(self, found: Replacement) -> dict[str, str]:
+    def replace(self, replacement: Replacement) -> dict[str, str]:
         """Record a replacement, and return the spares by the places that they take.
 
         A replaced node never serves as a spare, whether it returns or not.
         """
-        self._fabric = replaced(self._fabric, found)
+        self._fabric = replaced(self._fabric, replacement)
         by_holder = {holder: place for place, holder in self.holders.items()}
-        taken = {by_holder.get(node, node): spare for node, spare in found.places.items()}
+        taken = {by_holder.get(node, node): spare for node, spare in replacement.places.items()}
         self.holders |= taken
-        self._used |= {*found.places, *found.places.values()}
+        self._used |= {*replacement.places, *replacement.places.values()}
         return taken
 
     def holder(self, node: str) -> str:

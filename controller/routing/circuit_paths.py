@@ -32,24 +32,24 @@ def dependent_switches(fabric: Fabric, node: str) -> tuple[str, ...]:
     if node not in ocs_dimensions(fabric):
         return ()
     own = fabric.node(node).tier
-    return tuple(far for far in fabric.neighbours(node) if 0 < fabric.node(far).tier < own)
+    return tuple(neighbour for neighbour in fabric.neighbours(node) if 0 < fabric.node(neighbour).tier < own)
 
 
 def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
     """Return the segments of a switch of the core for other Pods."""
     fabric, axis = finder.fabric, ocs_dimensions(finder.fabric)[here.name]
     ports = {
-        place: _ports_towards(finder, here.name, far)
-        for place, far in _line_members(fabric, here.name).items()
-        if far != here.name
+        place: _ports_towards(finder, here.name, neighbour)
+        for place, neighbour in _line_members(fabric, here.name).items()
+        if neighbour != here.name
     }
-    room = _max_group_size(sum(len(found) > 1 for found in ports.values()))
+    room = _max_group_size(sum(len(numbers) > 1 for numbers in ports.values()))
     groups = len(fabric.cached("lines of the core", lambda: _find_lines(fabric)))
     array: list[NextHop] = [None] * (fabric.address_plan.mask(_field_name(fabric, axis)) + 1)
-    for place, found in ports.items():
-        if len(found) > 1:
-            array[place] = _even_group(found, room, groups)
-        elif found and (end := fabric.peer(here.name, found[0])):
+    for place, numbers in ports.items():
+        if len(numbers) > 1:
+            array[place] = _even_group(numbers, room, groups)
+        elif numbers and (end := fabric.peer(here.name, numbers[0])):
             array[place] = end.node
     return _segments(fabric, axis, here.address, array)
 
@@ -57,7 +57,7 @@ def spine_segments(finder: PathFinder, here: Node) -> list[Segment]:
 def leaf_segments(finder: PathFinder, here: Node, up: NextHop) -> list[Segment]:
     """Return the segments of a switch below a core for other Pods; empty if the default `up` suffices."""
     fabric = finder.fabric
-    above = [far for far in finder.neighbours(here.name) if far in ocs_dimensions(fabric)]
+    above = [neighbour for neighbour in finder.neighbours(here.name) if neighbour in ocs_dimensions(fabric)]
     if not above or here.name in ocs_dimensions(fabric):
         return []
     axis = ocs_dimensions(fabric)[above[0]]
@@ -112,44 +112,44 @@ def _line_members(fabric: Fabric, node: str) -> dict[int, str]:
 
 
 def _find_lines(fabric: Fabric) -> dict[tuple[int, ...], dict[int, str]]:
-    found: dict[tuple[int, ...], dict[int, str]] = {}
+    lines: dict[tuple[int, ...], dict[int, str]] = {}
     for name, axis in ocs_dimensions(fabric).items():
         place = fabric.node(name).coordinates
-        found.setdefault(_without_axis(place, axis), {})[place[axis]] = name
-    return found
+        lines.setdefault(_without_axis(place, axis), {})[place[axis]] = name
+    return lines
 
 
 def _without_axis(place: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*place[:axis], *place[axis + 1 :])
 
 
-def _direct_circuits(finder: PathFinder, near: str, far: str | None) -> int:
+def _direct_circuits(finder: PathFinder, switch: str, neighbour: str | None) -> int:
     """Return the number of circuits between two switches that have not failed."""
-    if far is None or not finder.has_link(near, far):
+    if neighbour is None or not finder.has_link(switch, neighbour):
         return 0
-    return len(finder.ports_to(near, far))
+    return len(finder.ports_to(switch, neighbour))
 
 
-def _relayed_circuits(finder: PathFinder, near: str, far: str | None) -> int:
-    return sum(_relay_capacities(finder, near, far).values()) if far else 0
+def _relayed_circuits(finder: PathFinder, switch: str, neighbour: str | None) -> int:
+    return sum(_relay_capacities(finder, switch, neighbour).values()) if neighbour else 0
 
 
-def _relay_capacities(finder: PathFinder, near: str, far: str) -> dict[str, int]:
+def _relay_capacities(finder: PathFinder, switch: str, neighbour: str) -> dict[str, int]:
     """Return, by third switch, the circuits that a relay through it can use: the fewer of its two hops."""
     ways = {
-        third: min(_direct_circuits(finder, near, third), _direct_circuits(finder, third, far))
-        for third in _line_members(finder.fabric, near).values()
-        if third not in (near, far)
+        third: min(_direct_circuits(finder, switch, third), _direct_circuits(finder, third, neighbour))
+        for third in _line_members(finder.fabric, switch).values()
+        if third not in (switch, neighbour)
     }
     return {third: count for third, count in ways.items() if count}
 
 
-def _ports_towards(finder: PathFinder, near: str, far: str) -> list[int]:
+def _ports_towards(finder: PathFinder, switch: str, neighbour: str) -> list[int]:
     """Return the ports by which a switch of the core reaches another switch, used equally."""
-    if _direct_circuits(finder, near, far):
-        return list(finder.ports_to(near, far))
-    ways = _relay_capacities(finder, near, far).items()
-    return [port for third, count in ways for port in finder.ports_to(near, third)[:count]]
+    if _direct_circuits(finder, switch, neighbour):
+        return list(finder.ports_to(switch, neighbour))
+    ways = _relay_capacities(finder, switch, neighbour).items()
+    return [port for third, count in ways for port in finder.ports_to(switch, third)[:count]]
 
 
 def _max_group_size(groups: int) -> int:

@@ -34,7 +34,7 @@ def distance(fabric: Fabric, source: str, destination: str) -> int:
 def differing_coordinates(fabric: Fabric, source: str, destination: str) -> int:
     """Return the number of coordinates in which two nodes differ: in a mesh no path has fewer hops."""
     a, b = fabric.node(source).coordinates, fabric.node(destination).coordinates
-    return sum(one != other for one, other in zip(a, b, strict=True))
+    return sum(x != other for x, other in zip(a, b, strict=True))
 
 
 def until_first_switch(fabric: Fabric, path: Path) -> Path:
@@ -49,14 +49,14 @@ def ocs_dimensions(fabric: Fabric) -> dict[str, int]:
 
 
 def _find_ocs_dimensions(fabric: Fabric) -> dict[str, int]:
-    found: dict[str, int] = {}
+    dimensions: dict[str, int] = {}
     for end in (end for switch in fabric.optical for end in switch.ends):
         node = fabric.node(end.node)
-        if node.tier and end.node not in found:
+        if node.tier and end.node not in dimensions:
             axis = next((port.dimension for port in node.ports if port.number == end.port), None)
             if axis is not None:
-                found[end.node] = axis
-    return found
+                dimensions[end.node] = axis
+    return dimensions
 
 
 def _distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
@@ -67,16 +67,16 @@ def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
     neighbours = fabric.cached(
         "neighbours", lambda: {n.name: fabric.neighbours(n.name) for n in fabric.nodes}
     )
-    found = {destination: 0}
+    hops = {destination: 0}
     waiting = deque([destination])
     while waiting:
         node = waiting.popleft()
-        after = found[node] + 1
-        for far in neighbours[node]:
-            if far not in found:
-                found[far] = after
-                waiting.append(far)
-    return found
+        after = hops[node] + 1
+        for neighbour in neighbours[node]:
+            if neighbour not in hops:
+                hops[neighbour] = after
+                waiting.append(neighbour)
+    return hops
 
 
 @final
@@ -90,20 +90,24 @@ class PathFinder:
         self._lost_neighbours: dict[str, set[str]] = {}
         for name in failed:
             link = fabric.link(name)
-            if self.failed.issuperset(one.name for one in fabric.links_between(link.a.node, link.b.node)):
-                for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-                    self._lost_neighbours.setdefault(near, set()).add(far)
+            if self.failed.issuperset(
+                parallel.name for parallel in fabric.links_between(link.a.node, link.b.node)
+            ):
+                for node, neighbour in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+                    self._lost_neighbours.setdefault(node, set()).add(neighbour)
         self._neighbours: dict[str, dict[str, None]] = {}
         self._cache: dict[object, object] = {}
 
     def neighbours(self, node: str) -> Mapping[str, None]:
         """Return the neighbours behind links that have not failed, in the order of the node's ports."""
-        found = self._neighbours.get(node)
-        if found is None:
+        neighbours = self._neighbours.get(node)
+        if neighbours is None:
             cut = self._lost_neighbours.get(node, ())
-            found = {far: None for far in self.fabric.neighbours(node) if far not in cut}
-            self._neighbours[node] = found
-        return found
+            neighbours = {
+                neighbour: None for neighbour in self.fabric.neighbours(node) if neighbour not in cut
+            }
+            self._neighbours[node] = neighbours
+        return neighbours
 
     def has_link(self, node: str, neighbour: str) -> bool:
         """Return whether at least one working link joins two nodes."""
@@ -135,14 +139,16 @@ class PathFinder:
 
     def is_alive(self, path: Path) -> bool:
         """Return whether every hop of a path has a working link."""
-        return not self._lost_neighbours or all(far in self.neighbours(near) for near, far in hops_of(path))
+        return not self._lost_neighbours or all(
+            neighbour in self.neighbours(node) for node, neighbour in hops_of(path)
+        )
 
     def paths_up_to(self, source: str, destination: str, max_hops: int = 3) -> list[Path]:
         """Return all simple paths of up to `max_hops` hops."""
-        found: list[Path] = []
+        paths: list[Path] = []
         for hops in range(1, max_hops + 1):
-            found += self.paths_of_length(source, destination, hops)
-        return found
+            paths += self.paths_of_length(source, destination, hops)
+        return paths
 
     def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
         """Return all simple paths of that many hops."""
@@ -153,11 +159,11 @@ class PathFinder:
         return list(self._extend((source,), destination, hops, bound))
 
     def _extend(self, path: Path, destination: str, left: int, bound: Mapping[str, int]) -> Iterator[Path]:
-        near = self.neighbours(path[-1])
+        neighbours = self.neighbours(path[-1])
         if left == 1:
-            if destination in near:
+            if destination in neighbours:
                 yield (*path, destination)
             return
-        for far in near:
-            if far != destination and far not in path and bound.get(far, 0) < left:
-                yield from self._extend((*path, far), destination, left - 1, bound)
+        for neighbour in neighbours:
+            if neighbour != destination and neighbour not in path and bound.get(neighbour, 0) < left:
+                yield from self._extend((*path, neighbour), destination, left - 1, bound)

@@ -31,23 +31,23 @@ class Relays:
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the shortest paths by any neighbour that switches join to the destination."""
-        found: list[Path] = []
+        paths: list[Path] = []
         for inside in self._paths_to_neighbours(source):
             if inside[-1] != destination and self.are_joined_by_switches(inside[-1], destination):
-                found += self._continue(inside, destination)
-        fewest = min(map(len, found), default=0)
-        return [path for path in found if len(path) == fewest]
+                paths += self._continue(inside, destination)
+        fewest = min(map(len, paths), default=0)
+        return [path for path in paths if len(path) == fewest]
 
     def shared_switch_paths(self, source: str, destination: str) -> list[Path]:
         """Return paths by a neighbour that shares a switch with the destination; none if the source does."""
-        near = self._uplink_switches(destination)
-        if not near.isdisjoint(self._uplink_switches(source)):
+        switches = self._uplink_switches(destination)
+        if not switches.isdisjoint(self._uplink_switches(source)):
             return []
-        found: list[Path] = []
+        paths: list[Path] = []
         for inside in self._paths_to_neighbours(source):
-            if inside[-1] != destination and not near.isdisjoint(self._uplink_switches(inside[-1])):
-                found += self._continue(inside, destination)
-        return found
+            if inside[-1] != destination and not switches.isdisjoint(self._uplink_switches(inside[-1])):
+                paths += self._continue(inside, destination)
+        return paths
 
     def _continue(self, inside: Path, destination: str) -> Iterator[Path]:
         for rest in self._by_switches.shortest_paths(inside[-1], destination):
@@ -57,22 +57,27 @@ class Relays:
 
     def _uplink_switches(self, endpoint: str) -> frozenset[str]:
         """Return the switches above an endpoint, except those inside its domain."""
-        near = self._finder.neighbours(endpoint)
+        switches = self._finder.neighbours(endpoint)
         return self._finder.cached(
-            ("climbs", endpoint), lambda: frozenset(far for far in near if self._fabric.node(far).level)
+            ("climbs", endpoint),
+            lambda: frozenset(neighbour for neighbour in switches if self._fabric.node(neighbour).level),
         )
 
     def _paths_to_neighbours(self, source: str) -> tuple[Path, ...]:
         """Return the paths to endpoints next to a source, or behind a switch inside its domain."""
         if source not in self._inside:
-            found: list[Path] = []
-            for far in self._finder.neighbours(source):
-                node = self._fabric.node(far)
+            paths: list[Path] = []
+            for neighbour in self._finder.neighbours(source):
+                node = self._fabric.node(neighbour)
                 if not node.tier:
-                    found.append((source, far))
+                    paths.append((source, neighbour))
                 elif not node.level:
-                    found += [(source, far, peer) for peer in self._finder.neighbours(far) if peer != source]
-            self._inside[source] = tuple(found)
+                    paths += [
+                        (source, neighbour, peer)
+                        for peer in self._finder.neighbours(neighbour)
+                        if peer != source
+                    ]
+            self._inside[source] = tuple(paths)
         return self._inside[source]
 
 
@@ -88,7 +93,7 @@ def _networks(fabric: Fabric) -> dict[str, frozenset[int]]:
     parts = enumerate(nx.connected_components(graph))
     number = {name: at for at, part in parts for name in part}
     return {
-        node.name: frozenset(number[far] for far in fabric.neighbours(node.name) if far in switches)
+        node.name: frozenset(number[switch] for switch in fabric.neighbours(node.name) if switch in switches)
         for node in fabric.nodes
         if not node.tier
     }

@@ -46,9 +46,9 @@ class SwitchPaths:
         """Return the allowed paths of fewest hops; the highest switches only if no other path exists."""
         for top in (False, True) if self._top else (False,):
             for hops in range(2, _MAX_HOPS + 1):
-                found = self.paths_of_length(source, destination, hops, top=top)
-                if found:
-                    return found
+                paths = self.paths_of_length(source, destination, hops, top=top)
+                if paths:
+                    return paths
         return []
 
     def paths_of_length(self, source: str, destination: str, hops: int, *, top: bool) -> list[Path]:
@@ -66,37 +66,39 @@ class SwitchPaths:
         source, destination, hops = shortest[0], shortest[-1], len(shortest) - 1
         straight = self._mesh_hops(shortest)
         detours = self.paths_of_length(source, destination, hops + 1, top=False)
-        found = [path for path in detours if self._mesh_hops(path) > straight]
+        longer = [path for path in detours if self._mesh_hops(path) > straight]
         # Shortest paths by the top are included already.
         if borrow and self._top.isdisjoint(shortest):
             for more in (hops, hops + 1):
                 paths = self.paths_of_length(source, destination, more, top=True)
                 borrowed = [p for p in paths if not self._top.isdisjoint(p) and not self._mesh_hops(p)]
                 if borrowed:
-                    return found + borrowed
-        return found
+                    return longer + borrowed
+        return longer
 
     def _allowed(self, path: Path) -> bool:
         return self._rules.vls_of(self._finder.fabric, path) is not None
 
     def _mesh_hops(self, path: Path) -> int:
         tiers = [self._finder.fabric.node(name).tier for name in path]
-        return sum(near == far for near, far in pairwise(tiers))
+        return sum(tier == next_tier for tier, next_tier in pairwise(tiers))
 
     def _switches_of(self, endpoint: str) -> _Switches:
         if endpoint not in self._switches_by_endpoint:
-            near = self._finder.neighbours(endpoint)
-            self._switches_by_endpoint[endpoint] = tuple(far for far in near if far in self._switches)
+            neighbours = self._finder.neighbours(endpoint)
+            self._switches_by_endpoint[endpoint] = tuple(
+                neighbour for neighbour in neighbours if neighbour in self._switches
+            )
         return self._switches_by_endpoint[endpoint]
 
     def _search(self, first: _Switches, last: _Switches, count: int, top: bool) -> list[_Switches]:
         """Return simple paths of `count` switches from any of `first` to any of `last`."""
         bound = self._distances_to(last, top)
-        found: list[_Switches] = []
+        paths: list[_Switches] = []
         for switch in first:
             if bound.get(switch, _RADIUS + 1) < count:
-                found += self._extend((switch,), bound, frozenset(last), count - 1, top)
-        return found
+                paths += self._extend((switch,), bound, frozenset(last), count - 1, top)
+        return paths
 
     def _extend(
         self, path: _Switches, bound: Mapping[str, int], last: Set[str], left: int, top: bool
@@ -105,9 +107,13 @@ class SwitchPaths:
             if path[-1] in last:
                 yield path
             return
-        for far in self._finder.neighbours(path[-1]):
-            if bound.get(far, _RADIUS + 1) < left and self._may_visit(far, top) and far not in path:
-                yield from self._extend((*path, far), bound, last, left - 1, top)
+        for neighbour in self._finder.neighbours(path[-1]):
+            if (
+                bound.get(neighbour, _RADIUS + 1) < left
+                and self._may_visit(neighbour, top)
+                and neighbour not in path
+            ):
+                yield from self._extend((*path, neighbour), bound, last, left - 1, top)
 
     def _may_visit(self, node: str, top: bool) -> bool:
         return node in self._switches and (top or node not in self._top)
@@ -115,15 +121,15 @@ class SwitchPaths:
     def _distances_to(self, last: _Switches, top: bool) -> Mapping[str, int]:
         """Return the hops from nearby switches to the nearest of the last switches."""
         if (last, top) not in self._distances:
-            found = dict.fromkeys(last, 0)
+            hops = dict.fromkeys(last, 0)
             edge = list(last)
             for distance in range(1, _RADIUS + 1):
                 after: list[str] = []
                 for switch in edge:
-                    for far in self._finder.neighbours(switch):
-                        if far not in found and self._may_visit(far, top):
-                            found[far] = distance
-                            after.append(far)
+                    for neighbour in self._finder.neighbours(switch):
+                        if neighbour not in hops and self._may_visit(neighbour, top):
+                            hops[neighbour] = distance
+                            after.append(neighbour)
                 edge = after
-            self._distances[last, top] = found
+            self._distances[last, top] = hops
         return self._distances[last, top]

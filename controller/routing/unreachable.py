@@ -46,7 +46,9 @@ def describe_unreachable(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> s
             words.append(f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} lost {what}")
             rest = [pair for pair in rest if set(names).isdisjoint(pair)]
     if rest:
-        words.append(f"no route joins {_first_names([f'{source} to {far}' for source, far in rest])}")
+        words.append(
+            f"no route joins {_first_names([f'{source} to {destination}' for source, destination in rest])}"
+        )
     return "; ".join(words)
 
 

@@ -40,10 +40,10 @@ def rate_weights(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = froze
     return rates
 
 
-def _rate(fabric: Fabric, near: str, far: str, failed: Set[str] = frozenset()) -> int:
+def _rate(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:
     if not fabric.has_parallel:
-        return fabric.link_between(near, far).rate_bps
-    links = fabric.links_between(near, far)
+        return fabric.link_between(node, neighbour).rate_bps
+    links = fabric.links_between(node, neighbour)
     return sum(link.rate_bps for link in links if len(links) == 1 or link.name not in failed)
 
 

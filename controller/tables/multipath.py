@@ -48,11 +48,11 @@ def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> Nex
         or not has_table(fabric.node(node), "multipath")
     ):
         return member
-    found: list[EgressPort] = []
+    expanded: list[EgressPort] = []
     for way in (member,) if isinstance(member, str) else member:
         ports = finder.ports_to(node, way) if isinstance(way, str) else ()
-        found += ports if len(ports) > 1 else (way,)
-    return tuple(found) if len(found) > 1 else member
+        expanded += ports if len(ports) > 1 else (way,)
+    return tuple(expanded) if len(expanded) > 1 else member
 
 
 def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[EgressPort]) -> list[Entry]:
@@ -71,10 +71,10 @@ def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[Egres
 
 def _group_widths(fabric: Fabric) -> dict[int, int]:
     """Return, by level, the bits that its widest group of uplinks uses."""
-    found: dict[int, int] = {}
+    widths: dict[int, int] = {}
     for node in fabric.nodes:
         if node.tier:
-            ups = sum(fabric.node(far).tier > node.tier for far in fabric.neighbours(node.name))
+            ups = sum(fabric.node(neighbour).tier > node.tier for neighbour in fabric.neighbours(node.name))
             width = group_size(ups).bit_length() - 1 if ups else 0
-            found[node.level] = max(width, found.get(node.level, 0))
-    return found
+            widths[node.level] = max(width, widths.get(node.level, 0))
+    return widths

@@ -55,8 +55,8 @@ class PrefixHops:
         for length in self._lengths:
             if length <= segment.length:
                 value = segment.value >> (bits - length) << (bits - length)
-                if (found := self.hops.get(Prefix(value, length))) is not None:
-                    return found
+                if (hops := self.hops.get(Prefix(value, length))) is not None:
+                    return hops
         return None
 
 
@@ -96,40 +96,40 @@ def first_and_last(fabric: Fabric, segment: Prefix) -> tuple[Prefix, Prefix]:
 def subprefixes(fabric: Fabric, segment: Prefix, length: int) -> list[Prefix]:
     """Return the segments of a length, one of the field ends, that hold endpoints of a segment; ascending."""
     members = fabric.cached("members", lambda: _direct_subprefixes(fabric, field_ends(fabric)))
-    found = [segment]
-    while found and found[0].length < length:
-        found = [part for one in found for part in members[one]]
-    return sorted(found)
+    segments = [segment]
+    while segments and segments[0].length < length:
+        segments = [part for outer in segments for part in members[outer]]
+    return sorted(segments)
 
 
 def _find_descendants(fabric: Fabric) -> dict[str, PrefixHops]:
     plan, ends = fabric.address_plan, field_ends(fabric)
     whole = fabric.cached("members", lambda: _direct_subprefixes(fabric, ends))
-    found: dict[str, PrefixHops] = {}
+    below: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: node.tier):
         if not node.tier:
-            found[node.name] = PrefixHops({Prefix(node.address, plan.bits): 0})
+            below[node.name] = PrefixHops({Prefix(node.address, plan.bits): 0})
             continue
         hops: dict[Prefix, int] = {}
-        for far in fabric.neighbours(node.name):
-            if fabric.node(far).tier < node.tier:
-                for prefix, more in found[far].hops.items():
+        for neighbour in fabric.neighbours(node.name):
+            if fabric.node(neighbour).tier < node.tier:
+                for prefix, more in below[neighbour].hops.items():
                     hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
-        found[node.name] = PrefixHops(_aggregate(hops, ends, whole))
-    return found
+        below[node.name] = PrefixHops(_aggregate(hops, ends, whole))
+    return below
 
 
 def _find_reachable(fabric: Fabric) -> dict[str, PrefixHops]:
     reach = descendants(fabric)
-    found: dict[str, PrefixHops] = {}
+    reachable: dict[str, PrefixHops] = {}
     for node in sorted(fabric.nodes, key=lambda node: -node.tier):
         hops = dict(reach[node.name].hops)
-        for far in fabric.neighbours(node.name):
-            if fabric.node(far).tier > node.tier:
-                for prefix, more in found[far].hops.items():
+        for neighbour in fabric.neighbours(node.name):
+            if fabric.node(neighbour).tier > node.tier:
+                for prefix, more in reachable[neighbour].hops.items():
                     hops[prefix] = min(more + 1, hops.get(prefix, more + 1))
-        found[node.name] = PrefixHops(hops)
-    return found
+        reachable[node.name] = PrefixHops(hops)
+    return reachable
 
 
 def _direct_subprefixes(fabric: Fabric, ends: list[int]) -> Mapping[Prefix, frozenset[Prefix]]:

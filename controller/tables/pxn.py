@@ -35,7 +35,7 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
         peer = fabric.node_of(part.value)
         if peer is None:
             continue
-        nics = [far for far in finder.neighbours(peer.name) if fabric.node(far).level]
+        nics = [neighbour for neighbour in finder.neighbours(peer.name) if fabric.node(neighbour).level]
         rails = {rail.value for nic in nics if (rail := rail_of(fabric, nic)) is not None}
         if peer.name == here.name:
             way: NextHop = nics[0] if nics else None
@@ -52,10 +52,10 @@ def pxn_segments(finder: PathFinder, here: Node, own: Sequence[Segment]) -> tupl
     return beyond, Segment(domain, 0, 0, (None,))
 
 
-def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tuple[Entry, ...]:
+def pxn_entries(finder: PathFinder, node: str, segments: Sequence[Segment]) -> tuple[Entry, ...]:
     """Return the entries of the tables pxn_segment and pxn."""
     entries: list[Entry] = []
-    for segment in found:
+    for segment in segments:
         match = (("dcna", Lpm(*segment.prefix)),)
         if not any(segment.next_hops):
             entries.append(Entry("pxn_segment", match, "no_pxn"))
@@ -63,9 +63,14 @@ def pxn_entries(finder: PathFinder, node: str, found: Sequence[Segment]) -> tupl
         params = ("base", 0), ("shift", segment.shift), ("mask", segment.mask)
         entries.append(Entry("pxn_segment", match, "set_ranks", params))
         entries += [
-            Entry("pxn", (("index", Exact(value)),), "set_neighbour", (("port", finder.port_to(node, far)),))
-            for value, far in enumerate(segment.next_hops)
-            if isinstance(far, str)
+            Entry(
+                "pxn",
+                (("index", Exact(value)),),
+                "set_neighbour",
+                (("port", finder.port_to(node, neighbour)),),
+            )
+            for value, neighbour in enumerate(segment.next_hops)
+            if isinstance(neighbour, str)
         ]
     return tuple(entries)
 
@@ -79,13 +84,13 @@ def relay_segments(finder: PathFinder, here: Node) -> tuple[Segment, ...]:
     outer, inner = plan.fields[-2].name, plan.fields[-1].name
     members: list[NextHop] = [None] * (plan.mask(inner) + 1)
     address = None
-    for far in finder.neighbours(here.name):
-        node = fabric.node(far)
+    for neighbour in finder.neighbours(here.name):
+        node = fabric.node(neighbour)
         if not node.tier:
             address = node.address
-            for nic in finder.neighbours(far):
+            for nic in finder.neighbours(neighbour):
                 if fabric.node(nic).level and (rail := rail_of(fabric, nic)) is not None:
-                    members[rail.value] = far
+                    members[rail.value] = neighbour
     if address is None or not any(members):
         return ()
     prefix = Prefix(*plan.prefix(outer, address))
@@ -96,13 +101,15 @@ def _endpoints_of_closed_rails(fabric: Fabric) -> frozenset[str]:
     """Return the endpoints whose uplinks all lead to closed rails."""
 
     def find() -> frozenset[str]:
-        found = []
+        endpoints = []
         for node in fabric.nodes:
             if not node.tier:
-                ups = [far for far in fabric.neighbours(node.name) if fabric.node(far).level]
-                rails = [rail_of(fabric, far) for far in ups]
+                ups = [
+                    neighbour for neighbour in fabric.neighbours(node.name) if fabric.node(neighbour).level
+                ]
+                rails = [rail_of(fabric, neighbour) for neighbour in ups]
                 if rails and all(rail is not None and rail.closed for rail in rails):
-                    found.append(node.name)
-        return frozenset(found)
+                    endpoints.append(node.name)
+        return frozenset(endpoints)
 
     return fabric.cached("closed", find)

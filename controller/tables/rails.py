@@ -64,10 +64,10 @@ def rail_table_segments(finder: PathFinder, here: Node, ways: Sequence[str]) -> 
     array: list[NextHop] = [None] * (mask + 1)
     under = descendants(fabric)[here.name]
     for address in ends:
-        found = nearest.get(address, [])
+        neighbours = nearest.get(address, [])
         value = address >> shift & mask
-        if found:
-            array[value] = found[value % len(found)]
+        if neighbours:
+            array[value] = neighbours[value % len(neighbours)]
         elif under.hops_to(address, plan.bits) is None:
             array[value] = up
     every = (1 << plan.bits) - 1 & ~(mask << shift)
@@ -80,20 +80,20 @@ def _nearest(finder: PathFinder, here: Node) -> dict[int, list[str]]:
     """Return, by address of the endpoints below, the neighbours with the shortest way down."""
     fabric = finder.fabric
     hops: dict[int, tuple[int, list[str]]] = {}
-    for far in finder.neighbours(here.name):
-        if fabric.node(far).tier < here.tier:
-            for prefix, count in descendants(fabric)[far].hops.items():
+    for neighbour in finder.neighbours(here.name):
+        if fabric.node(neighbour).tier < here.tier:
+            for prefix, count in descendants(fabric)[neighbour].hops.items():
                 fewest, fars = hops.get(prefix.value, (count, []))
                 if count < fewest:
                     fars = []
                 if count <= fewest:
-                    hops[prefix.value] = count, [*fars, far]
+                    hops[prefix.value] = count, [*fars, neighbour]
     return {address: fars for address, (_, fars) in hops.items()}
 
 
 def _by_rank(fabric: Fabric, last: int) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    addresses: dict[int, list[int]] = {}
     for node in fabric.nodes:
         if not node.tier:
-            found.setdefault(node.address & last, []).append(node.address)
-    return found
+            addresses.setdefault(node.address & last, []).append(node.address)
+    return addresses

@@ -75,15 +75,15 @@ class TernarySegment:
 
 def longest_match(segments: Iterable[Segment], address: int, bits: int) -> Segment | None:
     """Return the segment with the longest prefix of an address of so many bits."""
-    matching = [one for one in segments if one.prefix.contains(address, bits)]
-    return max(matching, key=lambda one: one.prefix.length, default=None)
+    matching = [segment for segment in segments if segment.prefix.contains(address, bits)]
+    return max(matching, key=lambda segment: segment.prefix.length, default=None)
 
 
-def merge_halves(found: list[Segment], bits: int) -> list[Segment]:
+def merge_halves(segments: list[Segment], bits: int) -> list[Segment]:
     """Merge pairs of half segments that have equal arrays."""
-    kept = {one.prefix: one for one in found}
+    kept = {segment.prefix: segment for segment in segments}
     for length in range(bits, 1, -1):
-        for prefix in sorted(one for one in kept if one.length == length):
+        for prefix in sorted(segment for segment in kept if segment.length == length):
             half = 1 << (bits - length)
             other = Prefix(prefix.value | half, length)
             if prefix.value & half or prefix not in kept or other not in kept:
