@@ -10,7 +10,7 @@ GRPC ?= 127.0.0.1:9559
 NODE ?= npu0
 MINUTES ?= 10
 # Node.js comes as a wheel, a quarter of all that there is to install: nothing is fetched when pyright runs.
-LINT := 'pyright[nodejs]>=1.1.410,<1.2' 'ruff>=0.17,<0.18'
+LINT := 'pyright[nodejs]>=1.1.410,<1.2' 'ruff>=0.17,<0.18' 'codespell>=2.4,<3'
 LINT_CPP := 'clang-format==23.1.5'
 CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
@@ -38,11 +38,13 @@ test-all: setup ## the long tests as well
 bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
 	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long
 
-check: base ## lint, formatting, types, and whether the compiled P4 is current
+check: base ## lint, formatting, types, spelling, plain English, and whether the compiled P4 is current
 	@$(BIN)/python -m pip install --quiet $(LINT) $(LINT_CPP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@git ls-files | xargs $(BIN)/codespell
+	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
 
