@@ -150,9 +150,11 @@ class Network(SwitchSet):
         quanta: Sequence[int] | None = None,
         plugged: bool = True,
     ) -> int:
-        """The number of the link. `queue_bytes` bounds a VL without credits, `quanta` are bytes of each
-        VL in a round of "deficit", 4096 when left out: docs/links.md. A link that is not plugged is down,
-        and its ports lead where they led before."""
+        """Connect two ports and return the number of the link (docs/links.md).
+
+        `queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of "deficit",
+        4096 when left out. A link that is not plugged is down, and its ports lead where they led before.
+        """
     def attach_host(
         self,
         switch: int,
@@ -166,9 +168,10 @@ class Network(SwitchSet):
         quanta: Sequence[int] | None = None,
     ) -> int: ...
     def set_lanes(self, bit: int, vls: Sequence[int]) -> None:
-        """Two lanes a priority, of a queue and credits each: bit `bit` of a frame, the first byte's highest
-        being 0, says which, and vls[2 * priority + lane] is its VL. Without, a priority has one lane and is
-        its VL.
+        """Give every priority two lanes, each with a queue and credits of its own.
+
+        Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte), and
+        vls[2 * priority + lane] is the VL. Without this call a priority has one lane and is its VL.
         """
     def set_handler(self, host: int, handler: Any) -> None: ...
     def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
@@ -189,9 +192,9 @@ class Network(SwitchSet):
         rate_bps: int | None = None,
         extra_delay_ps: int = 0,
     ) -> None:
-        """What is wrong with it, for frames that begin to be sent from now on: docs/links.md."""
+        """Impair the link for frames whose transmission starts from now on (docs/links.md)."""
     def set_seed(self, seed: int, /) -> None:
-        """Of all that is random: each direction of a link has a generator of its own."""
+        """Seed all random choices; each direction of a link has a generator of its own."""
     def record(self, link: int, path: str, direction: int | None = None) -> None:
         """To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError."""
     def end_recordings(self) -> None: ...
@@ -231,4 +234,4 @@ class Wire(SwitchSet):
     def stats(self, switch: int, port: int) -> dict[str, int]:
         """Frames and bytes received and sent; frames missed, too_long, failed, refused_down, _full, _odd."""
     def take_messages(self) -> list[tuple[str, str]]:
-        """What a person should know since the last call: "info", "warning" or "error", and the text."""
+        """Return messages since the last call: "info", "warning" or "error", and the text."""

@@ -98,6 +98,7 @@ def iteration(
     batch: int,
     given: Assumptions = DEFAULTS,
 ) -> Iteration:
+    """Return the times of an iteration with this placement on an interconnect, in seconds."""
     layout = placement.layout
     layers = model.layers // layout.pp
     micros = batch // (layout.dp * layout.micro)

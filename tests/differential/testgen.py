@@ -29,9 +29,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = HERE / "testgen"
 PROGRAMS = {
-    **{
-        name: ROOT / "p4" / f"{name}.p4" for name in ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")
-    },
+    **{name: ROOT / "p4" / f"{name}.p4" for name in ("ub_npu", "ub_switch", "rail_gpu", "rail_switch")},
     **{
         name: ROOT / "tests" / "programs" / f"{name}.p4"
         for name in ("arithmetic", "every_match", "parsing", "wire")

@@ -41,7 +41,7 @@ class Choices(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Is there no more of it?"""
+        """True when no input is left."""
         ...
 
     def below(self, count: int) -> int:

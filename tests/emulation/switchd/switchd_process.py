@@ -29,7 +29,6 @@ _PACKET_AUXDATA, _SOL_PACKET = 8, 263
 
 def missing_rights() -> str:
     """Why no namespace can be made; empty when one can."""
-
     with ThreadPoolExecutor(max_workers=1) as thread:
         try:
             thread.submit(enter_new_namespace).result()

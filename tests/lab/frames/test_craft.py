@@ -302,7 +302,8 @@ class TestCommand:
 @pytest.fixture
 def wire() -> Iterator[Callable[[int], list[bytes]]]:
     """A veth pair, craft0 and craft1, in a namespace that this thread enters until the test is over; what it
-    yields receives that many frames on craft1."""
+    yields receives that many frames on craft1.
+    """
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and iproute2")
     with open("/proc/thread-self/ns/net") as home:  # noqa: PTH123  a descriptor is wanted

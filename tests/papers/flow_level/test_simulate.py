@@ -77,7 +77,7 @@ def ends(jobs: list[Job], fabric: Fabric, mode: Mode = "exact") -> dict[str, flo
 
 
 def test_two_jobs_that_send_at_once_halve_their_rates() -> None:
-    """b comes while a sends: both at half until a is done, at 3; b then sends its last second alone."""
+    """B comes while a sends: both at half until a is done, at 3; b then sends its last second alone."""
     found = ends([job("a", 0, 1, 1.5), job("b", 1, 1, 1.5)], Wire())
     assert found == pytest.approx({"a": 3.0, "b": 4.0})
     found = ends([job("a", 0, 0, 2), job("b", 1, 0, 2)], Wire())
@@ -106,7 +106,7 @@ def test_phases_follow_one_another_and_rates_are_those_of_flows() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_jobs_wait_in_the_order_in_which_they_came(mode: Mode) -> None:
-    """b needs all of it and waits for a; c would fit, but came later."""
+    """B needs all of it and waits for a; c would fit, but came later."""
     cluster = Cluster(1, 2, 8)
     jobs = [
         Job("a", 8, 0.0, 1, 5.0),
@@ -135,7 +135,7 @@ def test_a_job_alone_takes_what_it_takes_alone(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_dark_links_hold_jobs_up_for_as_long_as_they_are_dark(mode: Mode) -> None:
-    """a sends all the time and stands still from 4 to 5, when b comes; b only computes."""
+    """A sends all the time and stands still from 4 to 5, when b comes; b only computes."""
     jobs = [job("a", 0, 0, 9), job("b", 4, 2, 0)]
     assert ends(jobs, Fading(), mode) == pytest.approx({"a": 11.0, "b": 6.0})
 
