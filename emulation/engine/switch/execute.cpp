@@ -73,7 +73,6 @@ void Traversal::after_hit(Table& table, LookupResult& result) {
 void Traversal::execute(Place at) {
     std::uint64_t* const v = slots_.data();
     const Program& p = program_;
-    Switch& sw = switch_;
     const Instruction* const code = p.code.data();
     const Instruction* i = code + at;
     Place back = 0;  // return address of an action
@@ -182,7 +181,7 @@ void Traversal::execute(Place at) {
         v[i->a] = 0;
     NEXT;
     OP(Count) {
-        Switch::Counter& c = sw.counters_[i->a];
+        Switch::Counter& c = switch_.counters_[i->a];
         if (v[i->b] < c.packets.size()) {
             c.packets[v[i->b]] += 1;
             c.bytes[v[i->b]] += ingress_length_;
@@ -190,18 +189,18 @@ void Traversal::execute(Place at) {
     }
     NEXT;
     OP(RegisterRead) {
-        const auto& r = sw.registers_[i->a];
+        const auto& r = switch_.registers_[i->a];
         if (v[i->b] < r.size() / i->n) std::copy_n(r.begin() + static_cast<std::ptrdiff_t>(v[i->b] * i->n), i->n, v + i->dst);
         else std::fill_n(v + i->dst, i->n, 0);
     }
     NEXT;
     OP(RegisterWrite) {
-        auto& r = sw.registers_[i->a];
+        auto& r = switch_.registers_[i->a];
         if (v[i->b] < r.size() / i->n) std::copy_n(v + i->mask, i->n, r.begin() + static_cast<std::ptrdiff_t>(v[i->b] * i->n));
     }
     NEXT;
     OP(Meter) {
-        auto& m = sw.meters_[i->a];
+        auto& m = switch_.meters_[i->a];
         if (v[i->b] < m.size())
             v[i->dst] = m[v[i->b]].execute(p.meters[i->a].bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
         else v[i->dst] = 0;
@@ -209,7 +208,7 @@ void Traversal::execute(Place at) {
     NEXT;
     OP(Hash) v[i->dst] = v[i->b] + calculate(p.calculations[i->a]) % std::max<std::uint64_t>(v[i->mask], 1); NEXT;
     OP(Random)
-        if (v[i->a] <= v[i->b]) v[i->dst] = sw.random(v[i->a], v[i->b]);
+        if (v[i->a] <= v[i->b]) v[i->dst] = switch_.random(v[i->a], v[i->b]);
         else v[i->dst] = v[i->a];
     NEXT;
     OP(Clone)
@@ -228,14 +227,14 @@ void Traversal::execute(Place at) {
     NEXT;
     OP(Truncate) truncate_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(truncate_ == 0 ? ~0U : truncate_, std::max<std::uint64_t>(v[i->a], 1))); NEXT;
     OP(Log)
-        if (sw.on_log) log(p.messages[i->a]);
+        if (switch_.on_log) log(p.messages[i->a]);
     NEXT;
     OP(Assert)
-        if (v[i->a] == 0) throw std::runtime_error("switch " + sw.name() + ": " + p.assertions[i->b]);
+        if (v[i->a] == 0) throw std::runtime_error("switch " + switch_.name() + ": " + p.assertions[i->b]);
     NEXT;
 
     OP(Apply) {
-        Table& table = sw.tables_[i->a];
+        Table& table = switch_.tables_[i->a];
         LookupResult result = table.lookup(v);
         if (result.entry && table.instrumented()) after_hit(table, result);
         if (result.code == kNowhere) GO(result.next);
