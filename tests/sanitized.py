@@ -17,7 +17,7 @@ def _load(path: str) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[_NAME] = module
     spec.loader.exec_module(module)
-    emulation._engine = module
+    emulation.__dict__["_engine"] = module
 
 
 _load(os.environ["RAILYARD_ENGINE"])
