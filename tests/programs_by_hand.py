@@ -47,11 +47,11 @@ def number(value: int) -> Json:
 
 
 def pipeline(program: Json, name: str) -> Json:
-    return next(one for one in program["pipelines"] if one["name"] == name)
+    return next(item for item in program["pipelines"] if item["name"] == name)
 
 
 def header_type(program: Json, name: str) -> Json:
-    return next(one for one in program["header_types"] if one["name"] == name)
+    return next(item for item in program["header_types"] if item["name"] == name)
 
 
 def add_header(program: Json, name: str, type: str) -> int:

@@ -39,12 +39,12 @@ def test_links_lead_somewhere(path: Path):
     for target in re.findall(r"\]\(([^)]+)\)", prose):
         if not target.startswith(("http://", "https://")):
             file, _, heading = target.partition("#")
-            found = path.parent / file if file else path
-            assert found.exists(), target
+            result = path.parent / file if file else path
+            assert result.exists(), target
             if heading:
-                headings = re.findall(r"^#+ (.*)$", found.read_text(), flags=re.MULTILINE)
+                headings = re.findall(r"^#+ (.*)$", result.read_text(), flags=re.MULTILINE)
                 assert heading in [
-                    re.sub(r"[^a-z0-9 -]", "", one.lower()).replace(" ", "-") for one in headings
+                    re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings
                 ]
 
 

@@ -77,8 +77,8 @@ def test_no_import_climbs(path: Path) -> None:
         ("from topologies import Fabric\nfrom .plan import Plan\nimport networkx", []),
     ],
 )
-def test_a_climb_would_be_found(source: str, found: list[str]) -> None:
-    assert climbs(ast.parse(source), "controller") == found
+def test_a_climb_would_be_found(source: str, result: list[str]) -> None:
+    assert climbs(ast.parse(source), "controller") == result
 
 
 @pytest.mark.parametrize("room", FLOORS)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = [
     path
     for room in ("controller", "emulation", "lab", "railyard")
-    for path in (found.relative_to(ROOT) for found in sorted((ROOT / room).rglob("*.py")))
+    for path in (result.relative_to(ROOT) for result in sorted((ROOT / room).rglob("*.py")))
 ]
 VALUES = frozenset(kind.value for kind in NodeKind)
 
@@ -39,7 +39,7 @@ def _compared(node: ast.Compare | ast.Match) -> Iterator[str]:
         subjects, others = [node.left, *node.comparators], [node]
     else:
         subjects, others = [node.subject], [case.pattern for case in node.cases]
-    if any(isinstance(one, ast.Attribute) and one.attr in ("kind", "value") for one in subjects):
+    if any(isinstance(subject, ast.Attribute) and subject.attr in ("kind", "value") for subject in subjects):
         held = (part for other in others for part in ast.walk(other))
         yield from (
             f"line {part.lineno}: {part.value!r}"
@@ -70,8 +70,8 @@ def test_above_the_fabrics_no_kind_is_named(path: Path) -> None:
         ("kind == 'npu'", []),  # whose kind it is, it does not say
     ],
 )
-def test_a_kind_would_be_found(source: str, found: list[str]) -> None:
-    assert list(named(ast.parse(source))) == found
+def test_a_kind_would_be_found(source: str, result: list[str]) -> None:
+    assert list(named(ast.parse(source))) == result
 
 
 @pytest.mark.parametrize("kind", NodeKind)

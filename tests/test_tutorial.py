@@ -18,17 +18,17 @@ DEMO = "make demo"
 
 def steps() -> list[tuple[str, str, str]]:
     """Each command with the scenario file as it is then, and the output shown."""
-    found: list[tuple[str, str, str]] = []
+    result: list[tuple[str, str, str]] = []
     scenario = ""
     for kind, body in BLOCK.findall(GUIDE.read_text()):
         if kind == "yaml":
             assert body.startswith("# mine.yaml\n")
             scenario = body
         elif kind == "sh":
-            found += [(line, scenario, "") for line in body.splitlines()]
+            result += [(line, scenario, "") for line in body.splitlines()]
         else:
-            found[-1] = (*found[-1][:2], body)
-    return found
+            result[-1] = (*result[-1][:2], body)
+    return result
 
 
 def takes_long(command: str) -> bool:

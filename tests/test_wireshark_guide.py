@@ -18,13 +18,13 @@ BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def steps() -> list[tuple[str, str]]:
     """Commands, one a line, and the output shown after the last of them."""
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     for kind, body in BLOCK.findall(GUIDE.read_text()):
         if kind == "sh":
-            found += [(line, "") for line in body.splitlines()]
+            result += [(line, "") for line in body.splitlines()]
         else:
-            found[-1] = found[-1][0], body
-    return found
+            result[-1] = result[-1][0], body
+    return result
 
 
 def test_it_shows_what_its_commands_print(
@@ -58,8 +58,8 @@ def _flush(text: str) -> str:
 
 def _filters_are_good():
     rows = [line for line in GUIDE.read_text().splitlines() if line.startswith("| `ub.")]
-    filters = [one for row in rows for one in re.findall(r"`(ub\.[^`]+)`", row)]
+    filters = [item for row in rows for item in re.findall(r"`(ub\.[^`]+)`", row)]
     assert len(filters) >= 8
-    for one in filters:
-        read = ["tshark", "-X", "lua_script:railyard.lua", "-r", "hops.pcapng", "-Y", one]
-        assert subprocess.run(read, capture_output=True, check=False).returncode == 0, one
+    for entry in filters:
+        read = ["tshark", "-X", "lua_script:railyard.lua", "-r", "hops.pcapng", "-Y", entry]
+        assert subprocess.run(read, capture_output=True, check=False).returncode == 0, entry

@@ -55,9 +55,9 @@ def lb_by_member(scna: int, dcna: int, ways: int, shift: int = 0, lbs: Sequence[
     """Return, by member of a group, the least value of `lbs` (default: all) that selects it; -1 for none."""
     values = np.array(lbs or range(LB_VALUES))
     taken = selected_members(flow_hash(scna, dcna, values), ways, shift)
-    found = np.full(ways, -1)
-    found[taken[::-1]] = values[::-1]
-    return found
+    result = np.full(ways, -1)
+    result[taken[::-1]] = values[::-1]
+    return result
 
 
 def min_reached_members(ways: int, shift: int = 0, lbs: Sequence[int] = ()) -> int:
@@ -95,11 +95,13 @@ class PathProbe:
         beginnings: dict[Path, list[int]] = {}
         for bucket, begun in enumerate(self._steered(source, destination)):
             beginnings.setdefault(begun, []).extend(range(bucket, LB_VALUES, BUCKETS))
-        found: dict[Path, list[int]] = {}
+        result: dict[Path, list[int]] = {}
         for begun, lbs in beginnings.items():
             for path, taken in self._follow(begun, destination, np.array(sorted(lbs))):
-                found.setdefault(path, []).extend(taken.tolist())
-        return {path: tuple(sorted(lbs)) for path, lbs in sorted(found.items(), key=lambda one: min(one[1]))}
+                result.setdefault(path, []).extend(taken.tolist())
+        return {
+            path: tuple(sorted(lbs)) for path, lbs in sorted(result.items(), key=lambda item: min(item[1]))
+        }
 
     def disjoint_paths(
         self, source: str, destination: str, most: int = 0, order: Sequence[int] = range(LB_VALUES)
@@ -119,27 +121,27 @@ class PathProbe:
             if path not in known:
                 known.add(path)
                 by_port.setdefault(until_first_switch(fabric, path), []).append(ProbedPath(lb, path))
-        turns, found = deque(deque(paths) for paths in by_port.values()), list[ProbedPath]()
+        turns, result = deque(deque(paths) for paths in by_port.values()), list[ProbedPath]()
         used: set[tuple[str, str]] = set()
-        while turns and (not most or len(found) < most):
+        while turns and (not most or len(result) < most):
             waiting = turns.popleft()
             while waiting:
-                one = waiting.popleft()
-                between = {hop for hop in pairwise(one.path) if all(fabric.node(name).tier for name in hop)}
+                item = waiting.popleft()
+                between = {hop for hop in pairwise(item.path) if all(fabric.node(name).tier for name in hop)}
                 if used.isdisjoint(between):
                     used |= between
-                    found.append(one)
+                    result.append(item)
                     turns.append(waiting)
                     break
-        return tuple(found)
+        return tuple(result)
 
     def lbs_by_port(self, source: str, destination: str) -> tuple[tuple[int, ...], ...]:
         """Return the values of lb by port, or by other steered part of a source route."""
         fabric = self._plan.fabric
-        found: dict[Path, list[int]] = {}
+        result: dict[Path, list[int]] = {}
         for bucket, path in enumerate(self._steered(source, destination)):
-            found.setdefault(until_first_switch(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
-        return tuple(tuple(sorted(lbs)) for lbs in found.values())
+            result.setdefault(until_first_switch(fabric, path), []).extend(range(bucket, LB_VALUES, BUCKETS))
+        return tuple(tuple(sorted(lbs)) for lbs in result.values())
 
     def group_sizes(self, source: str, destination: str) -> tuple[int, ...]:
         """Return the sizes of the groups on the path of a frame with lb 0."""

@@ -50,10 +50,10 @@ def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """Return the segments of one node, those of its mesh first."""
     here = finder.fabric.node(node)
     if not here.tier:
-        found = _mesh_segments(finder, here, (here.address,))
-        if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in found):
-            found.append(_local_prefix(finder.fabric, here))
-        return (*found, *_upward_segments(finder, here, [one.prefix for one in found]))
+        result = _mesh_segments(finder, here, (here.address,))
+        if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in result):
+            result.append(_local_prefix(finder.fabric, here))
+        return (*result, *_upward_segments(finder, here, [item.prefix for item in result]))
     bits = finder.fabric.address_plan.bits
     first = field_ends(finder.fabric)[0]
     own = here.address & ((1 << (bits - first)) - 1)
@@ -76,9 +76,16 @@ def _segments_below(finder: PathFinder, here: Node) -> Sequence[Segment]:
     """Return the segments below a switch, with routes that neighbours have withdrawn first."""
     if finder.cached_for(here.name, rail_table):
         return ()
-    gone = withdrawn_segments(finder, here, _highest_neighbours(finder, here))
-    prefixes = {one.prefix for one in gone}
-    return (*gone, *(one for one in _downward_segments(finder, here) if one.prefix not in prefixes))
+    removed = withdrawn_segments(finder, here, _highest_neighbours(finder, here))
+    prefixes = {item.prefix for item in removed}
+    return (
+        *removed,
+        *(
+            downward_segment
+            for downward_segment in _downward_segments(finder, here)
+            if downward_segment.prefix not in prefixes
+        ),
+    )
 
 
 def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
@@ -109,7 +116,7 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
     """
     fabric = finder.fabric
     plan = fabric.address_plan
-    found: list[Segment] = []
+    result: list[Segment] = []
     lines = _neighbours_by_dimension(fabric, here.name)
     higher = () if here.tier else _highest_neighbours(finder, here)
     for axis in range(len(fabric.dims)):
@@ -133,18 +140,18 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
             array[own] = None
         for place in places:
             prefix = Prefix(*plan.prefix(name, place))
-            found.append(Segment(prefix, plan.shift(name), plan.mask(name), tuple(array)))
-    return found
+            result.append(Segment(prefix, plan.shift(name), plan.mask(name), tuple(array)))
+    return result
 
 
 def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:
     """Return the neighbours of a node along each dimension, by coordinate."""
-    found: dict[int, dict[int, str]] = {}
-    for far in fabric.neighbours(node):
-        axis = fabric.link_between(node, far).dimension
+    result: dict[int, dict[int, str]] = {}
+    for neighbour in fabric.neighbours(node):
+        axis = fabric.link_between(node, neighbour).dimension
         if axis is not None:
-            found.setdefault(axis, {})[fabric.node(far).coordinates[axis]] = far
-    return found
+            result.setdefault(axis, {})[fabric.node(neighbour).coordinates[axis]] = neighbour
+    return result
 
 
 def _line_by_address(fabric: Fabric, here: Node, fars: Iterable[str], field: str) -> dict[int, str]:
@@ -154,10 +161,10 @@ def _line_by_address(fabric: Fabric, here: Node, fars: Iterable[str], field: str
     """
     plan = fabric.address_plan
     shift, mask = plan.shift(field), plan.mask(field)
-    addresses = {far: fabric.node(far).address for far in fars}
+    addresses = {neighbour: fabric.node(neighbour).address for neighbour in fars}
     return {
-        address >> shift & mask: far
-        for far, address in addresses.items()
+        address >> shift & mask: neighbour
+        for neighbour, address in addresses.items()
         if not (address ^ here.address) & ~(mask << shift)
     }
 
@@ -185,8 +192,12 @@ def _downward_segments(finder: PathFinder, here: Node) -> list[Segment]:
     Switches with the same neighbours below share the result.
     """
     fabric = finder.fabric
-    lower = tuple(far for far in finder.neighbours(here.name) if fabric.node(far).tier < here.tier)
-    if lower != tuple(far for far in fabric.neighbours(here.name) if fabric.node(far).tier < here.tier):
+    lower = tuple(
+        neighbour for neighbour in finder.neighbours(here.name) if fabric.node(neighbour).tier < here.tier
+    )
+    if lower != tuple(
+        neighbour for neighbour in fabric.neighbours(here.name) if fabric.node(neighbour).tier < here.tier
+    ):
         return _search_downward(finder, here, lower)
     return finder.cached(("down", lower), lambda: _search_downward(finder, here, lower))
 
@@ -201,16 +212,16 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
     def choice(part: Prefix) -> tuple[int, list[str]]:
         """Return the fewest hops to a segment, and the neighbours that have them."""
         if part not in choices:
-            hops = {far: reach[far].hops_to_prefix(part, bits) for far in lower}
+            hops = {neighbour: reach[neighbour].hops_to_prefix(part, bits) for neighbour in lower}
             known = [count for count in hops.values() if count is not None]
             best = min(known, default=bits)
-            choices[part] = best, [far for far, count in hops.items() if count == best]
+            choices[part] = best, [hop for hop, count in hops.items() if count == best]
         return choices[part]
 
     def whole(part: Prefix) -> bool:
         """Return whether a neighbour leads to a whole segment, and no neighbour is nearer to its ends."""
         hops, nearest = choice(part)
-        return bool(nearest) and all(choice(one)[0] == hops for one in first_and_last(fabric, part))
+        return bool(nearest) and all(choice(item)[0] == hops for item in first_and_last(fabric, part))
 
     def split(segment: Prefix) -> list[Segment]:
         for length in (end for end in ends if end >= segment.length):
@@ -220,7 +231,7 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
             width = length - segment.length
             if width > _MAX_ARRAY_BITS:  # too long an array: one a field
                 fields = subprefixes(fabric, segment, _next_field_end(ends, segment.length))
-                return merge_halves([one for part in fields for one in split(part)], bits)
+                return merge_halves([item for part in fields for item in split(part)], bits)
             shift = bits - length
             array: list[NextHop] = [None] * (1 << width)
             for part in inner:
@@ -232,7 +243,7 @@ def _search_downward(finder: PathFinder, here: Node, lower: Sequence[str]) -> li
             return [Segment(segment, shift, (1 << width) - 1, tuple(array))]
         return []
 
-    return [one for segment in sorted(reach[here.name].hops) for one in split(segment)]
+    return [item for segment in sorted(reach[here.name].hops) for item in split(segment)]
 
 
 def _next_field_end(ends: Sequence[int], length: int) -> int:
@@ -241,9 +252,9 @@ def _next_field_end(ends: Sequence[int], length: int) -> int:
 
 def _highest_neighbours(finder: PathFinder, here: Node) -> list[str]:
     """Return the neighbours of the highest tier, if it is above the node's own tier."""
-    tiers = {far: finder.fabric.node(far).tier for far in finder.neighbours(here.name)}
+    tiers = {neighbour: finder.fabric.node(neighbour).tier for neighbour in finder.neighbours(here.name)}
     top = max(tiers.values(), default=0)
-    return [far for far, tier in tiers.items() if tier == top > here.tier]
+    return [neighbour for neighbour, tier in tiers.items() if tier == top > here.tier]
 
 
 def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = ()) -> list[Segment]:
@@ -252,30 +263,32 @@ def _upward_segments(finder: PathFinder, here: Node, meshed: Sequence[Prefix] = 
     Prefixes in `meshed` use the node's own mesh, except for addresses whose holders have left the mesh.
     """
     fabric = finder.fabric
-    higher = [far for far in finder.neighbours(here.name) if fabric.node(far).tier > here.tier]
+    higher = [
+        neighbour for neighbour in finder.neighbours(here.name) if fabric.node(neighbour).tier > here.tier
+    ]
     ways = _highest_neighbours(finder, here)
     if not ways:
         return []
     bits, reach, over = fabric.address_plan.bits, descendants(fabric), reachable_prefixes(fabric)
     nearer: dict[Prefix, list[str]] = {}
-    for far in higher if len(higher) > 1 else ():
-        for prefix, hops in over[far].hops.items():
-            found = [over[way].hops_to_prefix(prefix, bits) for way in ways]
-            by_default = [count for count in found if count is not None]
+    for remote in higher if len(higher) > 1 else ():
+        for prefix, hops in over[remote].hops.items():
+            result = [over[way].hops_to_prefix(prefix, bits) for way in ways]
+            by_default = [count for count in result if count is not None]
             # Some uplinks may not lead to the prefix, or all of them by a longer way.
-            better = len(by_default) < len(ways) or (far not in ways and hops < min(by_default))
+            better = len(by_default) < len(ways) or (remote not in ways and hops < min(by_default))
             if better and reach[here.name].hops_to_prefix(prefix, bits) is None:
-                nearer.setdefault(prefix, []).append(far)
+                nearer.setdefault(prefix, []).append(remote)
     away = {Prefix(address, bits) for address in _displaced_prefixes(fabric) if address != here.address}
-    inside = [one for one in (*nearer, *away) if any(_is_within(one, mesh, bits) for mesh in meshed)]
+    inside = [item for item in (*nearer, *away) if any(_is_within(item, mesh, bits) for mesh in meshed)]
     for prefix in inside:
         if prefix in away:
             nearer.setdefault(prefix, ways)
         else:
             del nearer[prefix]
     spread = _group_segment if has_table(here, "multipath") else _spread_segment
-    made = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
-    return [*made, spread(bits, Prefix(0, 0), ways)]
+    created = [spread(bits, prefix, fars) for prefix, fars in sorted(nearer.items())]
+    return [*created, spread(bits, Prefix(0, 0), ways)]
 
 
 def _is_within(part: Prefix, whole: Prefix, bits: int) -> bool:

@@ -74,10 +74,10 @@ def test_one_part_is_written_and_the_other_stays(
     figures = tmp_path / "bench.json"
     figures.write_text('{"figures": {"a": 1}}')
     report.write_lab_json(result, figures)
-    found = json.loads(figures.read_text())
-    assert found["figures"] == {"a": 1}
-    assert found["lab"]["runs"]["bmv2"]["healthy"]["dilation"] == 12_000_000
-    assert found["lab"]["starts"]["builtin"]["start"] == {"median": 2.0, "least": 1.0, "most": 4.0}
+    results = json.loads(figures.read_text())
+    assert results["figures"] == {"a": 1}
+    assert results["lab"]["runs"]["bmv2"]["healthy"]["dilation"] == 12_000_000
+    assert results["lab"]["starts"]["builtin"]["start"] == {"median": 2.0, "least": 1.0, "most": 4.0}
 
 
 def test_a_guide_without_the_marks_is_an_error():

@@ -139,9 +139,9 @@ def test_a_plan_avoids_failed_links(rack: Fabric, strategy: Strategy) -> None:
         for path in paths:
             assert not dead & {*pairwise(path), *pairwise(path[::-1])}
     fake = FakeFabric(plan)
-    for far in rack.nodes[1:]:
-        arrives_as_planned(plan, fake, "npu0", far.name, 3, sl=0)
-        assert fake.send("npu0", Frame(far.address, route=SourceRoute(0, 0, (0,) * 6))).end == "host"
+    for node in rack.nodes[1:]:
+        arrives_as_planned(plan, fake, "npu0", node.name, 3, sl=0)
+        assert fake.send("npu0", Frame(node.address, route=SourceRoute(0, 0, (0,) * 6))).end == "host"
 
 
 def test_a_fabric_in_two_parts_has_no_plan() -> None:

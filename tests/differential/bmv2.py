@@ -74,17 +74,17 @@ class Bmv2:
         enter_new_namespace()
         _run("ip", "link", "set", "lo", "up")
         for port in self._ports:
-            near, far = f"s{port}", f"h{port}"
-            veth = ("mtu", self._mtu, "type", "veth", "peer", "name", far, "mtu", self._mtu)
-            _run("ip", "link", "add", near, *veth)
-            for end in (near, far):
+            node, neighbour = f"s{port}", f"h{port}"
+            veth = ("mtu", self._mtu, "type", "veth", "peer", "name", neighbour, "mtu", self._mtu)
+            _run("ip", "link", "add", node, *veth)
+            for end in (node, neighbour):
                 _run("ip", "link", "set", end, "up")
-            _send_frames_as_they_are(near)
+            _send_frames_as_they_are(node)
             raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
             self._sockets[port] = raw
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BYTES)
             raw.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-            raw.bind((far, 0))
+            raw.bind((neighbour, 0))
             raw.setblocking(False)
             self._selector.register(raw, selectors.EVENT_READ, port)
         interfaces = [part for port in self._ports for part in ("-i", f"{port}@s{port}")]

@@ -93,9 +93,9 @@ class Differential:
     def differences(self, frames: Sequence[Frame], *, late_seconds: float = 5.0) -> list[str]:
         """What came out of one and not of the other, and counters that differ; empty when they agree."""
         expected, got = self.exchange(frames, late_seconds=late_seconds)
-        found = [f"only the engine: {show(one)}" for one in (expected - got).elements()]
-        found += [f"only BMv2: {show(one)}" for one in (got - expected).elements()]
-        return found + list(self.counter_differences())
+        result = [f"only the engine: {show(element)}" for element in (expected - got).elements()]
+        result += [f"only BMv2: {show(element)}" for element in (got - expected).elements()]
+        return result + list(self.counter_differences())
 
     def exchange(
         self, frames: Sequence[Frame], *, late_seconds: float = 5.0, quiet_seconds: float = _QUIET_SECONDS

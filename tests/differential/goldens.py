@@ -222,8 +222,8 @@ def golden(name: str) -> str:
         switch.take(statement)
     chunks: list[tuple[str, Outputs]] = [("", {})]
     sent = 0
-    made = frames(Random(1))
-    for port, frame in made:
+    created = frames(Random(1))
+    for port, frame in created:
         switch.outputs.clear()
         packet = f"packet {port} {frame.hex()}\n"
         for statement in parse(packet):
@@ -242,7 +242,7 @@ def golden(name: str) -> str:
             f"expect {port} {frame.hex()}$\n" for port in sorted(expected) for frame in expected[port]
         )
         text += _REST
-    text += _drops(name, made)
+    text += _drops(name, created)
     return (
         "# SPDX-License-Identifier: Apache-2.0\n# Written by tests/differential/goldens.py; BMv2 agreed.\n"
         + text
@@ -255,13 +255,13 @@ def main() -> None:
     for name in sys.argv[1:] or _MADE:
         candidate = FOLDER / f"{name}.candidate.stf"
         candidate.write_text(golden(name))
-        found = differences(Case(candidate, program(name)), "BMv2")
-        print(f"{name}: {'BMv2 agrees' if not found else f'{len(found)} differences'}")
-        for one in found[:10]:
-            print(f"  {one}")
-        if not found:
+        result = differences(Case(candidate, program(name)), "BMv2")
+        print(f"{name}: {'BMv2 agrees' if not result else f'{len(result)} differences'}")
+        for item in result[:10]:
+            print(f"  {item}")
+        if not result:
             candidate.rename(FOLDER / f"{name}.stf")
-        failed = failed or bool(found)
+        failed = failed or bool(result)
         candidate.unlink(missing_ok=True)
     raise SystemExit(failed)
 

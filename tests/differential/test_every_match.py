@@ -51,7 +51,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Differential]:
 
 def probes(kinds: tuple[int, ...], count: int, seed: int, ports: Sequence[int] = PORTS) -> list[Frame]:
     rng = random.Random(seed)
-    made = []
+    created = []
     for number in range(count):
         fields = [
             (rng.choice(kinds), 8),
@@ -70,8 +70,8 @@ def probes(kinds: tuple[int, ...], count: int, seed: int, ports: Sequence[int] =
         frame = packed.to_bytes(29) + bytes(12) + number.to_bytes(4)
         if rng.random() < 0.05:
             frame = frame[: rng.randrange(14, 29)]
-        made.append((rng.choice(ports), frame))
-    return made
+        created.append((rng.choice(ports), frame))
+    return created
 
 
 @pytest.mark.parametrize("kind", [*range(9), 0xF5])

@@ -45,8 +45,8 @@ def test_a_difference_is_found_and_shrunk(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(outputs, wrong)
     summary = fuzz(program("wire"), frames=2_048, seed=3, directory=tmp_path)
-    found = [kind for kind in summary.counts if kind.startswith("frame: ")]
-    assert found, summary.counts
+    result = [kind for kind in summary.counts if kind.startswith("frame: ")]
+    assert result, summary.counts
 
 
 def test_frames_reach_every_state_of_a_parser() -> None:
@@ -62,16 +62,16 @@ def test_updates_are_made_for_every_table_and_some_are_wrong() -> None:
     rng = random.Random(1)
     info = P4Info.parse(program("every_match").files.p4info).message
     maker = UpdateMaker(info, range(4), rng, Pool(rng))
-    made = [pair for _ in range(100) for pair in maker.batch(5)]
-    valid = [update.entity.table_entry for update, wrong in made if not wrong]
+    created = [pair for _ in range(100) for pair in maker.batch(5)]
+    valid = [update.entity.table_entry for update, wrong in created if not wrong]
     assert {entry.table_id for entry in valid} == {table.preamble.id for table in info.tables}
-    assert len(valid) > len(made) // 2
-    assert {update.type for update, wrong in made if not wrong} == {
+    assert len(valid) > len(created) // 2
+    assert {update.type for update, wrong in created if not wrong} == {
         p4r.Update.INSERT,
         p4r.Update.MODIFY,
         p4r.Update.DELETE,
     }
-    assert len({wrong for _, wrong in made}) > 15
+    assert len({wrong for _, wrong in created}) > 15
     priorities = [entry.priority for entry in valid if entry.priority]
     assert len(priorities) > 50
 

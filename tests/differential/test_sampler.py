@@ -34,15 +34,15 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Differential]:
 
 def frames(count: int, seed: int) -> list[Frame]:
     rng = random.Random(seed)
-    made = []
+    created = []
     for number in range(count):
         a, e = rng.choice([0, 1, 2, 0xFFFF]), rng.choice([0, 0x0A000001, 0x0A0B0001])
         b, c, d = rng.choice([0, 0x10, 0x1F]), rng.choice([0, 5, 301]), rng.choice([0, 3])
         header = (a << 64 | b << 48 | c << 39 | d << 32 | e).to_bytes(10)
         port = rng.choice([*PORTS, sampler.CPU_PORT])
         front = (rng.randrange(1 << 16)).to_bytes(2) if port == sampler.CPU_PORT else b""
-        made.append((port, front + header + number.to_bytes(4)))
-    return made
+        created.append((port, front + header + number.to_bytes(4)))
+    return created
 
 
 def test_engine_and_bmv2_agree(pair: Differential) -> None:
@@ -52,8 +52,8 @@ def test_engine_and_bmv2_agree(pair: Differential) -> None:
 def test_a_difference_is_found(pair: Differential) -> None:
     pair.clients[0].install({"bmv2": [Entry("exact_table", (("a", Exact(3)),), "forward", (("port", 1),))]})
     frame = (3 << 64).to_bytes(10) + b"only here"
-    found = pair.differences([(0, frame)], late_seconds=0.3)
-    assert found == [f"only the engine: port 1, 19 bytes: {frame.hex()}"]
+    result = pair.differences([(0, frame)], late_seconds=0.3)
+    assert result == [f"only the engine: port 1, 19 bytes: {frame.hex()}"]
 
 
 def test_both_return_the_entries_they_were_given(tmp_path: Path) -> None:

@@ -70,12 +70,12 @@ def test_what_is_not_stf_is_named(line: str) -> None:
 def entry(line: str) -> tuple[str, list[tuple[int, int, int]], str, tuple[int, ...]]:
     statement = parse(line)[0]
     assert isinstance(statement, Add | SetDefault)
-    found = Names(PROGRAM.read_bytes()).entry(statement)
+    result = Names(PROGRAM.read_bytes()).entry(statement)
     return (
-        found.table.name,
-        [(m.value, m.extra, m.prefix) for m in found.matches],
-        found.action,
-        found.arguments,
+        result.table.name,
+        [(m.value, m.extra, m.prefix) for m in result.matches],
+        result.action,
+        result.arguments,
     )
 
 

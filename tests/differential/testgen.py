@@ -51,12 +51,12 @@ def compiled(name: str) -> Path:
 
 def cases(file: Path, directory: Path) -> list[Case]:
     """The tests of one file of testgen/, each as a file of its own in `directory`."""
-    found: list[Case] = []
+    result: list[Case] = []
     for number, text in enumerate(file.read_text().split(_MARK)[1:], 1):
-        one = directory / f"{file.stem}_{number}.stf"
-        one.write_text(_MARK + text)
-        found.append(Case(one, compiled(file.stem)))
-    return found
+        item = directory / f"{file.stem}_{number}.stf"
+        item.write_text(_MARK + text)
+        result.append(Case(item, compiled(file.stem)))
+    return result
 
 
 def generate(name: str, p4testgen: Path, count: int, seed: int, directory: Path) -> list[Case]:

@@ -120,5 +120,5 @@ class Controller:
 
     def read(self, *wanted: p4r.Entity) -> list[p4r.Entity]:
         """All entities that one Read returns."""
-        found: Iterable[Sequence[p4r.Entity]] = self.responses(*wanted)
-        return [entity for entities in found for entity in entities]
+        result: Iterable[Sequence[p4r.Entity]] = self.responses(*wanted)
+        return [entity for entities in result for entity in entities]

@@ -38,4 +38,4 @@ class FakeTestbed:
         return not self._alarms
 
     def links(self) -> list[tuple[object, ...]]:
-        return [tuple(one[2:]) for one in self.done if one[1] == "link"]
+        return [tuple(item[2:]) for item in self.done if item[1] == "link"]

@@ -116,7 +116,7 @@ def test_a_fault_twice_is_one_fault(testbed: FakeTestbed) -> None:
     links = testbed.links()
     assert len(links) == len(set(links)) == 2 * 6
     assert all("npu5" in str(name).split("-") for name, _ in links)
-    assert [one[2:] for one in testbed.done if one[1] == "host"] == [("npu5", False), ("npu5", True)]
+    assert [item[2:] for item in testbed.done if item[1] == "host"] == [("npu5", False), ("npu5", True)]
 
 
 def test_one_direction_loses_its_frames_and_keeps_its_carrier(testbed: FakeTestbed) -> None:
@@ -256,16 +256,16 @@ def test_targets_of_an_optical_switch() -> None:
 def test_the_rate_of_a_circuit_is_that_of_its_switch() -> None:
     testbed = FakeTestbed(optical_rings(4))
     strike(testbed, fault(testbed, "rate", 1, "circuit", "ocs0:1-4", rate=0.5))
-    assert [one[2:] for one in testbed.done] == [
+    assert [item[2:] for item in testbed.done] == [
         ("ocs0:1-4", way, Impairment(rate_bps=RATE // 2)) for way in (0, 1)
     ]
 
 
 def test_a_plane_is_the_low_radix_switches_that_are_joined() -> None:
-    one = find_target(planes(), "plane", 1)
-    assert one.name == "plane 1"
-    assert one.links == ("npu0-lrs2", "lrs2-lrs3", "lrs3-npu1")
-    assert one.hosts == ()
+    item = find_target(planes(), "plane", 1)
+    assert item.name == "plane 1"
+    assert item.links == ("npu0-lrs2", "lrs2-lrs3", "lrs3-npu1")
+    assert item.hosts == ()
     with pytest.raises(TopologyError, match="no plane 2; its planes are 0 to 1"):
         find_target(planes(), "plane", 2)
     with pytest.raises(TopologyError, match="lrs0 is no NPU but lrs; write `switch: lrs0`"):
@@ -360,10 +360,10 @@ def test_a_node_that_comes_back_on_the_embedded_testbed(kind: str) -> None:
         )
         Faults(testbed).schedule([Fault(10, node, "down"), Fault(20, link, "down"), Fault(30, node, "up")])
         assert testbed.run()
-    far = {("npu0", 1), ("npu0", 2), ("npu0", 3), ("npu1", 1), ("npu2", 1), ("npu3", 3)}
-    wired = [one for one in heard if one[1:3] != ("npu0", HOST_PORT)]
-    assert {(name, port) for time, name, port, up in wired if (time, up) == (10, False)} == far
-    assert {(name, port) for time, name, port, up in wired if (time, up) == (30, True)} == far - {
+    neighbour = {("npu0", 1), ("npu0", 2), ("npu0", 3), ("npu1", 1), ("npu2", 1), ("npu3", 3)}
+    wired = [item for item in heard if item[1:3] != ("npu0", HOST_PORT)]
+    assert {(name, port) for time, name, port, up in wired if (time, up) == (10, False)} == neighbour
+    assert {(name, port) for time, name, port, up in wired if (time, up) == (30, True)} == neighbour - {
         ("npu0", 1),
         ("npu1", 1),
     }

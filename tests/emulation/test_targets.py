@@ -23,7 +23,8 @@ def touched(fabric: Fabric, target: Target) -> set[str]:
         node.name
         for node in fabric.nodes
         if all(
-            fabric.link_between(node.name, far).name in target.links for far in fabric.neighbours(node.name)
+            fabric.link_between(node.name, neighbour).name in target.links
+            for neighbour in fabric.neighbours(node.name)
         )
     }
 

@@ -82,9 +82,9 @@ def _build(targets: Iterable[str]) -> None:
 
 def _run(target: str, minutes: float, more: list[Path]) -> int:
     """One target until its time is up or it finds something."""
-    corpus, found = _BUILD / "corpus" / target, _BUILD / "found"
+    corpus, result = _BUILD / "corpus" / target, _BUILD / "found"
     corpus.mkdir(parents=True, exist_ok=True)
-    found.mkdir(exist_ok=True)
+    result.mkdir(exist_ok=True)
     folders = [corpus]
     environment = os.environ | {"UBSAN_OPTIONS": "print_stacktrace=1"}
     command: list[str | Path] = [_BUILD / f"fuzz_{target}"]
@@ -100,7 +100,7 @@ def _run(target: str, minutes: float, more: list[Path]) -> int:
     print(f"fuzz: {target} for {minutes:g} minutes; its log is {log}", flush=True)
     with log.open("w") as out:
         done = subprocess.run(
-            [*command, *folders, *options, f"-artifact_prefix={found}/{target}-"],
+            [*command, *folders, *options, f"-artifact_prefix={result}/{target}-"],
             cwd=_ROOT,
             env=environment,
             stdout=out,
@@ -109,7 +109,7 @@ def _run(target: str, minutes: float, more: list[Path]) -> int:
         )
     last = _LAST.search(log.read_text(errors="replace"))
     if done.returncode != 0 or last is None:
-        print(f"fuzz: {target} failed: the end of its log says why, and the input is under {found}")
+        print(f"fuzz: {target} failed: the end of its log says why, and the input is under {result}")
         return 1
     print(f"fuzz: {target}: {int(last[1]):,} executions, {int(last[2]):,} edges, nothing found")
     return 0
@@ -148,7 +148,7 @@ def _seeds(folders: Iterable[Path]) -> Path:
 def _without(node: Any, keys: set[str]) -> Any:
     if isinstance(node, dict):
         return {key: _without(value, keys) for key, value in node.items() if key not in keys}
-    return [_without(one, keys) for one in node] if isinstance(node, list) else node
+    return [_without(item, keys) for item in node] if isinstance(node, list) else node
 
 
 if __name__ == "__main__":

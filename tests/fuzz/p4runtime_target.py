@@ -59,8 +59,8 @@ _ENTITIES = [
 ]
 _SET = [
     e.counter(1, 5, 6),
-    *(e.meter(one.preamble.alias, 0, _RATES) for one in e.INFO.meters),
-    *(e.register(one.preamble.alias, 0, b"\x07") for one in e.INFO.registers),
+    *(e.meter(meter.preamble.alias, 0, _RATES) for meter in e.INFO.meters),
+    *(e.register(register.preamble.alias, 0, b"\x07") for register in e.INFO.registers),
     e.value_set([e.flow(1)], [e.flow(2)]),
     e.entry("initial", 2, e.to(5)),
     p4r.Entity(
@@ -127,13 +127,13 @@ class _Bench:
 
     def everything(self) -> list[bytes]:
         """What a controller can read, in an order of its own."""
-        found, refusal = self.device.read(e.EVERYTHING)
+        result, refusal = self.device.read(e.EVERYTHING)
         refused = refusal.message.encode() if refusal is not None else b""
         config = self.device.get_pipeline(0)
         return [
             config.SerializeToString(deterministic=True),
             refused,
-            *sorted(one.SerializeToString(deterministic=True) for one in found),
+            *sorted(item.SerializeToString(deterministic=True) for item in result),
         ]
 
 
@@ -187,9 +187,9 @@ def _write(bench: _Bench, choose: Choices) -> None:
     if refusal is None:
         return
     codes = [
-        p4r.Error.FromString(one.value).canonical_code
+        p4r.Error.FromString(detail.value).canonical_code
         for _, status in refusal.details
-        for one in rpc_status.Status.FromString(status).details
+        for detail in rpc_status.Status.FromString(status).details
     ]
     if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or rpc_code.OK not in codes:
         assert after == before, f"a refused write left traces: {refusal}\n{request}"
@@ -201,12 +201,12 @@ def _read(bench: _Bench, choose: Choices) -> None:
         for _ in range(1 + choose.below(3))
     ]
     try:
-        found, refusal = bench.device.read(wanted, "ROLE" if choose.below(16) == 0 else "")
+        result, refusal = bench.device.read(wanted, "ROLE" if choose.below(16) == 0 else "")
     except Refusal as whole:
-        found, refusal = [], whole
+        result, refusal = [], whole
     if refusal is not None:
         _check(refusal)
-    p4r.ReadResponse(entities=found).SerializeToString()
+    p4r.ReadResponse(entities=result).SerializeToString()
 
 
 def _configure(bench: _Bench, choose: Choices) -> None:

@@ -60,8 +60,8 @@ def _parts(message: Message) -> Iterator[Message]:
     yield message
     for field, value in message.ListFields():
         if field.cpp_type == _F.CPPTYPE_MESSAGE and not _is_map(field):
-            for one in value if field.is_repeated else (value,):
-                yield from _parts(one)
+            for item in value if field.is_repeated else (value,):
+                yield from _parts(item)
 
 
 class Mutator:
@@ -78,7 +78,7 @@ class Mutator:
                     if field.cpp_type in _WIDTH:
                         integers.update(values)
                     elif field.type == _F.TYPE_BYTES:
-                        strings.update(one for one in values if len(one) < 64)
+                        strings.update(item for item in values if len(item) < 64)
         self._integers, self._bytes = sorted(integers), sorted(strings)
 
     def mutate(self, message: Message, choose: Choices) -> None:

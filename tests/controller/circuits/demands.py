@@ -14,6 +14,6 @@ def carried(maps: Ints) -> Ints:
     """How many circuits of (slots, N) maps there are from each Pod's even ports to each other's odd ones."""
     n = maps.shape[-1]
     slot, row = np.nonzero(maps != DARK)
-    found = np.zeros((n, n), np.int64)
-    np.add.at(found, (row, maps[slot, row]), 1)
-    return found
+    result = np.zeros((n, n), np.int64)
+    np.add.at(result, (row, maps[slot, row]), 1)
+    return result

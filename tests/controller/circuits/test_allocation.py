@@ -84,16 +84,16 @@ def test_rewirings_are_close_to_the_fewest() -> None:
 def test_few_move_in_a_large_cluster() -> None:
     trace = Trace(64, 128, 1)
     plan = allocate(trace.demand, 8, 16)
-    made = least = 0
+    created = least = 0
     demand = trace.demand
     for _ in range(5):
         demand = trace.change()
         least += int(np.maximum(demand - plan.counts.sum(axis=0), 0).sum()) // 2
         plan = allocate(demand, 8, 16, plan)
         check_plan(plan, demand, (8, 8, 64))
-        made += plan.moves.added
-    assert least <= made <= 2 * least + 20
-    assert allocate(demand, 8, 16, plan, "scratch").moves.added > 10 * made
+        created += plan.moves.added
+    assert least <= created <= 2 * least + 20
+    assert allocate(demand, 8, 16, plan, "scratch").moves.added > 10 * created
 
 
 def test_pairs_that_do_not_work_stay_dark() -> None:

@@ -52,7 +52,7 @@ def test_spare_ports_are_filled_evenly_and_as_many_as_can_be() -> None:
         filled = saturate_demand(demand, ports)
         check_demand(filled, ports)
         assert (filled >= demand).all()
-        before, after = (np.sort(ports - one.sum(axis=1)) for one in (demand, filled))
+        before, after = (np.sort(ports - item.sum(axis=1)) for item in (demand, filled))
         largest, rest = before[-1], before[:-1].sum()
         assert after.sum() == max(before.sum() % 2, largest - rest)
 

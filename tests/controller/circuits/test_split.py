@@ -51,12 +51,12 @@ def test_parts_are_even_in_every_entry_row_and_column(parts: int) -> None:
     for _ in range(40):
         n = int(rng.integers(1, 14))
         matrix = rng.integers(0, 12, (n, n)) * (rng.random((n, n)) < rng.random())
-        found = even_split(matrix, parts)
-        assert (found.sum(axis=0) == matrix).all()
+        result = even_split(matrix, parts)
+        assert (result.sum(axis=0) == matrix).all()
         for part, whole in (
-            (found, matrix),
-            (found.sum(axis=1), matrix.sum(axis=0)),
-            (found.sum(axis=2), matrix.sum(axis=1)),
+            (result, matrix),
+            (result.sum(axis=1), matrix.sum(axis=0)),
+            (result.sum(axis=2), matrix.sum(axis=1)),
         ):
             assert (part >= whole // parts).all()
             assert (part <= -(-whole // parts)).all()

@@ -30,20 +30,23 @@ def permitted_by_search(fabric: Fabric, rules: RuleSet, u_turns: bool) -> dict[C
     """What `permitted` computes with arrays, channel by channel from those where frames enter."""
     waits: dict[Channel, set[Channel]] = {}
     fresh = [
-        (near.name, far, vl) for near in fabric.nodes for far in fabric.neighbours(near.name) for vl in (0, 2)
+        (node.name, neighbour, vl)
+        for node in fabric.nodes
+        for neighbour in fabric.neighbours(node.name)
+        for vl in (0, 2)
     ]
     while fresh:
-        near, node, vl = fresh.pop()
-        channel = Channel(fabric.link_between(near, node).name, node, vl)
+        local, node, vl = fresh.pop()
+        channel = Channel(fabric.link_between(local, node).name, node, vl)
         if channel in waits:
             continue
         waits[channel] = set()
-        for far in fabric.neighbours(node):
-            came, leaves = direction(rules, fabric, near, node), direction(rules, fabric, node, far)
-            following = rules.next_vl(came, leaves, vl)
-            if following is not None and (u_turns or far != near):
-                waits[channel].add(Channel(fabric.link_between(node, far).name, far, following))
-                fresh.append((node, far, following))
+        for remote in fabric.neighbours(node):
+            arrived, leaves = direction(rules, fabric, local, node), direction(rules, fabric, node, remote)
+            following = rules.next_vl(arrived, leaves, vl)
+            if following is not None and (u_turns or remote != local):
+                waits[channel].add(Channel(fabric.link_between(node, remote).name, remote, following))
+                fresh.append((node, remote, following))
     return waits
 
 
@@ -120,12 +123,15 @@ def test_whatever_the_rules_permit_has_no_cycle(name: str, dims: list[int]) -> N
 def test_arrays_find_what_a_search_finds(name: str, u_turns: bool, dims: list[int]) -> None:
     mesh = full_mesh(dims)
     rules = rule_set(name, mesh)
-    found, searched = permitted_graph(mesh, rules, u_turns=u_turns), permitted_by_search(mesh, rules, u_turns)
-    assert found.waits == searched
-    assert found.channels == len(searched)
-    assert found.dependencies == sum(map(len, searched.values()))
+    result, searched = (
+        permitted_graph(mesh, rules, u_turns=u_turns),
+        permitted_by_search(mesh, rules, u_turns),
+    )
+    assert result.waits == searched
+    assert result.channels == len(searched)
+    assert result.dependencies == sum(map(len, searched.values()))
     graph = nx.DiGraph({channel: list(after) for channel, after in searched.items()})
-    assert (find_cycle(found) == ()) == nx.is_directed_acyclic_graph(graph)
+    assert (find_cycle(result) == ()) == nx.is_directed_acyclic_graph(graph)
 
 
 @pytest.mark.parametrize(

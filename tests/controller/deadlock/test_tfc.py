@@ -16,24 +16,24 @@ DIRECT, ORDERED, DETOUR = PathClass.DIRECT, PathClass.ORDERED, PathClass.DETOUR
 
 
 def test_paths_of_a_rack_by_kind(rack: Fabric) -> None:
-    found = analyse(rack, rule_set("T2-G", rack))
-    assert [found.count_paths(hops, found.simple) for hops in (1, 2, 3)] == [896, 11_648, 146_048]
-    assert found.admitted == found.simple
+    result = analyse(rack, rule_set("T2-G", rack))
+    assert [result.count_paths(hops, result.simple) for hops in (1, 2, 3)] == [896, 11_648, 146_048]
+    assert result.admitted == result.simple
     # 448 links; of 64 x 49 pairs in two dimensions two orders; a detour over each of 6 others in the line.
-    assert found.admitted[DIRECT, 1] == 2 * 448
-    assert found.admitted[ORDERED, 2] == 64 * 49 * 2
-    assert found.admitted[DETOUR, 2] == 896 * 6
-    assert found.admitted[PathClass.INTERLEAVED, 3] + found.admitted[DETOUR, 3] == 146_048
-    assert (found.channels, found.dependencies, found.cycle) == (1_790, 17_442, ())
-    assert found.vls == 2
-    assert sum(found.lanes.values()) == 896 + 11_648 + 146_048
-    assert set(found.lanes) == {(0,), (0, 0), (0, 1), (0, 0, 0), (0, 0, 1), (0, 1, 1)}
+    assert result.admitted[DIRECT, 1] == 2 * 448
+    assert result.admitted[ORDERED, 2] == 64 * 49 * 2
+    assert result.admitted[DETOUR, 2] == 896 * 6
+    assert result.admitted[PathClass.INTERLEAVED, 3] + result.admitted[DETOUR, 3] == 146_048
+    assert (result.channels, result.dependencies, result.cycle) == (1_790, 17_442, ())
+    assert result.vls == 2
+    assert sum(result.lanes.values()) == 896 + 11_648 + 146_048
+    assert set(result.lanes) == {(0,), (0, 0), (0, 1), (0, 0, 0), (0, 0, 1), (0, 1, 1)}
 
 
 def test_one_vl_admits_two_thirds_of_the_detours_of_a_line() -> None:
     line = full_mesh([8])
     counts = {name: analyse(line, rule_set(name, line), 2) for name in rule_names()}
-    admitted = {name: found.admitted.get((DETOUR, 2), 0) for name, found in counts.items()}
+    admitted = {name: count.admitted.get((DETOUR, 2), 0) for name, count in counts.items()}
     assert admitted == {
         "T2-G": 336,
         "T2-V": 336,
@@ -43,7 +43,7 @@ def test_one_vl_admits_two_thirds_of_the_detours_of_a_line() -> None:
         "T1-DOR": 0,
         "single-vl": 336,
     }
-    assert all((found.cycle == ()) == (name != "single-vl") for name, found in counts.items())
+    assert all((count.cycle == ()) == (name != "single-vl") for name, count in counts.items())
 
 
 def test_both_orders_on_one_vl_close_a_cycle() -> None:
@@ -61,18 +61,18 @@ def test_the_walk_counts_what_enumeration_counts(name: str) -> None:
     names = [node.name for node in mesh.nodes]
     paths = [path for a in names for b in names if a != b for path in finder.paths_up_to(a, b, 4)]
     allowed = [path for path in paths if rules.vls_of(mesh, path) is not None]
-    found = analyse(mesh, rules, 4)
-    assert sum(found.simple.values()) == len(paths)
-    assert sum(found.admitted.values()) == len(allowed)
+    result = analyse(mesh, rules, 4)
+    assert sum(result.simple.values()) == len(paths)
+    assert sum(result.admitted.values()) == len(allowed)
     graph = path_graph(mesh, allowed, rules, entry_vls=(0,))
-    assert found.graph.waits == graph.waits
-    assert analyse(mesh, rules, 4, refused=False).admitted == found.admitted
+    assert result.graph.waits == graph.waits
+    assert analyse(mesh, rules, 4, refused=False).admitted == result.admitted
 
 
 def test_some_sources_only() -> None:
     mesh = full_mesh([4, 4])
-    found = analyse(mesh, rule_set("T2-G", mesh), 2, ["npu5"])
-    assert found.simple == {(DIRECT, 1): 6, (ORDERED, 2): 18, (DETOUR, 2): 12}
+    result = analyse(mesh, rule_set("T2-G", mesh), 2, ["npu5"])
+    assert result.simple == {(DIRECT, 1): 6, (ORDERED, 2): 18, (DETOUR, 2): 12}
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_some_sources_only() -> None:
 )
 def test_orders_of_dimensions(dims: list[int], rules: str, share: Fraction, fewest: int) -> None:
     mesh = full_mesh(dims)
-    found = admitted_orders(mesh, rule_set(rules, mesh))
-    assert (found.share, found.fewest) == (share, fewest)
+    result = admitted_orders(mesh, rule_set(rules, mesh))
+    assert (result.share, result.fewest) == (share, fewest)
 
 
 def test_the_corners_stand_for_all_pairs() -> None:
@@ -100,7 +100,7 @@ def test_the_corners_stand_for_all_pairs() -> None:
         (a.name, b.name)
         for a in mesh.nodes
         for b in mesh.nodes
-        if all(one != other for one, other in zip(a.coordinates, b.coordinates, strict=True))
+        if all(coordinate != other for coordinate, other in zip(a.coordinates, b.coordinates, strict=True))
     ]
     paths = [path for pair in apart for path in finder.paths_of_length(*pair, 3) if is_shortest(mesh, path)]
     allowed = sum(rules.vls_of(mesh, path) is not None for path in paths)
@@ -108,7 +108,10 @@ def test_the_corners_stand_for_all_pairs() -> None:
 
 
 def is_shortest(mesh: Fabric, path: tuple[str, ...]) -> bool:
-    return len({mesh.link_between(near, far).dimension for near, far in pairwise(path)}) == len(path) - 1
+    return (
+        len({mesh.link_between(node, neighbour).dimension for node, neighbour in pairwise(path)})
+        == len(path) - 1
+    )
 
 
 def test_no_hops_are_refused() -> None:
@@ -119,22 +122,22 @@ def test_no_hops_are_refused() -> None:
 
 def test_kinds_of_paths_over_switches() -> None:
     pods = build("ub-superpod", dims=(2, 2, 2, 2, 2))
-    found = analyse(pods, rule_set("T2-G", pods), 6, ["npu0"], refused=False)
-    kinds = {kind for kind, _ in found.admitted}
+    result = analyse(pods, rule_set("T2-G", pods), 6, ["npu0"], refused=False)
+    kinds = {kind for kind, _ in result.admitted}
     assert kinds == set(PathClass) - {DETOUR}  # a line of two has none
     # Over a high-radix switch it takes six: to the plane, across it, up, and the same way down.
-    assert {hops for kind, hops in found.admitted if kind is PathClass.TOP} == {6}
-    assert min(hops for kind, hops in found.admitted if kind is PathClass.SWITCHED) == 2
-    assert found.cycle == ()
+    assert {hops for kind, hops in result.admitted if kind is PathClass.TOP} == {6}
+    assert min(hops for kind, hops in result.admitted if kind is PathClass.SWITCHED) == 2
+    assert result.cycle == ()
 
 
 def test_kinds_of_paths_over_rails() -> None:
     """By its domain's switch, by the leaf of its rail, and over the spines: what is inside is no detour."""
     fabric = rail_optimised(4, 4, radix=8, inside="switch")
-    found = analyse(fabric, rule_set("T2-G", fabric), 4, ["gpu0"], refused=False)
+    result = analyse(fabric, rule_set("T2-G", fabric), 4, ["gpu0"], refused=False)
     switches, top = PathClass.SWITCHED, PathClass.TOP
     # 3 inside, 3 on its rail; 3 x 3 by a neighbour on the other's rail; 12 over each of 2 spines.
-    assert found.admitted == {(switches, 2): 3 + 3, (switches, 4): 9, (top, 4): 12 * 2}
+    assert result.admitted == {(switches, 2): 3 + 3, (switches, 4): 9, (top, 4): 12 * 2}
 
 
 def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
@@ -160,12 +163,12 @@ def test_no_admitted_path_passes_through_the_spare_or_a_processor() -> None:
 def test_whatever_rules_permit_over_switches_has_no_cycle(
     name: str, fabric: str, dims: tuple[int, ...]
 ) -> None:
-    made = build(fabric, dims=dims)
+    created = build(fabric, dims=dims)
     if fabric == "ub-superpod" and "DOR" in name:
         with pytest.raises(PlanError, match="9 groups of hops"):  # a group a dimension: more than three bits
-            rule_set(name, made)
+            rule_set(name, created)
         return
-    rules = rule_set(name, made)
-    assert find_cycle(permitted_graph(made, rules)) == ()
-    free = permitted_graph(made, rule_set("single-vl", made), u_turns=False)
+    rules = rule_set(name, created)
+    assert find_cycle(permitted_graph(created, rules)) == ()
+    free = permitted_graph(created, rule_set("single-vl", created), u_turns=False)
     assert find_cycle(free) != ()

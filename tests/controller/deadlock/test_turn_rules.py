@@ -51,8 +51,8 @@ def test_vls_start_afresh_in_the_next_group_and_never_go_back() -> None:
 def test_every_path_of_three_hops_in_the_rack_is_allowed(rack: Fabric) -> None:
     assert allowed(rack, "T2-G", 2) == 11_648
     rules, finder = rule_set("T2-G", rack), PathFinder(rack)
-    for far in range(1, 64):
-        for path in finder.paths_of_length("npu0", f"npu{far}", 3):
+    for neighbour in range(1, 64):
+        for path in finder.paths_of_length("npu0", f"npu{neighbour}", 3):
             assert rules.vls_of(rack, path) is not None
 
 
@@ -60,7 +60,7 @@ def test_of_four_hops_only_two_valleys_are_refused() -> None:
     mesh = full_mesh([4, 4])
     rules = rule_set("T2-G", mesh)
     for path in mesh_paths(mesh, 4)[::7]:
-        ups = [direction(rules, mesh, near, far).up for near, far in pairwise(path)]
+        ups = [direction(rules, mesh, node, neighbour).up for node, neighbour in pairwise(path)]
         assert (rules.vls_of(mesh, path) is None) == (ups == [False, True, False, True])
 
 
@@ -100,17 +100,17 @@ def test_the_table_says_what_the_rules_say(name: str) -> None:
     for entry in table(rules, mesh, "npu0", "vl_turn"):
         values = {key: match.value for key, match in entry.match}  # pyright: ignore
         assert list(values) == ["in_group", "in_up", "out_group", "out_up", "vl"]
-        came = Direction(values["in_group"], bool(values["in_up"]))
+        way = Direction(values["in_group"], bool(values["in_up"]))
         leaves = Direction(values["out_group"], bool(values["out_up"]))
-        installed[came, leaves, values["vl"]] = dict(entry.params)["vl"]
+        installed[way, leaves, values["vl"]] = dict(entry.params)["vl"]
     groups = len(rules.groups)
     ways = [HOST, *(Direction(group, up) for group in range(1, groups + 1) for up in (False, True))]
-    for came in ways:
+    for way in ways:
         for leaves in ways:
             for vl in range(4):
-                reachable = vl % 2 == 0 or (came != HOST and rules.vls == 2)
-                expected = rules.next_vl(came, leaves, vl) if reachable else None
-                assert installed.pop((came, leaves, vl), None) == expected
+                reachable = vl % 2 == 0 or (way != HOST and rules.vls == 2)
+                expected = rules.next_vl(way, leaves, vl) if reachable else None
+                assert installed.pop((way, leaves, vl), None) == expected
     assert not installed
 
 

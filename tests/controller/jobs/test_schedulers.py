@@ -15,13 +15,13 @@ from tests.controller.jobs.fabrics import RATES, drawn, fork, wire
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_a_schedule_has_a_path_for_each_flow_and_is_the_same_again(name: str) -> None:
     jobs = drawn(np.random.default_rng(7), 9, 4)
-    found = SCHEDULERS[name](jobs, RATES, 8, 1)
+    result = SCHEDULERS[name](jobs, RATES, 8, 1)
     again = SCHEDULERS[name](jobs, RATES, 8, 1)
-    for job, choice, other in zip(jobs, found.choices, again.choices, strict=True):
+    for job, choice, other in zip(jobs, result.choices, again.choices, strict=True):
         assert job.candidates[np.arange(len(choice)), choice].all()
         assert choice.tolist() == other.tolist()
-    assert found.levels.tolist() == again.levels.tolist()
-    assert found.levels.max() < (8 if name not in ("crux-pa", "crux-ps-pa") else 9)
+    assert result.levels.tolist() == again.levels.tolist()
+    assert result.levels.max() < (8 if name not in ("crux-pa", "crux-ps-pa") else 9)
     assert SCHEDULERS[name]([], RATES, 8, 1).choices == ()
 
 
@@ -43,10 +43,12 @@ def test_what_goes_farther_goes_first() -> None:
 def test_jobs_of_one_length_send_in_turns() -> None:
     """Each sends for half of the time; one half iteration apart both run as if alone."""
     jobs = [wire("a", 8, 1.0, 1.0), wire("b", 8, 1.0, 1.0), wire("c", 8, 1.37, 1.0)]
-    found = SCHEDULERS["interleave"](jobs, RATES, 8, 0)
-    assert found.groups.tolist() == [0, 0, -1]
-    assert abs(found.shifts[0] - found.shifts[1]) == pytest.approx(1.0)
-    pair = Schedule(found.choices[:2], found.levels[:2], found.groups[:2], found.turns[:2], found.shifts[:2])
+    result = SCHEDULERS["interleave"](jobs, RATES, 8, 0)
+    assert result.groups.tolist() == [0, 0, -1]
+    assert abs(result.shifts[0] - result.shifts[1]) == pytest.approx(1.0)
+    pair = Schedule(
+        result.choices[:2], result.levels[:2], result.groups[:2], result.turns[:2], result.shifts[:2]
+    )
     assert utilisation(jobs[:2], pair, RATES, 200) == pytest.approx(0.5, abs=0.01)
 
 
@@ -55,8 +57,8 @@ def test_a_job_of_half_the_length_goes_round_twice() -> None:
     groups, turns, shifts = interleaving_shifts(jobs, [np.array([0])] * 3, RATES)
     assert groups.tolist() == [0, 0, -1]
     assert turns.tolist() == [1, 2, 1]
-    found = Schedule((np.array([0]),) * 2, np.zeros(2, np.int64), groups[:2], turns[:2], shifts[:2])
-    assert utilisation(jobs[:2], found, RATES, 400) == pytest.approx(0.75, abs=0.01)
+    result = Schedule((np.array([0]),) * 2, np.zeros(2, np.int64), groups[:2], turns[:2], shifts[:2])
+    assert utilisation(jobs[:2], result, RATES, 400) == pytest.approx(0.75, abs=0.01)
 
 
 def test_crux_comes_near_the_optimum_and_goes_before_the_hash() -> None:
@@ -77,8 +79,8 @@ def test_crux_comes_near_the_optimum_and_goes_before_the_hash() -> None:
 
 def test_a_large_job_is_not_slowed_by_a_small_one() -> None:
     jobs = [wire("small", 8, 0.3, 0.6), wire("large", 512, 1.0, 0.5)]
-    found = SCHEDULERS["crux"](jobs, RATES, 8, 0)
-    assert found.levels.tolist() == [1, 0]
+    result = SCHEDULERS["crux"](jobs, RATES, 8, 0)
+    assert result.levels.tolist() == [1, 0]
     assert intensity(jobs[1], hash_paths(jobs[1]), RATES) == 1024
 
 

@@ -27,9 +27,9 @@ from controller.jobs.priority import LIMITS, priority_gains, reference_job
 from tests.controller.jobs.fabrics import RATES, drawn, fork, wire
 
 
-def shared(choices: tuple[np.ndarray, ...], jobs: list[Job], one: int, other: int) -> bool:
+def shared(choices: tuple[np.ndarray, ...], jobs: list[Job], item: int, other: int) -> bool:
     links = [set(job.paths[0][int(choice[0])].tolist()) for job, choice in zip(jobs, choices, strict=True)]
-    return bool(links[one] & links[other])
+    return bool(links[item] & links[other])
 
 
 def test_the_most_intensive_never_meet_while_there_are_paths_apart() -> None:
@@ -94,9 +94,9 @@ def test_corrections_stay_in_their_limits_and_the_reference_has_none() -> None:
     rng = np.random.default_rng(1)
     jobs = drawn(rng, 8)
     choices = tuple(np.zeros(1, np.int64) for _ in jobs)
-    found = corrections(jobs, choices, RATES)
-    assert found[reference_job(jobs, choices, RATES)] == 1
-    assert ((found >= LIMITS[0]) & (found <= LIMITS[1])).all()
+    result = corrections(jobs, choices, RATES)
+    assert result[reference_job(jobs, choices, RATES)] == 1
+    assert ((result >= LIMITS[0]) & (result <= LIMITS[1])).all()
     # Two that never meet for long lose nothing to each other.
     assert correction(JobProfile(1.0, {0: 0.0}), JobProfile(1.0, {0: 0.5})) == 1
 
@@ -113,12 +113,12 @@ def test_compression_inverts_no_edge_and_is_near_the_best() -> None:
     for _ in range(60):
         weights = graph(rng, int(rng.integers(2, 8)))
         levels = int(rng.integers(1, 4))
-        found = compress(weights, levels)
-        assert not has_inversion(weights, found)
-        assert found.max(initial=0) < levels
+        result = compress(weights, levels)
+        assert not has_inversion(weights, result)
+        assert result.max(initial=0) < levels
         most = cut_weight(weights, best_cut(weights, levels))
-        assert cut_weight(weights, found) <= most + 1e-9
-        shares.append(cut_weight(weights, found) / most if most else 1.0)
+        assert cut_weight(weights, result) <= most + 1e-9
+        shares.append(cut_weight(weights, result) / most if most else 1.0)
     assert min(shares) >= 0.97
 
 
@@ -144,7 +144,7 @@ def test_with_a_level_each_all_is_cut_and_a_cycle_is_refused() -> None:
 
 def test_the_optimum_puts_apart_what_can_be_and_is_for_few() -> None:
     jobs = [fork("a", 64, 0.5, 1.5), fork("b", 64, 0.5, 1.5)]
-    found = best_schedule(jobs, RATES, 2)
-    assert not shared(found.choices, jobs, 0, 1)
+    result = best_schedule(jobs, RATES, 2)
+    assert not shared(result.choices, jobs, 0, 1)
     with pytest.raises(PlanError, match="schedules to try"):
         best_schedule(drawn(np.random.default_rng(0), 9, 4), RATES, 4)

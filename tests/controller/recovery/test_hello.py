@@ -20,7 +20,7 @@ class Line:
     def __init__(self, fabric: Fabric, multiplier: int = 3) -> None:
         self.fabric = fabric
         self.now = 0
-        self.carries: Callable[[str, str], bool] = lambda near, far: True  # may lose frames
+        self.carries: Callable[[str, str], bool] = lambda node, neighbour: True  # may lose frames
         self.changes: list[tuple[int, str, int, bool]] = []
         self.sent = 0
         self.sessions = {
@@ -44,11 +44,14 @@ class Line:
         self.changes += [(self.now, node, port, up) for port, up in answer.changes]
         for port, hello in answer.hellos:
             self.sent += 1
-            far = self.fabric.peer(node, port)
-            assert far is not None
-            if self.carries(node, far.node):
+            remote = self.fabric.peer(node, port)
+            assert remote is not None
+            if self.carries(node, remote.node):
                 self._at(
-                    self.now + DELAY, lambda far=far, hello=hello: self._arrives(far.node, far.port, hello)
+                    self.now + DELAY,
+                    lambda neighbour=remote, hello=hello: self._arrives(
+                        neighbour.node, neighbour.port, hello
+                    ),
                 )
 
     def _arrives(self, node: str, port: int, hello: Hello) -> None:
@@ -76,7 +79,7 @@ def pair() -> Line:
 
 
 def one_way(pair: Line, *lost: tuple[str, str]) -> None:
-    pair.carries = lambda near, far: (near, far) not in lost
+    pair.carries = lambda node, neighbour: (node, neighbour) not in lost
 
 
 def test_nothing_is_said_of_links_that_are_well() -> None:
@@ -123,14 +126,14 @@ def test_a_link_is_back_after_hellos_in_a_row(pair: Line) -> None:
 
 def test_two_hellos_lost_in_a_row_are_no_matter(pair: Line) -> None:
     count = itertools.count()
-    pair.carries = lambda near, far: near != "npu0" or next(count) % 3 == 0
+    pair.carries = lambda node, neighbour: node != "npu0" or next(count) % 3 == 0
     pair.run(60 * PERIOD)
     assert pair.changes == []
 
 
 def test_a_link_that_loses_most_frames_stays_out_of_use(pair: Line) -> None:
     dice = random.Random(5)
-    pair.carries = lambda near, far: dice.random() < 0.2
+    pair.carries = lambda node, neighbour: dice.random() < 0.2
     pair.run(400 * PERIOD)
     ups = [change for change in pair.changes if change[3]]
     assert not pair.usable()

@@ -27,7 +27,7 @@ class Wire:
     def __init__(self, fabric: Fabric, offset: int = PORT_OFFSET) -> None:
         self.fabric = fabric
         self.now = 0
-        self.carries: Callable[[str, str], bool] = lambda near, far: True
+        self.carries: Callable[[str, str], bool] = lambda node, neighbour: True
         self.changes: list[tuple[int, str, int, bool]] = []
         self.said: list[tuple[str, int, Lacpdu]] = []
         self.bonds = {
@@ -47,19 +47,22 @@ class Wire:
         self.now = until
 
     def carrier(self, node: str, port: int, up: bool) -> None:
-        far = self.fabric.peer(node, port)
-        assert far is not None
+        neighbour = self.fabric.peer(node, port)
+        assert neighbour is not None
         self.heed(node, self.bonds[node].on_carrier(port, up))
-        self.heed(far.node, self.bonds[far.node].on_carrier(far.port, up))
+        self.heed(neighbour.node, self.bonds[neighbour.node].on_carrier(neighbour.port, up))
 
     def heed(self, node: str, answer: LacpAnswer) -> None:
         self.changes += [(self.now, node, port, up) for port, up in answer.changes]
         for port, pdu in answer.pdus:
-            far = self.fabric.peer(node, port)
-            assert far is not None
+            remote = self.fabric.peer(node, port)
+            assert remote is not None
             self.said.append((node, port, pdu))
-            if self.carries(node, far.node):
-                self._at(self.now + DELAY, lambda far=far, pdu=pdu: self._arrives(far.node, far.port, pdu))
+            if self.carries(node, remote.node):
+                self._at(
+                    self.now + DELAY,
+                    lambda neighbour=remote, pdu=pdu: self._arrives(neighbour.node, neighbour.port, pdu),
+                )
 
     def carrying(self, node: str) -> list[bool]:
         return [self.bonds[node].carries(port) for port in bonded_ports(self.fabric, node)]
@@ -89,7 +92,7 @@ def test_both_ports_of_all_nics_join_at_once(wire: Wire) -> None:
 def test_tors_are_one_system_with_ports_of_their_own(wire: Wire) -> None:
     wire.run(SOON)
     partners = [wire.bonds["gpu2"].partner(port) for port in bonded_ports(wire.fabric, "gpu2")]
-    assert [one and (one.system, one.key, one.port) for one in partners] == [
+    assert [partner and (partner.system, partner.key, partner.port) for partner in partners] == [
         (SYSTEM, 2, 2),
         (SYSTEM, 2, 2 + PORT_OFFSET),
     ]
@@ -139,13 +142,13 @@ def test_a_carrier_that_goes_takes_its_port_out_and_back(wire: Wire) -> None:
 @pytest.mark.parametrize("lost", [("gpu0", "tor0.0.1"), ("tor0.0.1", "gpu0")])
 def test_silence_either_way_is_noticed_by_both_ends(wire: Wire, lost: tuple[str, str]) -> None:
     wire.run(SOON)
-    wire.carries = lambda near, far: (near, far) != lost
+    wire.carries = lambda node, neighbour: (node, neighbour) != lost
     wire.run(2 * PERIOD + 2 * DELAY)
     assert wire.carrying("gpu0") == [True, True]
     wire.run(4 * PERIOD + SOON)
     assert wire.carrying("gpu0") == [True, False]
     assert wire.carrying("tor0.0.1") == [False, True]
-    wire.carries = lambda near, far: True
+    wire.carries = lambda node, neighbour: True
     wire.run(6 * PERIOD)
     assert all(bond.is_up for bond in wire.bonds.values())
 

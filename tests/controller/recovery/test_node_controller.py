@@ -91,9 +91,9 @@ class Rack:
 
     def routes(self) -> Iterable[tuple[str, ...] | None]:
         for source, controller in self.controllers.items():
-            for far in self.controllers:
-                if far != source:
-                    yield from controller.routes(far)
+            for neighbour in self.controllers:
+                if neighbour != source:
+                    yield from controller.routes(neighbour)
 
     def assert_no_entry_uses(self, dead: set[str]) -> None:
         """Neither a steered hop nor a port of a linear entry leads over a dead link."""
@@ -108,12 +108,12 @@ class Rack:
 
     def assert_entries_are_the_routes(self, nodes: Iterable[str], buckets: Iterable[int]) -> None:
         for source in nodes:
-            for far in self.fabric.nodes:
-                if far.name != source:
+            for node in self.fabric.nodes:
+                if node.name != source:
                     for bucket in buckets:
-                        walk = self.fake.send(source, Frame(far.address, lb=bucket))
+                        walk = self.fake.send(source, Frame(node.address, lb=bucket))
                         assert walk.end == "host"
-                        assert walk.nodes == self.controllers[source].routes(far.name)[bucket]
+                        assert walk.nodes == self.controllers[source].routes(node.name)[bucket]
 
 
 def planned(plan: Plan) -> dict[str, set]:
@@ -170,8 +170,8 @@ def test_after_a_failure_no_entry_uses_the_link_and_after_repair_all_are_as_plan
             (link.a.node, link.b.node, plan.subscribers[link.name][0]), range(16)
         )
         check_routes(PathFinder(plan.fabric, {link.name}), rules, (path for path in rack.routes() if path))
-        for far in plan.fabric.nodes:
-            walk = rack.fake.send(link.a.node, Frame(far.address, route=SourceRoute(0, 0, (0,) * 6)))
+        for node in plan.fabric.nodes:
+            walk = rack.fake.send(link.a.node, Frame(node.address, route=SourceRoute(0, 0, (0,) * 6)))
             assert walk.end == "host"
         rack.set_link(link.name, up=True)
         assert rack.tables() == planned(plan)
@@ -282,9 +282,9 @@ def test_flooding_passes_on_by_all_live_ports_but_the_one_it_came_by(rack_plan: 
     ports = [1, *range(3, 8), *range(9, 15)]
     assert [outgoing.ports for outgoing in passed_on.notices] == [(port,) for port in ports]
     for outgoing in passed_on.notices:
-        far = rack_plan.fabric.peer("npu9", outgoing.ports[0])
-        assert far is not None
-        assert rack_plan.fabric.node(far.node).address == outgoing.destination_cna
+        neighbour = rack_plan.fabric.peer("npu9", outgoing.ports[0])
+        assert neighbour is not None
+        assert rack_plan.fabric.node(neighbour.node).address == outgoing.destination_cna
 
 
 def told_by(reaction: Reaction) -> set[Notice]:

@@ -32,7 +32,7 @@ def down(standby: SparePool, *ends: tuple[str, int]) -> list[str | None]:
 
 def around(fabric: Fabric, node: str) -> list[tuple[str, int]]:
     """Ports that lead to a node."""
-    return [(far, fabric.port_to(far, node)) for far in fabric.neighbours(node)]
+    return [(neighbour, fabric.port_to(neighbour, node)) for neighbour in fabric.neighbours(node)]
 
 
 def nic(fabric: Fabric, gpu: str) -> tuple[str, int]:
@@ -43,15 +43,15 @@ def after(fabric: Fabric, *lost: str) -> tuple[SparePool, Replacement]:
     standby = SparePool(fabric)
     for node in lost:
         down(standby, *around(fabric, node))
-    found = standby.find_replacement(standby.lost_nodes()[0])
-    assert found is not None
-    return standby, found
+    result = standby.find_replacement(standby.lost_nodes()[0])
+    assert result is not None
+    return standby, result
 
 
-def replace(standby: SparePool, found: Replacement) -> None:
+def replace(standby: SparePool, result: Replacement) -> None:
     """The new circuits carry."""
     before = {link.name for link in standby.fabric.links}
-    standby.replace(found)
+    standby.replace(result)
     for link in standby.fabric.links:
         for end in (link.a, link.b):
             if link.name not in before:
@@ -65,12 +65,12 @@ def members_of(fabric: Fabric, standby: SparePool) -> list[str]:
 def all_arrive(plan: Plan, members: Iterable[str]) -> None:
     """By the tables alone, and by each bucket's source route where there is one."""
     fake, fabric = FakeFabric(plan), plan.fabric
-    for source, far in permutations(members, 2):
-        scna, dcna = fabric.node(source).address, fabric.node(far).address
+    for source, permutation in permutations(members, 2):
+        scna, dcna = fabric.node(source).address, fabric.node(permutation).address
         for lb in range(4):
             walk = fake.send(source, Frame(dcna, scna=scna, lb=lb))
-            assert walk.end == "host", (source, far, walk)
-            assert walk.nodes[-1] == far
+            assert walk.end == "host", (source, permutation, walk)
+            assert walk.nodes[-1] == permutation
 
 
 @both_insides
@@ -79,18 +79,18 @@ def all_arrive(plan: Plan, members: Iterable[str]) -> None:
 @pytest.mark.parametrize("lost", ["gpu0", "gpu6", "rail2", "domain"])
 def test_all_reach_the_places_of_what_was_lost(fabric: Fabric, strategy: str, peers: str, lost: str) -> None:
     plan = make_plan(fabric, strategy=strategy, peers=None if peers == "all" else [])  # type: ignore[arg-type]
-    gone = ("gpu4", "gpu5", "gpu6", "gpu7", "spare1") if lost == "domain" else (lost,)
-    standby, found = after(fabric, *gone)
+    removed = ("gpu4", "gpu5", "gpu6", "gpu7", "spare1") if lost == "domain" else (lost,)
+    standby, result = after(fabric, *removed)
     before = {node.name: node.address for node in fabric.nodes}
-    replace(standby, found)
-    new, updates = takeover(plan, found, down=standby.down)
+    replace(standby, result)
+    new, updates = takeover(plan, result, down=standby.down)
     assert new.fabric == standby.fabric
     members = members_of(fabric, standby)
     assert len(set(members)) == 12
     assert [new.fabric.node(name).address for name in members] == [
         before[node.name] for node in fabric.nodes if node.kind.member
     ]
-    assert set(gone).isdisjoint(members)
+    assert set(removed).isdisjoint(members)
     all_arrive(new, members)
     for node, entries in plan.entries.items():
         assert set(apply_updates(entries, updates[node])) == set(new.entries[node])
@@ -98,46 +98,48 @@ def test_all_reach_the_places_of_what_was_lost(fabric: Fabric, strategy: str, pe
 
 def test_a_rail_of_several_leaves_loses_a_gpu_and_then_its_domain() -> None:
     plan = make_plan(LEAVES, peers=[])
-    standby, found = after(LEAVES, "gpu3")
-    assert found.places == {"gpu3": "spare1"}
-    replace(standby, found)
-    plan, _ = takeover(plan, found, down=standby.down)
+    standby, result = after(LEAVES, "gpu3")
+    assert result.places == {"gpu3": "spare1"}
+    replace(standby, result)
+    plan, _ = takeover(plan, result, down=standby.down)
     all_arrive(plan, members_of(LEAVES, standby))
     down(standby, *around(standby.fabric, "spare1"))
-    found = standby.find_replacement("spare1")
-    assert found is not None
-    assert found.places == {"gpu2": "gpu8", "spare1": "gpu9"}
-    assert standby.replace(found) == {"gpu2": "gpu8", "gpu3": "gpu9"}
-    plan, _ = takeover(plan, found, down=standby.down)
+    result = standby.find_replacement("spare1")
+    assert result is not None
+    assert result.places == {"gpu2": "gpu8", "spare1": "gpu9"}
+    assert standby.replace(result) == {"gpu2": "gpu8", "gpu3": "gpu9"}
+    plan, _ = takeover(plan, result, down=standby.down)
     all_arrive(plan, members_of(LEAVES, standby))
 
 
 def test_a_link_inside_of_the_domain_fails_after_an_idle_gpu_has_taken_over() -> None:
     """The line holds who has its addresses, not who stands there."""
-    standby, found = after(MESH, "gpu5")
-    replace(standby, found)
-    plan, _ = takeover(make_plan(MESH, peers=[]), found, down=standby.down)
+    standby, result = after(MESH, "gpu5")
+    replace(standby, result)
+    plan, _ = takeover(make_plan(MESH, peers=[]), result, down=standby.down)
     link = plan.fabric.link_between("gpu4", "spare1")
     fake = FakeFabric(plan)
     fake.dead.add(link.name)
-    for node, far in (("gpu4", "spare1"), ("spare1", "gpu4")):
-        reaction = NodeController(plan, node).on_port(plan.fabric.port_to(node, far), False)
+    for node, neighbour in (("gpu4", "spare1"), ("spare1", "gpu4")):
+        reaction = NodeController(plan, node).on_port(plan.fabric.port_to(node, neighbour), False)
         fake.apply(node, reaction.updates)
-    for node, far in (("gpu4", "spare1"), ("spare1", "gpu4")):
-        walk = fake.send(node, Frame(plan.fabric.node(far).address, scna=plan.fabric.node(node).address))
-        assert (walk.end, walk.nodes[-1], len(walk.nodes)) == ("host", far, 3), walk
+    for node, neighbour in (("gpu4", "spare1"), ("spare1", "gpu4")):
+        walk = fake.send(
+            node, Frame(plan.fabric.node(neighbour).address, scna=plan.fabric.node(node).address)
+        )
+        assert (walk.end, walk.nodes[-1], len(walk.nodes)) == ("host", neighbour, 3), walk
         assert "gpu5" not in walk.nodes
 
 
 def test_pairs_without_a_way_are_left_out_only_if_asked() -> None:
     """gpu6 is lost too: it was the way of its domain to rail 2."""
-    standby, found = after(MESH, "gpu5")
+    standby, result = after(MESH, "gpu5")
     down(standby, *around(MESH, "gpu6"))
-    replace(standby, found)
+    replace(standby, result)
     plan = make_plan(MESH)
     with pytest.raises(PlanError, match=r"no path from gpu[46] to gpu"):
-        takeover(plan, found, down=standby.down)
-    partial, _ = takeover(plan, found, down=standby.down, partial=True)
+        takeover(plan, result, down=standby.down)
+    partial, _ = takeover(plan, result, down=standby.down, partial=True)
     assert ("gpu4", "gpu2") not in partial.routes
     assert ("gpu2", "gpu4") not in partial.routes
     assert ("gpu4", "spare1") in partial.routes
@@ -155,9 +157,9 @@ def test_a_gpu_without_nic_is_lost_and_so_are_all_below_a_switch() -> None:
     assert said == ["gpu1", "gpu5", "gpu9", None]  # the last is idle
     assert standby.is_gone("rail1")
     assert standby.lost_nodes() == ("gpu1", "gpu5", "gpu9")
-    found = standby.find_replacement("gpu5")
-    assert found is not None
-    assert found.places == {"rail1": "sparerail0"}
+    result = standby.find_replacement("gpu5")
+    assert result is not None
+    assert result.places == {"rail1": "sparerail0"}
 
 
 def test_a_switch_is_not_gone_by_the_word_of_the_dead() -> None:
@@ -166,9 +168,9 @@ def test_a_switch_is_not_gone_by_the_word_of_the_dead() -> None:
     for gpu in ("gpu0", "gpu3"):
         down(standby, *around(fabric, gpu), nic(fabric, gpu))
     assert not standby.is_gone("rail0")
-    found = standby.find_replacement("gpu0")
-    assert found is not None
-    assert found.places == {"gpu0": "spare0"}
+    result = standby.find_replacement("gpu0")
+    assert result is not None
+    assert result.places == {"gpu0": "spare0"}
 
 
 def test_who_loses_its_domain_is_lost_too() -> None:
@@ -176,14 +178,14 @@ def test_who_loses_its_domain_is_lost_too() -> None:
     said = down(standby, *around(SWITCHED, "hbs1"))
     assert said == ["gpu4", "gpu5", "gpu6", "gpu7", None]
     assert standby.lost_side("gpu4") == "domain"
-    found = standby.find_replacement("gpu4")  # its idle GPU is of no use
-    assert found is not None
-    assert found.places == {"gpu4": "gpu12", "gpu5": "gpu13", "gpu6": "gpu14", "gpu7": "gpu15"}
+    result = standby.find_replacement("gpu4")  # its idle GPU is of no use
+    assert result is not None
+    assert result.places == {"gpu4": "gpu12", "gpu5": "gpu13", "gpu6": "gpu14", "gpu7": "gpu15"}
 
 
 def test_what_has_been_used_or_replaced_is_no_spare_again() -> None:
-    standby, found = after(MESH, "rail0")
-    assert standby.replace(found) == {"rail0": "sparerail0"}
+    standby, result = after(MESH, "rail0")
+    assert standby.replace(result) == {"rail0": "sparerail0"}
     assert standby.holder("rail0") == "sparerail0"
     # The dead one has no links any more, nor had the idle one; it does not serve for another.
     down(standby, *around(standby.fabric, "rail1"))

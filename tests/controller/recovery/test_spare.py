@@ -53,9 +53,9 @@ def ways(plan: Plan, failed: str) -> Iterator[Path]:
     finder = PathFinder(plan.fabric, plan.failed)
     for paths in plan.routes.values():
         yield from paths
-    for source, far in permutations(ends_of(plan, failed), 2):
-        path = table_path(finder, source, far)
-        assert path[-1] == far, path
+    for source, permutation in permutations(ends_of(plan, failed), 2):
+        path = table_path(finder, source, permutation)
+        assert path[-1] == permutation, path
         yield path
 
 
@@ -111,14 +111,17 @@ def test_after_a_takeover_hops_still_rise_through_their_groups(two_racks: Fabric
         for path in ways(plan, failed):
             assert rules.vls_of(plan.fabric, path) is not None, path
             assert spare not in path[1:-1]
-            climbs = [plan.fabric.node(far).tier - plan.fabric.node(near).tier for near, far in hops_of(path)]
+            climbs = [
+                plan.fabric.node(neighbour).tier - plan.fabric.node(node).tier
+                for node, neighbour in hops_of(path)
+            ]
             fell = next((at for at, step in enumerate(climbs) if step < 0), len(climbs))
             assert all(step < 0 for step in climbs[fell:]), path
 
 
 def test_updates_lead_from_what_is_installed_to_the_new_plan(two_plan: Plan) -> None:
-    def same(one: object, other: object) -> bool:
-        return set(one) == set(other)  # type: ignore[call-overload]
+    def same(item: object, other: object) -> bool:
+        return set(item) == set(other)  # type: ignore[call-overload]
 
     plan, updates = takeover(two_plan, taking("npu5", "spare1"))
     for node, entries in two_plan.entries.items():
@@ -159,7 +162,7 @@ def test_controllers_go_on_from_the_new_plan(two_plan: Plan) -> None:
 
 
 def ports_to(fabric: Fabric, node: str) -> list[tuple[str, int]]:
-    return [(far, fabric.port_to(far, node)) for far in fabric.neighbours(node)]
+    return [(neighbour, fabric.port_to(neighbour, node)) for neighbour in fabric.neighbours(node)]
 
 
 def test_a_node_is_gone_when_all_its_neighbours_say_so(two_racks: Fabric) -> None:
@@ -167,8 +170,8 @@ def test_a_node_is_gone_when_all_its_neighbours_say_so(two_racks: Fabric) -> Non
     ends = ports_to(two_racks, "npu5")
     assert [standby.on_port(*end, False) for end in ends[:-1]] == [None] * (len(ends) - 1)
     # What it says of itself does not count.
-    for far in two_racks.neighbours("npu5"):
-        assert standby.on_port("npu5", two_racks.port_to("npu5", far), False) is None
+    for neighbour in two_racks.neighbours("npu5"):
+        assert standby.on_port("npu5", two_racks.port_to("npu5", neighbour), False) is None
     assert standby.on_port(*ends[-1], False) == "npu5"
     assert standby.lost_nodes() == ("npu5",)
     assert standby.find_replacement("npu5") == taking("npu5", "spare1")

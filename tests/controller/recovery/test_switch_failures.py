@@ -36,11 +36,11 @@ class Joined(Rack):
 
 def kinds(fabric: Fabric) -> list[Link]:
     """A link of each kind: by the tiers that it joins, and its dimension."""
-    found: dict[object, Link] = {}
+    result: dict[object, Link] = {}
     for link in fabric.links:
         tiers = fabric.node(link.a.node).tier, fabric.node(link.b.node).tier
-        found.setdefault((tiers, link.dimension), link)
-    return list(found.values())
+        result.setdefault((tiers, link.dimension), link)
+    return list(result.values())
 
 
 @pytest.mark.long("pod_plan-flooding")
@@ -72,7 +72,7 @@ def test_flooding_reaches_switches_too(pod_plan: Plan) -> None:
     rack = Joined(pod_plan, "flooding")
     link = next(link for link in pod_plan.fabric.links if link.dimension == 2)
     rack.set_link(link.name, up=False)
-    assert all(one.down == {link.name} for one in rack.controllers.values())
+    assert all(controller.down == {link.name} for controller in rack.controllers.values())
 
 
 def test_sources_behind_both_ends_hear_of_a_link_between_racks(pod_plan: Plan) -> None:
@@ -80,7 +80,7 @@ def test_sources_behind_both_ends_hear_of_a_link_between_racks(pod_plan: Plan) -
     rack = Joined(pod_plan, "direct")
     link = next(link for link in fabric.links if link.dimension == 2)
     rack.set_link(link.name, up=False)
-    knowing = {name for name, one in rack.controllers.items() if link.name in one.down}
+    knowing = {name for name, controller in rack.controllers.items() if link.name in controller.down}
     # And the one other switch of each of these lines that could be a way around it: lines of two have none.
     assert knowing == {*pod_plan.subscribers[link.name], link.a.node, link.b.node}
     racks = {fabric.node(name).coordinates[2:] for name in knowing}
@@ -168,8 +168,8 @@ def test_a_watch_of_somebody_elses_link_changes_nothing(shortest_plan: Plan) -> 
     end = NodeController(shortest_plan, "npu1")
     assert end.on_subscription(watch) == Reaction()
     (told,) = [
-        one for one in end.on_port(b.port, up=False).notices
-        if one.destination_cna == 9
+        notice for notice in end.on_port(b.port, up=False).notices
+        if notice.destination_cna == 9
     ]  # fmt: skip
     assert isinstance(told.message, Notice)
     assert (told.message.up, told.ports) == (False, (end_port(shortest_plan, "npu1", "npu9"),))
@@ -177,8 +177,8 @@ def test_a_watch_of_somebody_elses_link_changes_nothing(shortest_plan: Plan) -> 
     assert again.message == told.message
 
 
-def end_port(plan: Plan, near: str, far: str) -> int:
-    return plan.fabric.port_to(near, far)
+def end_port(plan: Plan, node: str, neighbour: str) -> int:
+    return plan.fabric.port_to(node, neighbour)
 
 
 def test_with_one_plane_a_lost_way_up_is_a_lost_way_down() -> None:

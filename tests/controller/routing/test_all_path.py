@@ -71,9 +71,9 @@ def test_candidates_of_a_strategy(rack: Fabric) -> None:
 
 def test_longer_paths_are_candidates_only_when_there_is_no_other(rack: Fabric) -> None:
     cut = router(rack, "all-path", "npu0-npu1", "npu0-npu8")
-    found = cut.candidates("npu0", "npu9")
-    assert {len(path) for path in found} == {4}
-    assert router(rack, "shortest", "npu0-npu1", "npu0-npu8").candidates("npu0", "npu9") == found[:1]
+    result = cut.candidates("npu0", "npu9")
+    assert {len(path) for path in result} == {4}
+    assert router(rack, "shortest", "npu0-npu1", "npu0-npu8").candidates("npu0", "npu9") == result[:1]
 
 
 def test_a_node_cut_off_has_no_candidate(rack: Fabric) -> None:

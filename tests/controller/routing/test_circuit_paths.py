@@ -80,12 +80,12 @@ def bundles(
     carried: dict[tuple[str, str], dict[int, int]] = {}
     for source, destination in pairs:
         for lb in lbs if pod(fabric, source) != pod(fabric, destination) else ():
-            one = frame(fabric, source, destination, lb, lb_mode)
-            walk = fake.send(source, one)
+            item = frame(fabric, source, destination, lb, lb_mode)
+            walk = fake.send(source, item)
             assert walk.end == "host"
-            near, far = walk.nodes[2:4]
-            bundle = carried.setdefault((near, far), dict.fromkeys(fabric.ports_to(near, far), 0))
-            bundle[fake.switches[near].table_port(one)] += 1
+            node, neighbour = walk.nodes[2:4]
+            bundle = carried.setdefault((node, neighbour), dict.fromkeys(fabric.ports_to(node, neighbour), 0))
+            bundle[fake.switches[node].table_port(item)] += 1
     return {hop: list(counts.values()) for hop, counts in carried.items()}
 
 
@@ -110,17 +110,17 @@ def test_nothing_that_the_rules_permit_deadlocks(fabric: Fabric) -> None:
 
 def test_a_source_steers_as_far_as_its_spine() -> None:
     plan = plan_of(SMALL, True)
-    source, far = "gpu0", gpus(SMALL)[-1]
-    dcna = SMALL.node(far).address
+    source, neighbour = "gpu0", gpus(SMALL)[-1]
+    dcna = SMALL.node(neighbour).address
     for entry in plan.entries[source]:
         match = dict(entry.match)
         if entry.table == "all_path" and match["dcna"].value == dcna:  # pyright: ignore
-            path = plan.routes[source, far][match["bucket"].value]  # pyright: ignore
+            path = plan.routes[source, neighbour][match["bucket"].value]  # pyright: ignore
             ports = [SMALL.port_to(*hop) for hop in (path[:2], path[1:3])]
             assert dict(entry.params) == {"bitmap": 0b1100 << 8, "instr": int.from_bytes(bytes(ports)) << 32}
     fake = FakeFabric(plan)
-    for bucket, path in enumerate(plan.routes[source, far]):
-        assert sent(fake, source, far, bucket).nodes == path
+    for bucket, path in enumerate(plan.routes[source, neighbour]):
+        assert sent(fake, source, neighbour, bucket).nodes == path
 
 
 @pytest.mark.parametrize("planned", [True, False], ids=["source routes", "tables"])
@@ -129,21 +129,21 @@ def test_a_source_steers_as_far_as_its_spine() -> None:
 )
 def test_parallel_circuits_share_a_count_of_frames_evenly(fabric: Fabric, most: float, planned: bool) -> None:
     """lb_mode 1, in which a sender counts: 256 frames of one pair in each two Pods."""
-    few = [next(name for name in gpus(fabric) if pod(fabric, name) == one) for one in range(fabric.dims[2])]
+    few = [next(name for name in gpus(fabric) if pod(fabric, name) == item) for item in range(fabric.dims[2])]
     fake = FakeFabric(make_plan(fabric, peers=permutations(few, 2) if planned else []))
-    found = bundles(fake, permutations(few, 2), range(256), 1)
-    assert {len(counts) for counts in found.values()} & {2, 3, 5, 6}
-    for counts in found.values():
+    result = bundles(fake, permutations(few, 2), range(256), 1)
+    assert {len(counts) for counts in result.values()} & {2, 3, 5, 6}
+    for counts in result.values():
         assert max(counts) <= most * sum(counts) / len(counts)
 
 
 def test_parallel_circuits_share_flows() -> None:
     """lb_mode 0: as evenly as a hash does, of about 512 flows in each of the bundles."""
-    pairs = [(source, far) for source in gpus(SMALL)[:8] for far in gpus(SMALL)[16:24]]
+    pairs = [(source, gpu) for source in gpus(SMALL)[:8] for gpu in gpus(SMALL)[16:24]]
     for planned in (pairs, []):
-        found = bundles(FakeFabric(make_plan(SMALL, peers=planned)), pairs, range(16), 0)
-        assert found.keys() == {("spine0.0", "spine2.0"), ("spine0.1", "spine2.1")}
-        for counts in found.values():
+        result = bundles(FakeFabric(make_plan(SMALL, peers=planned)), pairs, range(16), 0)
+        assert result.keys() == {("spine0.0", "spine2.0"), ("spine0.1", "spine2.1")}
+        for counts in result.values():
             assert max(counts) < 1.2 * min(counts)
 
 
@@ -167,10 +167,10 @@ def test_a_spine_without_a_way_to_a_pod_gets_nothing_for_it() -> None:
     fabric = with_maps(SMALL, maps)
     for planned in (None, []):
         fake = FakeFabric(make_plan(fabric, peers=planned))
-        for far in gpus(fabric)[8:]:
+        for gpu in gpus(fabric)[8:]:
             for lb in range(16):
-                assert sent(fake, "gpu0", far, lb).nodes[2] == "spine0.0"
-                assert sent(fake, far, "gpu0", lb).nodes[2].endswith(".0")
+                assert sent(fake, "gpu0", gpu, lb).nodes[2] == "spine0.0"
+                assert sent(fake, gpu, "gpu0", lb).nodes[2].endswith(".0")
         between = {sent(fake, gpus(fabric)[8], gpus(fabric)[-1], lb).nodes[2] for lb in range(64)}
         assert between == {"spine1.0", "spine1.1"}
 
@@ -201,8 +201,8 @@ def test_without_circuits_rules_number_hops_alike() -> None:
     assert rule_set("T2-G", dark).stages == rule_set("T2-G", SMALL).stages
 
 
-def circuits(fabric: Fabric, near: str, far: str) -> list[str]:
-    return [link.name for link in fabric.links_between(near, far)]
+def circuits(fabric: Fabric, node: str, neighbour: str) -> list[str]:
+    return [link.name for link in fabric.links_between(node, neighbour)]
 
 
 def test_a_plan_without_some_of_parallel_circuits_uses_the_others() -> None:
@@ -227,13 +227,13 @@ def react(fake: FakeFabric, plan: Plan, cut: list[str], mode: Mode = "direct") -
             node, reaction = waiting.pop(0)
             fake.apply(node, reaction.updates)
             for out in (*reaction.notices, *reaction.subscriptions):
-                far = fabric.node_of(out.destination_cna)
-                assert far is not None
-                asked = controllers[far.name]
+                neighbour = fabric.node_of(out.destination_cna)
+                assert neighbour is not None
+                asked = controllers[neighbour.name]
                 if hasattr(out.message, "up"):
-                    waiting.append((far.name, asked.on_notice(out.message, 0)))  # pyright: ignore
+                    waiting.append((neighbour.name, asked.on_notice(out.message, 0)))  # pyright: ignore
                 else:
-                    waiting.append((far.name, asked.on_subscription(out.message)))  # pyright: ignore
+                    waiting.append((neighbour.name, asked.on_subscription(out.message)))  # pyright: ignore
 
 
 @pytest.mark.parametrize("planned", [True, False], ids=["source routes", "tables"])

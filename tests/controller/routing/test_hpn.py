@@ -30,12 +30,12 @@ def ends(fabric: Fabric) -> list[str]:
 def lost(fake: FakeFabric, sources: list[str]) -> list[tuple[str, str, int, str]]:
     """Flows that do not arrive."""
     address = {name: fake.fabric.node(name).address for name in sources}
-    found = []
+    result = []
     for (source, destination), lb in product(permutations(sources, 2), LBS):
         walk = fake.send(source, Frame(address[destination], scna=address[source], lb=lb))
         if (walk.end, walk.nodes[-1]) != ("host", destination):
-            found.append((source, destination, lb, walk.end))
-    return found
+            result.append((source, destination, lb, walk.end))
+    return result
 
 
 @pytest.fixture(scope="module", params=SMALL)
@@ -56,10 +56,10 @@ def test_tors_have_a_route_a_host_and_aggs_ways_to_segments() -> None:
     finder = PathFinder(fabric)
     assert rail_of(fabric, "tor0.0.0") is None
     tor = segments(finder, "tor0.0.0")
-    assert sorted(one.prefix.length for one in tor) == [0, *[16] * (64 + 1)]  # up, its hosts, itself
+    assert sorted(item.prefix.length for item in tor) == [0, *[16] * (64 + 1)]  # up, its hosts, itself
     assert tor[-1].next_hops == (("agg0.0", "agg0.1"),)
-    down = [one for one in segments(finder, "agg1.0") if one.prefix.length < 16]
-    assert [one.next_hops for one in down] == [
+    down = [segment for segment in segments(finder, "agg1.0") if segment.prefix.length < 16]
+    assert [item.next_hops for item in down] == [
         tuple(f"tor{segment}.{rail}.1" for rail in range(8)) for segment in range(2)
     ]
 
@@ -96,7 +96,10 @@ def test_a_host_route_is_withdrawn_and_the_plane_is_told() -> None:
     assert not {"agg1.0", "agg1.1"} & set(rack.told)
     # Nobody changes planes but who sends: the other plane's tables are as they were.
     finder = PathFinder(fabric, {"gpu0-tor0.0.0"})
-    assert [one.next_hops for one in withdrawn_segments(finder, fabric.node("agg0.0"), [])] == [(None,)]
+    assert [
+        withdrawn_segment.next_hops
+        for withdrawn_segment in withdrawn_segments(finder, fabric.node("agg0.0"), [])
+    ] == [(None,)]
     assert withdrawn_segments(finder, fabric.node("agg1.0"), []) == []
 
 

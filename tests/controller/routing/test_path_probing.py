@@ -42,14 +42,14 @@ def ends(fabric: Fabric) -> list[str]:
 def test_the_hash_is_what_a_crc_gives() -> None:
     draw = np.random.default_rng(1)
     scna, dcna, lb = (draw.integers(limit, size=300) for limit in (1 << 16, 1 << 16, 256))
-    expected = [crc(*(int(one) for one in frame)) for frame in zip(scna, dcna, lb, strict=True)]
+    expected = [crc(*(int(item) for item in frame)) for frame in zip(scna, dcna, lb, strict=True)]
     assert flow_hash(scna, dcna, lb).tolist() == expected
 
 
 def test_the_hash_is_affine() -> None:
-    for one, other in (((1, 2, 3), (40, 500, 60)), ((0x8000, 1, 255), (7, 0xFFFF, 128))):
-        both = [a ^ b for a, b in zip(one, other, strict=True)]
-        assert crc(*both) == crc(*one) ^ crc(*other) ^ crc(0, 0, 0)
+    for item, other in (((1, 2, 3), (40, 500, 60)), ((0x8000, 1, 255), (7, 0xFFFF, 128))):
+        both = [a ^ b for a, b in zip(item, other, strict=True)]
+        assert crc(*both) == crc(*item) ^ crc(*other) ^ crc(0, 0, 0)
 
 
 def test_sixty_uplinks_are_in_reach_of_every_source_by_either_port() -> None:
@@ -63,13 +63,13 @@ def test_sixty_uplinks_are_in_reach_of_every_source_by_either_port() -> None:
 def test_values_are_found_for_ways_and_take_them(ways: int, shift: int) -> None:
     draw, least = np.random.default_rng(ways), min_reached_members(ways, shift)
     for scna, dcna in draw.integers(1 << 16, size=(8, 2)).tolist():
-        found = lb_by_member(scna, dcna, ways, shift)
-        assert (found >= 0).sum() >= least
-        for way, lb in enumerate(found.tolist()):
+        result = lb_by_member(scna, dcna, ways, shift)
+        assert (result >= 0).sum() >= least
+        for way, lb in enumerate(result.tolist()):
             if lb >= 0:
                 assert (crc(scna, dcna, lb) >> shift & group_size(ways) - 1) % ways == way
         taken = {int(selected_members(crc(scna, dcna, lb), ways, shift)) for lb in range(LB_VALUES)}
-        assert {way for way, lb in enumerate(found.tolist()) if lb >= 0} == taken
+        assert {way for way, lb in enumerate(result.tolist()) if lb >= 0} == taken
 
 
 @pytest.mark.parametrize("ports", [1, 2, 3, 4, 8, 16])
@@ -92,11 +92,11 @@ EACH = pytest.mark.parametrize(("fabric", "hashing"), FABRICS.values(), ids=FABR
 def test_frames_take_the_paths_that_were_worked_out(fabric: Fabric, hashing: Hashing) -> None:
     plan = hashed(fabric, hashing)
     search, fake = PathProbe(plan), FakeFabric(plan)
-    for source, far in list(permutations(ends(fabric), 2))[::5]:
-        scna, dcna = fabric.node(source).address, fabric.node(far).address
-        found = search.lbs_by_path(source, far)
-        assert sorted(lb for lbs in found.values() for lb in lbs) == list(range(LB_VALUES))
-        for path, lbs in found.items():
+    for source, permutation in list(permutations(ends(fabric), 2))[::5]:
+        scna, dcna = fabric.node(source).address, fabric.node(permutation).address
+        result = search.lbs_by_path(source, permutation)
+        assert sorted(lb for lbs in result.values() for lb in lbs) == list(range(LB_VALUES))
+        for path, lbs in result.items():
             for lb in lbs[:3]:
                 walk = fake.send(source, Frame(dcna, scna=scna, lb=lb))
                 assert (walk.nodes, walk.end) == (path, "host")
@@ -105,18 +105,18 @@ def test_frames_take_the_paths_that_were_worked_out(fabric: Fabric, hashing: Has
 @EACH
 def test_disjoint_paths_share_no_link_between_switches(fabric: Fabric, hashing: Hashing) -> None:
     search = PathProbe(hashed(fabric, hashing))
-    source, far = ends(fabric)[0], ends(fabric)[-1]
-    found = search.disjoint_paths(source, far)
+    source, neighbour = ends(fabric)[0], ends(fabric)[-1]
+    result = search.disjoint_paths(source, neighbour)
     between = [
-        {hop for hop in pairwise(one.path) if all(fabric.node(name).tier for name in hop)} for one in found
+        {hop for hop in pairwise(item.path) if all(fabric.node(name).tier for name in hop)} for item in result
     ]
-    assert len(found) > 1
-    assert all(one.isdisjoint(other) for one, other in combinations(between, 2))
-    assert search.disjoint_paths(source, far, most=2) == found[:2]
-    by_lb = {lb: path for path, lbs in search.lbs_by_path(source, far).items() for lb in lbs}
-    assert all(by_lb[one.lb] == one.path for one in found)
-    backwards = search.disjoint_paths(source, far, order=range(LB_VALUES)[::-1])
-    assert {one.lb for one in backwards}.isdisjoint(one.lb for one in found)
+    assert len(result) > 1
+    assert all(combination.isdisjoint(other) for combination, other in combinations(between, 2))
+    assert search.disjoint_paths(source, neighbour, most=2) == result[:2]
+    by_lb = {lb: path for path, lbs in search.lbs_by_path(source, neighbour).items() for lb in lbs}
+    assert all(by_lb[item.lb] == item.path for item in result)
+    backwards = search.disjoint_paths(source, neighbour, order=range(LB_VALUES)[::-1])
+    assert {backward.lb for backward in backwards}.isdisjoint(item.lb for item in result)
 
 
 def test_two_planes_have_all_uplinks_of_both_tors_and_ports_take_turns() -> None:
@@ -124,9 +124,9 @@ def test_two_planes_have_all_uplinks_of_both_tors_and_ports_take_turns() -> None
     plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", "gpu7")], check=False)
     search = PathProbe(plan)
     assert search.group_sizes("gpu0", "gpu7") == (60,)
-    found = search.disjoint_paths("gpu0", "gpu7")
-    assert len(found) == 120
-    assert [until_first_switch(fabric, one.path)[-1] for one in found[:4]] == ["tor0.0.0", "tor0.0.1"] * 2
+    result = search.disjoint_paths("gpu0", "gpu7")
+    assert len(result) == 120
+    assert [until_first_switch(fabric, item.path)[-1] for item in result[:4]] == ["tor0.0.0", "tor0.0.1"] * 2
     assert [len(lbs) for lbs in search.lbs_by_port("gpu0", "gpu7")] == [128, 128]
 
 
@@ -151,18 +151,20 @@ def test_the_same_bits_on_every_level() -> None:
 def test_other_strategies_steer_by_bucket_and_have_their_paths() -> None:
     fabric = hpn(2, 2, 2, aggs=3)
     plan = make_plan(fabric, strategy="all-path")
-    found = PathProbe(plan).lbs_by_path("gpu0", "gpu7")
-    assert set(found) == set(plan.routes["gpu0", "gpu7"])
-    assert all(plan.routes["gpu0", "gpu7"][lb % BUCKETS] == path for path, lbs in found.items() for lb in lbs)
+    result = PathProbe(plan).lbs_by_path("gpu0", "gpu7")
+    assert set(result) == set(plan.routes["gpu0", "gpu7"])
+    assert all(
+        plan.routes["gpu0", "gpu7"][lb % BUCKETS] == path for path, lbs in result.items() for lb in lbs
+    )
 
 
 def test_when_a_port_fails_all_buckets_take_the_other() -> None:
     fabric = hpn(2, 2, 2, aggs=3)
     plan = hashed(fabric)
-    one = NodeController(plan, "gpu0")
+    item = NodeController(plan, "gpu0")
     port = fabric.port_to("gpu0", "tor0.0.0")
     fake = FakeFabric(plan)
-    fake.apply("gpu0", one.on_port(port, False).updates)
+    fake.apply("gpu0", item.on_port(port, False).updates)
     scna, dcna = fabric.node("gpu0").address, fabric.node("gpu7").address
     for lb in range(BUCKETS):
         assert fake.send("gpu0", Frame(dcna, scna=scna, lb=lb)).nodes[1] == "tor0.0.1"

@@ -35,9 +35,9 @@ def test_paths_are_all_simple_paths_of_the_graph(dims: list[int]) -> None:
     mesh = full_mesh(dims)
     finder, graph = PathFinder(mesh), mesh.graph()
     for destination in [node.name for node in mesh.nodes][1:]:
-        found = finder.paths_up_to("npu0", destination, max_hops=4)
-        assert len(found) == len(set(found))
-        assert set(found) == set(map(tuple, nx.all_simple_paths(graph, "npu0", destination, cutoff=4)))
+        result = finder.paths_up_to("npu0", destination, max_hops=4)
+        assert len(result) == len(set(result))
+        assert set(result) == set(map(tuple, nx.all_simple_paths(graph, "npu0", destination, cutoff=4)))
 
 
 def test_order_is_fewest_hops_then_egress_ports(rack: Fabric) -> None:
@@ -48,8 +48,8 @@ def test_order_is_fewest_hops_then_egress_ports(rack: Fabric) -> None:
     ]
     # X before Y.
     assert finder.paths_of_length("npu0", "npu9", 2) == [("npu0", "npu1", "npu9"), ("npu0", "npu8", "npu9")]
-    found = finder.paths_up_to("npu3", "npu42", 3)
-    keys = [(len(path), [rack.port_to(*hop) for hop in pairwise(path)]) for path in found]
+    result = finder.paths_up_to("npu3", "npu42", 3)
+    keys = [(len(path), [rack.port_to(*hop) for hop in pairwise(path)]) for path in result]
     assert keys == sorted(keys)
 
 

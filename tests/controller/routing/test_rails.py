@@ -100,9 +100,10 @@ def crossings(plan: Plan, lb: int = 0) -> dict[tuple[str, str], Walk]:
     """Of all pairs on two rails and in two domains."""
     fabric, fake = plan.fabric, FakeFabric(plan)
     return {
-        (source, far): sent(fake, source, far, lb)
-        for source, far in permutations(gpus(fabric), 2)
-        if rank(fabric, source) != rank(fabric, far) and domain(fabric, source) != domain(fabric, far)
+        (source, permutation): sent(fake, source, permutation, lb)
+        for source, permutation in permutations(gpus(fabric), 2)
+        if rank(fabric, source) != rank(fabric, permutation)
+        and domain(fabric, source) != domain(fabric, permutation)
     }
 
 
@@ -110,9 +111,9 @@ def crossings(plan: Plan, lb: int = 0) -> dict[tuple[str, str], Walk]:
 @named(RAIL_ONLY)
 def test_across_rails_goes_one_hop_inside_and_one_rail(fabric: Fabric, planned: bool) -> None:
     """Inside the sender's domain to its neighbour on the destination's rail, then over that rail."""
-    found = crossings(make_plan(fabric, peers=None if planned else [], check=False))
-    assert found
-    for (source, destination), walk in found.items():
+    result = crossings(make_plan(fabric, peers=None if planned else [], check=False))
+    assert result
+    for (source, destination), walk in result.items():
         inside = [name for name in walk.nodes if fabric.node(name).kind is NodeKind.GPU]
         assert len(inside) == 3
         assert domain(fabric, inside[1]) == domain(fabric, source)
@@ -142,7 +143,11 @@ def test_a_rail_switch_refuses_a_foreign_destination(fabric: Fabric) -> None:
     for node in fabric.nodes:
         rail = rail_of(fabric, node.name) if node.tier else None
         if rail is not None and rail.value == 0:
-            below = next(far for far in fabric.neighbours(node.name) if fabric.node(far).tier < node.tier)
+            below = next(
+                neighbour
+                for neighbour in fabric.neighbours(node.name)
+                if fabric.node(neighbour).tier < node.tier
+            )
             frame, port = Frame(fabric.node(foreign).address), fabric.port_to(node.name, below)
             assert fake.switches[node.name].forward(frame, port) is DropReason.FOREIGN_RAIL
 
@@ -234,8 +239,8 @@ def test_ways_up_are_shared_and_tiers_look_at_other_bits() -> None:
     assert hash_shift(fabric, leaf) == 0
     assert hash_shift(fabric, spine) == 1
     fake = FakeFabric(make_plan(fabric, peers=[], check=False))
-    far = gpus(fabric)[-2]
-    used = Counter(sent(fake, "gpu0", far, lb).nodes[2:4] for lb in range(256))
+    neighbour = gpus(fabric)[-2]
+    used = Counter(sent(fake, "gpu0", neighbour, lb).nodes[2:4] for lb in range(256))
     assert len(used) == 4
     assert max(used.values()) < 2 * min(used.values())
 
@@ -264,7 +269,7 @@ def with_port_256(fabric: Fabric, name: str) -> Fabric:
     return replace(
         fabric,
         nodes=tuple(replace(node, ports=ports) if node is switch else node for node in fabric.nodes),
-        links=tuple(moved if one is link else one for one in fabric.links),
+        links=tuple(moved if item is link else item for item in fabric.links),
     )
 
 

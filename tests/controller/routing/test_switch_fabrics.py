@@ -142,12 +142,12 @@ def test_what_is_below_a_switch(pod: Fabric, switched: Fabric) -> None:
 
 
 def test_an_inter_rack_switch_goes_down_by_boards_and_across_by_rack(pod: Fabric) -> None:
-    found = {one.prefix: one for one in segments(PathFinder(pod), "lrs5p2r3")}
+    result = {segment.prefix: segment for segment in segments(PathFinder(pod), "lrs5p2r3")}
     own = pod.node("npu320").address  # rack 5: column 1, row 1
-    boards = found[Prefix(own, 10)]
+    boards = result[Prefix(own, 10)]
     assert boards.next_hops == tuple(f"lrs5p2n{board}" for board in range(8))
-    assert found[Prefix(own >> 8 << 8, 8)].next_hops == ("lrs4p2r3", None, "lrs6p2r3", "lrs7p2r3")
-    assert found[Prefix(0, 6)].next_hops == ("lrs1p2r3", None, "lrs9p2r3", "lrs13p2r3")
+    assert result[Prefix(own >> 8 << 8, 8)].next_hops == ("lrs4p2r3", None, "lrs6p2r3", "lrs7p2r3")
+    assert result[Prefix(0, 6)].next_hops == ("lrs1p2r3", None, "lrs9p2r3", "lrs13p2r3")
 
 
 def test_a_dead_link_to_a_board_is_passed_by_another_switch(switched: Fabric) -> None:
@@ -203,8 +203,8 @@ def test_no_path_is_a_candidate_twice(name: str, strategy: str, request: pytest.
     fabric: Fabric = build("ub-pod-clos", dims=SMALL_POD) if name == "clos" else request.getfixturevalue(name)
     router = Router(PathFinder(fabric), rule_set("T2-G", fabric), strategy)  # pyright: ignore
     for pair in permutations(ends(fabric), 2):
-        found = router.candidates(*pair)
-        assert len(found) == len(set(found)), pair
+        result = router.candidates(*pair)
+        assert len(result) == len(set(result)), pair
 
 
 @pytest.mark.long

@@ -8,13 +8,13 @@ from topologies import Fabric, full_mesh
 
 
 def linear(finder: PathFinder, node: str) -> dict[int, int]:
-    found = {}
+    result = {}
     for entry in linear_entries(finder, node):
         if entry.table == "linear":
             match = entry.match[0][1]
             assert isinstance(match, Exact)
-            found[match.value] = entry.params[0][1]
-    return found
+            result[match.value] = entry.params[0][1]
+    return result
 
 
 def test_an_npu_of_the_rack_has_two_segments_and_sixteen_members(rack: Fabric) -> None:
@@ -66,12 +66,12 @@ def test_detours_avoid_valleys_where_they_can(rack: Fabric) -> None:
         finder = PathFinder(rack, {link.name})
         axis = link.dimension
         assert axis is not None
-        for near, far in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
-            path = table_path(finder, near, far)
+        for node, neighbour in ((link.a.node, link.b.node), (link.b.node, link.a.node)):
+            path = table_path(finder, node, neighbour)
             assert len(path) == 3
             highest = {
-                rack.node(near).coordinates[axis],
-                rack.node(far).coordinates[axis],
+                rack.node(node).coordinates[axis],
+                rack.node(neighbour).coordinates[axis],
             }
             assert (rules.vls_of(rack, path) is not None) == (highest != {6, 7})
 

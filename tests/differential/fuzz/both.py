@@ -53,22 +53,22 @@ class Both:
     def entries(self, info: p4i.P4Info) -> list[p4r.TableEntry]:
         """What the engine holds, without default and constant entries."""
         tables = (table for table in info.tables if not table.is_const_table)
-        found = (entry for table in tables for entry in _entries(self._stubs[0], table).values())
-        held = [entry for entry in found if not entry.is_default_action]
+        result = (entry for table in tables for entry in _entries(self._stubs[0], table).values())
+        held = [entry for entry in result if not entry.is_default_action]
         for entry in held:
             entry.ClearField("counter_data")
         return held
 
     def read_differences(self, info: p4i.P4Info) -> list[Difference]:
         """Entries of all tables, default entries and direct counters, that the two do not return alike."""
-        found: list[Difference] = []
+        result: list[Difference] = []
         for table in info.tables:
             name = table.preamble.name
             for engine, bmv2 in self._unlike(table):
                 kind = "only the engine" if bmv2 is None else "only BMv2" if engine is None else "values"
                 texts = [describe(entry) if entry else "nothing" for entry in (engine, bmv2)]
-                found.append(Difference(f"read {name}: {kind}", f"engine {texts[0]}\nBMv2 {texts[1]}"))
-        return found
+                result.append(Difference(f"read {name}: {kind}", f"engine {texts[0]}\nBMv2 {texts[1]}"))
+        return result
 
     def replication_differences(self) -> list[Difference]:
         """Multicast groups and clone sessions that the two do not return alike."""
@@ -84,15 +84,15 @@ class Both:
 
     def profile_differences(self, profiles: Sequence[p4i.ActionProfile]) -> list[Difference]:
         """Their members and groups that the two do not return alike."""
-        found: list[Difference] = []
+        result: list[Difference] = []
         for profile in profiles:
             engine, bmv2 = (_profile(stub, profile) for stub in self._stubs)
             for key in sorted({*engine, *bmv2}):
                 if engine.get(key) != bmv2.get(key):
                     texts = [held.get(key, "nothing") for held in (engine, bmv2)]
                     kind = f"read {profile.preamble.name}: {key[0]}"
-                    found.append(Difference(kind, f"engine {texts[0]}\nBMv2 {texts[1]}"))
-        return found
+                    result.append(Difference(kind, f"engine {texts[0]}\nBMv2 {texts[1]}"))
+        return result
 
     def forget_replication(self) -> None:
         """A new pipeline does not take the groups and sessions of the old one away from BMv2."""
@@ -150,9 +150,9 @@ def _codes(stub: Any, request: p4r.WriteRequest) -> list[str]:
         if len(status.details) != len(request.updates):
             return [f"all {answer.code().name}"] * len(request.updates)
         codes: list[str] = []
-        for one in status.details:
+        for detail in status.details:
             error = p4r.Error()
-            one.Unpack(error)
+            detail.Unpack(error)
             codes.append(_NAMES[error.canonical_code])
         return codes
     return ["OK"] * len(request.updates)
@@ -167,7 +167,7 @@ def _entries(stub: Any, table: p4i.Table) -> dict[bytes, p4r.TableEntry]:
         entry.table_id, entry.is_default_action = table.preamble.id, is_default
         if table.direct_resource_ids and not is_default:
             entry.counter_data.SetInParent()
-    found: dict[bytes, p4r.TableEntry] = {}
+    result: dict[bytes, p4r.TableEntry] = {}
     for response in stub.Read(request, timeout=_SECONDS):
         for entity in response.entities:
             entry = p4r.TableEntry()
@@ -181,15 +181,15 @@ def _entries(stub: Any, table: p4i.Table) -> dict[bytes, p4r.TableEntry]:
                 entry.priority = 0
             key = p4r.TableEntry(match=entry.match, priority=entry.priority)
             key.is_default_action = entry.is_default_action
-            found[key.SerializeToString(deterministic=True)] = entry
-    return found
+            result[key.SerializeToString(deterministic=True)] = entry
+    return result
 
 
 def _replication(stub: Any) -> dict[tuple[str, int], str]:
     request = p4r.ReadRequest(device_id=_DEVICE)
     request.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
     request.entities.add().packet_replication_engine_entry.clone_session_entry.SetInParent()
-    found: dict[tuple[str, int], str] = {}
+    result: dict[tuple[str, int], str] = {}
     for response in stub.Read(request, timeout=_SECONDS):
         for entity in response.entities:
             entry = entity.packet_replication_engine_entry
@@ -197,10 +197,10 @@ def _replication(stub: Any) -> dict[tuple[str, int], str]:
             is_group = entry.WhichOneof("type") == "multicast_group_entry"
             key = (_GROUP, group.multicast_group_id) if is_group else (_SESSION, session.session_id)
             copies = (group if is_group else session).replicas
-            found[key] = (
+            result[key] = (
                 f"{session.packet_length_bytes} {sorted((c.egress_port, c.instance) for c in copies)}"
             )
-    return found
+    return result
 
 
 def _profile(stub: Any, profile: p4i.ActionProfile) -> dict[tuple[str, int], str]:
@@ -208,14 +208,14 @@ def _profile(stub: Any, profile: p4i.ActionProfile) -> dict[tuple[str, int], str
     request.entities.add().action_profile_member.action_profile_id = profile.preamble.id
     if profile.with_selector:
         request.entities.add().action_profile_group.action_profile_id = profile.preamble.id
-    found: dict[tuple[str, int], str] = {}
+    result: dict[tuple[str, int], str] = {}
     for response in stub.Read(request, timeout=_SECONDS):
         for entity in response.entities:
             if entity.WhichOneof("entity") == "action_profile_member":
                 member = entity.action_profile_member
-                found["member", member.member_id] = " ".join(str(member).split())
+                result["member", member.member_id] = " ".join(str(member).split())
             else:
                 group = entity.action_profile_group
-                shares = sorted((one.member_id, one.weight) for one in group.members)
-                found["group", group.group_id] = f"{group.max_size} {shares}"
-    return found
+                shares = sorted((member.member_id, member.weight) for member in group.members)
+                result["group", group.group_id] = f"{group.max_size} {shares}"
+    return result

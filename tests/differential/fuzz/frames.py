@@ -58,17 +58,17 @@ class FrameMaker:
         program: dict[str, Any] = json.loads(bmv2_json)
         self._ports, self._rng, self._pool = tuple(ports), rng, pool
         self._kept: dict[int, list[bytes]] = defaultdict(list)
-        types = {one["name"]: one["fields"] for one in program["header_types"]}
+        types = {item["name"]: item["fields"] for item in program["header_types"]}
         self._fields: dict[str, list[tuple[str, Any]]] = {
-            one["name"]: [(field[0], field[1]) for field in types[one["header_type"]]]
-            for one in program["headers"]
+            item["name"]: [(field[0], field[1]) for field in types[item["header_type"]]]
+            for item in program["headers"]
         }
         self._stacks = {
-            one["name"]: [program["headers"][n]["name"] for n in one["header_ids"]]
-            for one in program["header_stacks"]
+            item["name"]: [program["headers"][n]["name"] for n in item["header_ids"]]
+            for item in program["header_stacks"]
         }
         parser = program["parsers"][0]
-        self._states = {one["name"]: one for one in parser["parse_states"]}
+        self._states = {item["name"]: item for item in parser["parse_states"]}
         self._first: str = parser["init_state"]
         self._takes_packet_outs = "packet_out" in self._fields
 
@@ -143,16 +143,17 @@ class _Walk:
         transitions = state["transitions"]
         if not transitions:
             return None
-        named = [one for one in transitions if one["type"] != "default"]
+        named = [transition for transition in transitions if transition["type"] != "default"]
         chosen = self._rng.choice(named if named and self._rng.random() < 0.8 else transitions)
         keys = state["transition_key"]
         if [key["value"] for key in keys] == [["standard_metadata", "ingress_port"]]:
             # Which one it is, is decided already.
             return next(
                 (
-                    one["next_state"]
-                    for one in transitions
-                    if one["type"] == "default" or (one["type"] == "hexstr" and int(one["value"], 16) == port)
+                    transition["next_state"]
+                    for transition in transitions
+                    if transition["type"] == "default"
+                    or (transition["type"] == "hexstr" and int(transition["value"], 16) == port)
                 ),
                 None,
             )

@@ -29,14 +29,16 @@ class ProfileMaker:
     ) -> None:
         self._rng, self._fill = rng, fill
         used = {table.implementation_id for table in info.tables}
-        self._profiles = [one for one in info.action_profiles if one.preamble.id in used]
+        self._profiles = [
+            action_profile for action_profile in info.action_profiles if action_profile.preamble.id in used
+        ]
         actions = {action.preamble.id: action for action in info.actions}
         tables = {table.preamble.id: table for table in info.tables}
         self._actions = {
             profile.preamble.id: [
-                actions[one.id]
-                for one in tables[profile.table_ids[0]].action_refs
-                if one.scope != p4i.ActionRef.DEFAULT_ONLY
+                actions[action_ref.id]
+                for action_ref in tables[profile.table_ids[0]].action_refs
+                if action_ref.scope != p4i.ActionRef.DEFAULT_ONLY
             ]
             for profile in self._profiles
         }
@@ -49,7 +51,9 @@ class ProfileMaker:
         PI, with the specification, lets nobody mix the two, and then does not even return the members.
         """
         self._members: dict[int, set[int]] = defaultdict(set)
-        self.by_members = [one for one in self._profiles if not one.with_selector or self._rng.random() < 0.6]
+        self.by_members = [
+            profile for profile in self._profiles if not profile.with_selector or self._rng.random() < 0.6
+        ]
 
     def update(self) -> tuple[p4r.Update, str]:
         """With what is wrong in it, if anything is."""
@@ -84,7 +88,9 @@ class ProfileMaker:
     def point(self, action: p4r.TableAction, table: p4i.Table) -> None:
         """An indirect table's entry to a member, a group or a set of its own."""
         rng = self._rng
-        profile = next(one for one in self._profiles if one.preamble.id == table.implementation_id)
+        profile = next(
+            profile for profile in self._profiles if profile.preamble.id == table.implementation_id
+        )
         if profile in self.by_members:
             if profile.with_selector and rng.random() < 0.5:
                 action.action_profile_group_id = rng.choice(_GROUPS)
@@ -92,8 +98,10 @@ class ProfileMaker:
                 action.action_profile_member_id = rng.choice(_MEMBERS)
         else:
             for _ in range(rng.randrange(1, 4)):
-                one = action.action_profile_action_set.action_profile_actions.add(weight=rng.choice(_WEIGHTS))
-                self._act(one.action, profile)
+                item = action.action_profile_action_set.action_profile_actions.add(
+                    weight=rng.choice(_WEIGHTS)
+                )
+                self._act(item.action, profile)
 
     def _act(self, action: p4r.Action, profile: p4i.ActionProfile) -> None:
         self._fill(action, self._rng.choice(self._actions[profile.preamble.id]))

@@ -82,11 +82,15 @@ class _Session:
         self._info = P4Info.parse(files.p4info).message
         # PI does not know of entries that a program brings and a controller may change, and counts the
         # weights of a group whatever the program says that the size of its profile means.
-        odd = {one.preamble.id for one in self._info.action_profiles if one.HasField("sum_of_members")}
+        odd = {
+            action_profile.preamble.id
+            for action_profile in self._info.action_profiles
+            if action_profile.HasField("sum_of_members")
+        }
         known = [
-            one
-            for one in self._info.tables
-            if (one.is_const_table or not one.has_initial_entries) and one.implementation_id not in odd
+            table
+            for table in self._info.tables
+            if (table.is_const_table or not table.has_initial_entries) and table.implementation_id not in odd
         ]
         del self._info.tables[:]
         self._info.tables.extend(known)
@@ -109,8 +113,8 @@ class _Session:
         if alike:
             unlike += self._both.replication_differences() if self._replicates else []
             unlike += self._both.profile_differences(self._updates.profiles.by_members)
-        for one in unlike:
-            self._summary.add(one)
+        for item in unlike:
+            self._summary.add(item)
         if alike:
             self._exchange()
         if unlike or not (alike and self._agrees):
@@ -177,7 +181,9 @@ class _Session:
 
     def _operation(self, update: p4r.Update) -> str:
         entry = update.entity.table_entry
-        table = next((one for one in self._info.tables if one.preamble.id == entry.table_id), p4i.Table())
+        table = next(
+            (table for table in self._info.tables if table.preamble.id == entry.table_id), p4i.Table()
+        )
         constant = "constant table " if table.is_const_table and not entry.is_default_action else ""
         indirect = "indirect " if table.implementation_id else ""
         default = " default" if entry.is_default_action else ""
@@ -216,8 +222,8 @@ class _Session:
             again = len(self._summary.examples.get(kind, ())) < _EXAMPLES
             self._summary.add(Difference(kind, self._story(self._shrunk(frames[0]))[1] if again else ""))
             return
-        lines = [f"only the engine: {show(one)}" for one in (expected - got).elements()][:4]
-        lines += [f"only BMv2: {show(one)}" for one in (got - expected).elements()][:4]
+        lines = [f"only the engine: {show(element)}" for element in (expected - got).elements()][:4]
+        lines += [f"only BMv2: {show(element)}" for element in (got - expected).elements()][:4]
         self._summary.add(Difference("frames, none of them alone", "\n".join(lines)))
 
     def _differ(self, frames: Sequence[Frame]) -> bool:
@@ -240,6 +246,6 @@ class _Session:
         engine, bmv2 = (sorted(port for port, _ in outputs.elements()) for outputs in (expected, got))
         kind = f"frame: engine to {engine or 'nobody'}, BMv2 to {bmv2 or 'nobody'}"
         lines = [f"into {show(frame)}"]
-        lines += [f"  engine: {show(one)}" for one in expected.elements()]
-        lines += [f"  BMv2: {show(one)}" for one in got.elements()]
+        lines += [f"  engine: {show(element)}" for element in expected.elements()]
+        lines += [f"  BMv2: {show(element)}" for element in got.elements()]
         return kind, "\n".join(lines)

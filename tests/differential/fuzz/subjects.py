@@ -33,7 +33,7 @@ def subject(program: Path) -> Subject:
     files = ProgramFiles(program.read_bytes(), program.with_suffix(".p4info.txtpb").read_bytes())
     match program.stem:
         case "ub_npu" | "ub_switch" as name:
-            router = next(one for one in ub_reference.ROUTERS if one.program == name)
+            router = next(router for router in ub_reference.ROUTERS if router.program == name)
             return Subject(files, standing=router.entries)
         case "externs":
             # Its loop never ends when a default entry sends it beyond what fits in its counter.

@@ -129,7 +129,9 @@ class UpdateMaker:
             self.profiles.point(entry.action, table)
             return
         unfit = p4i.ActionRef.TABLE_ONLY if entry.is_default_action else p4i.ActionRef.DEFAULT_ONLY
-        references = [one for one in table.action_refs if one.scope != unfit] or list(table.action_refs)
+        references = [action_ref for action_ref in table.action_refs if action_ref.scope != unfit] or list(
+            table.action_refs
+        )
         action = self._actions[self._rng.choice(references).id]
         entry.action.Clear()
         self._call(entry.action.action, action)
@@ -149,7 +151,9 @@ class UpdateMaker:
         return self._pool.value(bits)
 
     def _table_of(self, entry: p4r.TableEntry) -> p4i.Table | None:
-        return next((one for one in self._all_tables if one.preamble.id == entry.table_id), None)
+        return next(
+            (all_table for all_table in self._all_tables if all_table.preamble.id == entry.table_id), None
+        )
 
     # -- one way to be wrong each; a method leaves the update as it is where there is nothing to spoil
 
@@ -179,13 +183,13 @@ class UpdateMaker:
             which = match.WhichOneof("field_match_type")
             if which is not None:
                 message = getattr(match, which)
-                names = [one.name for one in message.DESCRIPTOR.fields if one.name != "prefix_len"]
+                names = [field.name for field in message.DESCRIPTOR.fields if field.name != "prefix_len"]
                 held += [(message, name, widths.get(match.field_id, 8)) for name in names]
         action = self._actions.get(entry.action.action.action_id)
         for parameter in entry.action.action.params:
-            for one in action.params if action else ():
-                if one.id == parameter.param_id:
-                    held.append((parameter, "value", one.bitwidth))
+            for item in action.params if action else ():
+                if item.id == parameter.param_id:
+                    held.append((parameter, "value", item.bitwidth))
         if not held:
             return ""
         message, name, bits = self._rng.choice(held)

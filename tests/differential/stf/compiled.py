@@ -62,5 +62,5 @@ def _digest(source: Path) -> str:
         seen.add(file)
         text = file.read_bytes()
         digest.update(text)
-        waiting += [file.parent / one.decode() for one in re.findall(rb'#include\s+"([^"]+)"', text)]
+        waiting += [file.parent / item.decode() for item in re.findall(rb'#include\s+"([^"]+)"', text)]
     return digest.hexdigest()[:16]

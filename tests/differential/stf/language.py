@@ -165,11 +165,11 @@ def _statement(line: int, word: str, rest: str) -> Statement | None:
 def _tokens(text: str) -> Iterator[str]:
     at = 0
     while at < len(text) and not re.match(r"\s*(#|$)", text[at:]):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        result = _TOKEN.match(text, at)
+        if result is None:
             raise ValueError(f"{text[at:].strip()!r} cannot be read")
-        at = found.end()
-        yield next(group for group in found.groups() if group is not None)
+        at = result.end()
+        yield next(group for group in result.groups() if group is not None)
 
 
 def _add(line: int, tokens: Iterator[str]) -> Add:

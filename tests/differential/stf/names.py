@@ -60,9 +60,9 @@ class Names:
 
     def __init__(self, bmv2_json: bytes) -> None:
         program: dict[str, Any] = json.loads(bmv2_json)
-        types = {one["name"]: {f[0]: f[1] for f in one["fields"]} for one in program["header_types"]}
-        headers = {one["name"]: types[one["header_type"]] for one in program["headers"]}
-        actions = {one["id"]: one for one in program["actions"]}
+        types = {item["name"]: {f[0]: f[1] for f in item["fields"]} for item in program["header_types"]}
+        headers = {item["name"]: types[item["header_type"]] for item in program["headers"]}
+        actions = {item["id"]: item for item in program["actions"]}
         self.tables: dict[str, Table] = {}
         for table in (table for pipeline in program["pipelines"] for table in pipeline["tables"]):
             keys = tuple(_key(key, headers) for key in table["key"])
@@ -72,7 +72,7 @@ class Names:
             }
             ordered = table["match_type"] in ("ternary", "range")
             self.tables[table["name"]] = Table(table["name"], ordered, keys, calls)
-        self.counters = [one["name"] for one in program.get("counter_arrays", ())]
+        self.counters = [item["name"] for item in program.get("counter_arrays", ())]
 
     def entry(self, statement: Add | SetDefault) -> Entry:
         """StfError names what the program does not have."""
@@ -101,11 +101,11 @@ class Names:
 def lookup(what: str, wanted: str, names: Collection[str]) -> str:
     """The one of `names` that is `wanted` or ends with it, whole components first."""
     for fits in (lambda n: n == wanted, lambda n: n.endswith("." + wanted), lambda n: n.endswith(wanted)):
-        found = [name for name in names if fits(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise ValueError(f"{what} {wanted} may be {' or '.join(sorted(found))}")
+        result = [name for name in names if fits(name)]
+        if len(result) == 1:
+            return result[0]
+        if result:
+            raise ValueError(f"{what} {wanted} may be {' or '.join(sorted(result))}")
     raise ValueError(f"{what} {wanted} is none of {', '.join(sorted(names)) or 'nothing'}")
 
 

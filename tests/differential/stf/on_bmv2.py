@@ -74,8 +74,8 @@ class _Run:
 
     def _of_port(self, port: int) -> list[tuple[int, bytes]]:
         """What comes by a port, each with its place in the file as its time."""
-        packets = [one for one in self._statements if isinstance(one, Packet)]
-        return [(time, one.data) for time, one in enumerate(packets) if one.port == port]
+        packets = [statement for statement in self._statements if isinstance(statement, Packet)]
+        return [(time, packet.data) for time, packet in enumerate(packets) if packet.port == port]
 
     def start(self) -> None:
         for port in self._ports:
@@ -124,7 +124,7 @@ class _Run:
         time.sleep(_POLL_SECONDS)
 
     def take_all(self) -> Outputs:
-        packets = [one for one in self._statements if isinstance(one, Packet)]
+        packets = [statement for statement in self._statements if isinstance(statement, Packet)]
         for port in self._ports:
             if packets and port != packets[0].port:
                 self._advance(port)
@@ -152,7 +152,7 @@ class _Run:
         return outputs
 
     def _expected_until(self, statement: Statement) -> int:
-        return sum(isinstance(one, Expect) for one in self._statements[: self._statements.index(statement)])
+        return sum(isinstance(item, Expect) for item in self._statements[: self._statements.index(statement)])
 
     def _advance(self, port: int) -> None:
         """Write a port's next packet, or its end."""
@@ -200,10 +200,10 @@ class _Run:
             case CheckCounter():
                 name = lookup("counter", statement.counter, self._names.counters)
                 answer = self._tell(statement, f"counter_read {name} {statement.index}")
-                found = re.search(r"\((\d+) bytes, (\d+) packets\)", answer)
-                if found is None:
+                result = re.search(r"\((\d+) bytes, (\d+) packets\)", answer)
+                if result is None:
                     raise StfError(f"line {statement.line}: no counter in {answer.strip()!r}")
-                octets, packets = map(int, found.groups())
+                octets, packets = map(int, result.groups())
                 if problem := counter_agrees(statement, packets, octets):
                     raise StfError(problem)
             case Command():
@@ -273,17 +273,17 @@ def _key(key: Key, match: Match) -> str:
 def _packets(file: Path) -> list[bytes]:
     """What a pcap file holds so far; its last packet may not be whole yet."""
     data, at = file.read_bytes() if file.exists() else b"", 24
-    found: list[bytes] = []
+    result: list[bytes] = []
     while at + 16 <= len(data):
         length = struct.unpack_from("<I", data, at + 8)[0]
         if at + 16 + length > len(data):
             break
-        found.append(data[at + 16 : at + 16 + length])
+        result.append(data[at + 16 : at + 16 + length])
         at += 16 + length
-    return found
+    return result
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        return item.getsockname()[1]

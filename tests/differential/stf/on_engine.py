@@ -98,7 +98,7 @@ class EngineRun:
             raise StfError(f"line {statement.line}: table {statement.table} refuses it: {_STATUS[status]}")
 
     def _resolved(self, entry: Entry) -> tuple[dict[str, Any], int, list[bytes]]:
-        table = next(one for one in self._program.tables if one["name"] == entry.table.name)
+        table = next(table for table in self._program.tables if table["name"] == entry.table.name)
         actions = self._program.actions
         action = next(actions[n] for n in table["actions"] if actions[n]["name"] == entry.action)
         arguments = [
@@ -119,8 +119,8 @@ class EngineRun:
 
     def _array(self, kind: str, wanted: str) -> dict[str, Any]:
         arrays: list[dict[str, Any]] = getattr(self._program, kind + "s")
-        name = lookup(kind, wanted, [one["name"] for one in arrays])
-        return next(one for one in arrays if one["name"] == name)
+        name = lookup(kind, wanted, [array["name"] for array in arrays])
+        return next(array for array in arrays if array["name"] == name)
 
     def _mirroring_add(self, session: str, port: str) -> None:
         self._network.clone_set(self._switch, int(session), [(int(port), 0)], 0)

@@ -23,27 +23,29 @@ _RELATIONS = {
 
 def ports(statements: Iterable[Statement]) -> list[int]:
     """Those the file names, in order: packets that leave by another are seen by nobody."""
-    return sorted({one.port for one in statements if isinstance(one, Packet | Expect)})
+    return sorted({statement.port for statement in statements if isinstance(statement, Packet | Expect)})
 
 
 def expected_count(statements: Iterable[Statement]) -> int:
-    return sum(isinstance(one, Expect) for one in statements)
+    return sum(isinstance(statement, Expect) for statement in statements)
 
 
 def verdict(statements: Sequence[Statement], outputs: Outputs) -> list[str]:
     """What differs, port by port; empty when the test has passed."""
     differences: list[str] = []
     for port in ports(statements):
-        expected = [one for one in statements if isinstance(one, Expect) and one.port == port]
-        came = outputs.get(port, [])
-        for number, (wanted, packet) in enumerate(zip(expected, came, strict=False), 1):
+        expected = [
+            statement for statement in statements if isinstance(statement, Expect) and statement.port == port
+        ]
+        arrived = outputs.get(port, [])
+        for number, (wanted, packet) in enumerate(zip(expected, arrived, strict=False), 1):
             if not _fits(wanted, packet):
                 wish = f"{wanted.digits}{'$' if wanted.exact else ''} of line {wanted.line}"
                 differences.append(f"port {port}, packet {number}: {packet.hex().upper()} for {wish}")
-        for wanted in expected[len(came) :]:
+        for wanted in expected[len(arrived) :]:
             wish = wanted.digits or "any packet"
             differences.append(f"port {port}: nothing for line {wanted.line}, {wish}")
-        for packet in came[len(expected) :]:
+        for packet in arrived[len(expected) :]:
             differences.append(f"port {port}: nobody expects {packet.hex().upper()}")
     return differences
 

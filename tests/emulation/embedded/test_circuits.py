@@ -36,9 +36,9 @@ def single_port(npus: int, joined: Mapping[int, int] | None = None, **settings: 
         links=(),
         optical=(replace(ocs, ends=ocs.ends[::2]),),
     )
-    made = with_circuits(fabric, "ocs0", joined or {})
-    check(made)
-    return made
+    created = with_circuits(fabric, "ocs0", joined or {})
+    check(created)
+    return created
 
 
 @contextmanager
@@ -135,9 +135,9 @@ class Truth:
         self._join(0, dict(joined))
 
     def _join(self, now: int, joined: dict[int, int]) -> None:
-        for port, far in joined.items():
+        for port, neighbour in joined.items():
             if port not in self.joined:
-                self.spans[port].append([far, now, 1 << 62])
+                self.spans[port].append([neighbour, now, 1 << 62])
         self.joined = joined
 
     def settle(self, now: int) -> None:
@@ -147,15 +147,15 @@ class Truth:
 
     def apply(self, now: int, new: dict[int, int]) -> None:
         self.settle(now)
-        for port in [port for port, far in self.joined.items() if new.get(port) != far]:
+        for port in [port for port, neighbour in self.joined.items() if new.get(port) != neighbour]:
             self.spans[port][-1][2] = now
             del self.joined[port]
         self.coming = (now + DARK, new)
 
-    def stood(self, port: int, far: int, begin: int, end: int) -> bool:
+    def stood(self, port: int, neighbour: int, begin: int, end: int) -> bool:
         """Whether the two ports were one circuit all that time."""
         return any(
-            other == far and since <= begin and end <= to for other, since, to in self.spans[port][-3:]
+            other == neighbour and since <= begin and end <= to for other, since, to in self.spans[port][-3:]
         )
 
 
@@ -165,8 +165,8 @@ def random_map(chance: random.Random, now: Mapping[int, int], ports: int) -> dic
     kept = {(a, b) for a, b in now.items() if a < b and chance.random() < stays}
     free = [port for port in range(ports) if not any(port in pair for pair in kept)]
     chance.shuffle(free)
-    made = [(a, b) for a, b in zip(free[::2], free[1::2], strict=False) if chance.random() < 0.9]
-    return {end: far for a, b in (*kept, *made) for end, far in ((a, b), (b, a))}
+    created = [(a, b) for a, b in zip(free[::2], free[1::2], strict=False) if chance.random() < 0.9]
+    return {end: neighbour for a, b in (*kept, *created) for end, neighbour in ((a, b), (b, a))}
 
 
 @pytest.mark.long("65536")
@@ -235,9 +235,9 @@ def test_a_thousand_random_reconfigurations_under_traffic(credit_bytes: int) -> 
         assert dict(circuits.crossconnect) == dict(circuits.target) == truth.joined
         assert misses() == standing
         usage = [way for both in testbed.link_usage().values() for way in both]
-        gone = sum(way.lost_frames + way.refused_frames for way in usage) + testbed.frames_without_link
+        removed = sum(way.lost_frames + way.refused_frames for way in usage) + testbed.frames_without_link
     sent = sum(host.sent for host in hosts)
-    assert delivered + gone == sent
+    assert delivered + removed == sent
     assert delivered > 10_000
     assert sum(way.lost_frames for way in usage) > 10
     assert min(kept, torn, overlapping) > 200
@@ -321,7 +321,7 @@ def test_deadlock_among_circuits_names_them_and_dark_ports_are_none() -> None:
             assert testbed.run()
         return len(arrived)
 
-    whole = {port: far for port, far in _map_of(fabric).items() if port < far}
+    whole = {port: neighbour for port, neighbour in _map_of(fabric).items() if port < neighbour}
     with pytest.raises(DeadlockedError) as caught:
         flood(whole)
     assert {name for name, _, _ in caught.value.cycle} == {link.name for link in fabric.links}

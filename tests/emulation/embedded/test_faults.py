@@ -20,7 +20,7 @@ class Talker:
     """Sends its frames at the start and notes what it gets."""
 
     def __init__(self, *frames: bytes) -> None:
-        self.frames = [(one, 0) for one in frames]
+        self.frames = [(frame, 0) for frame in frames]
         self.seen: list[tuple[int, bytes]] = []
 
     def start(self, now: int) -> tuple[list[tuple[bytes, int]], None]:

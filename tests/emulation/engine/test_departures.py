@@ -42,8 +42,8 @@ class Star:
             self.net.set_handler(self.net.attach_host(0, port, rate, 0, 0, queue), sink)
 
     def send(self, *frames: bytes) -> None:
-        for one in frames:
-            self.net.send(self.source, one, one[0] & 7)
+        for item in frames:
+            self.net.send(self.source, item, item[0] & 7)
 
     def items(self) -> list[tuple[str, int, int, int, bool, bytes]]:
         """Runs to the end, through everything that the control plane is told."""

@@ -42,7 +42,7 @@ class Bench:
         self.net.set_program(0, self.program)
 
     def handle(self, things: list[dict[str, Any]], name: str) -> int:
-        return next(one["handle"] for one in things if one["name"].split(".")[-1] == name)
+        return next(thing["handle"] for thing in things if thing["name"].split(".")[-1] == name)
 
     def table(self, name: str) -> int:
         return self.handle(self.program.tables, name)
@@ -50,7 +50,7 @@ class Bench:
     def action(self, table: str, name: str) -> int:
         """p4c makes every table a copy of its actions, all of one name."""
         own = self.program.tables[self.table(table)]["actions"]
-        return self.handle([one for one in self.program.actions if one["handle"] in own], name)
+        return self.handle([action for action in self.program.actions if action["handle"] in own], name)
 
     def insert(
         self,

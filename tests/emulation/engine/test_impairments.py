@@ -61,10 +61,10 @@ def test_loss_is_as_probable_as_it_is_said_to_be(loss: float, credit: int) -> No
     low, high = stats.binom.interval(0.9999, frames, loss)
     assert low <= seen["impaired"] <= high
     # No frame's fate tells the next one's.
-    gone = [False] * frames
+    removed = [False] * frames
     for number in set(range(frames)) - set(numbers(sink)):
-        gone[number] = True
-    pairs = sum(a and b for a, b in zip(gone[::2], gone[1::2], strict=True))
+        removed[number] = True
+    pairs = sum(a and b for a, b in zip(removed[::2], removed[1::2], strict=True))
     low, high = stats.binom.interval(0.9999, frames // 2, loss * loss)
     assert low <= pairs <= high
 
@@ -279,12 +279,12 @@ def test_what_is_no_impairment_is_refused_and_changes_nothing(how: dict[str, Any
 
 def test_a_host_link_that_is_down_loses_and_counts_and_holds_nobody_up() -> None:
     """Two hosts behind one lossless link: what is for the one that is gone does not keep the other up."""
-    net, gone, here = switches(2), Sink(), Sink()
+    net, removed, here = switches(2), Sink(), Sink()
     link = net.connect(0, 2, 1, 1, RATE, 10, 2 * SIZE)
     source = net.attach_host(0, 3, RATE, 10, 2 * SIZE)
     away = net.attach_host(1, 4, RATE, 10, 2 * SIZE)
     stays = net.attach_host(1, 5, RATE, 10, 2 * SIZE)
-    net.set_handler(away, gone)
+    net.set_handler(away, removed)
     net.set_handler(stays, here)
     steer(net, 0, {10: (2, 4), 11: (2, 5)})
     for number in range(50):
@@ -295,18 +295,18 @@ def test_a_host_link_that_is_down_loses_and_counts_and_holds_nobody_up() -> None
     assert drain(net) == [("port", 2000, 1, 4, False, b"")]
     assert len(here.seen) == 25
     to, back = net.host_stats(away, 1), net.host_stats(away, 0)
-    assert to["lost"] + to["refused_down"] + len(gone.seen) == 25
+    assert to["lost"] + to["refused_down"] + len(removed.seen) == 25
     assert to["refused_down"] > 0
     assert back["refused_down"] == 1
     assert net.link_stats(link, 0)["lost"] == 0
     # And it is as good as new.
     net.set_host_link(away, True)
     assert [item[4] for item in drain(net)] == [True]
-    seen = len(gone.seen)
+    seen = len(removed.seen)
     for number in range(10):
         net.send(source, numbered(10, number), 0)
     assert net.run() == 0
-    assert len(gone.seen) == seen + 10
+    assert len(removed.seen) == seen + 10
 
 
 def test_what_is_on_its_way_to_or_from_a_host_is_lost_with_its_link() -> None:
@@ -403,9 +403,9 @@ def test_whatever_goes_wrong_frames_are_counted_once_and_credits_come_back(seed:
         net.set_host_link(host, True)
     assert [item for item in drain(net) if item[0] != "port"] == []
     counted = [net.link_stats(link, 0) for link in links] + [net.host_stats(0, 0), net.host_stats(1, 1)]
-    gone = sum(c["lost"] + c["impaired"] + c["refused_down"] + c["refused_full"] for c in counted)
-    assert gone > 0
-    assert len(sink.seen) + gone == sent
+    removed = sum(c["lost"] + c["impaired"] + c["refused_down"] + c["refused_full"] for c in counted)
+    assert removed > 0
+    assert len(sink.seen) + removed == sent
     # All credits are there again: a train is as fast as it would be over links that nothing ever happened to.
     start, before = net.now, len(sink.seen)
     fresh, other, undisturbed, _ = chain(count, delay=delay, credit=credit)

@@ -333,8 +333,8 @@ def test_what_enters_leaves_or_is_counted_as_lost(seed: int, credit: int) -> Non
         steer(net, i, {10: (3, 0), **{10 + h: (2, 9 + h) for h in range(1, count)}})
     for _ in range(2000):
         i, vl = chance.randrange(count), chance.randrange(8)
-        far = chance.randrange(count - i)
-        net.send(hosts[i], frame(10 + far, chance.randrange(20, 500), vl), vl)
+        neighbour = chance.randrange(count - i)
+        net.send(hosts[i], frame(10 + neighbour, chance.randrange(20, 500), vl), vl)
         sent[i] += 1
     assert net.run() == 0
     refused = 0

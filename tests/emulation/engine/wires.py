@@ -55,7 +55,7 @@ def frame(port: int, length: int, vl: int = 0) -> bytes:
 
 
 def handle(things: list[dict[str, Any]], name: str) -> int:
-    return next(one["handle"] for one in things if one["name"].split(".")[-1] == name)
+    return next(thing["handle"] for thing in things if thing["name"].split(".")[-1] == name)
 
 
 def switches(count: int, program: Path = WIRE) -> Network:

@@ -47,9 +47,9 @@ def test_a_feature_without_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(RouteSocket, "attempt", without_filters)
     kernel.missing.cache_clear()
     try:
-        found = kernel.missing()
-        assert found[kernel.CLSACT] == "clsact: No such file or directory (Specified qdisc kind is unknown)"
-        assert found[CLS_BPF] == found[MIRRED] == "cannot be tried without sch_ingress"
-        assert TBF not in found or "clsact" not in found[TBF]
+        result = kernel.missing()
+        assert result[kernel.CLSACT] == "clsact: No such file or directory (Specified qdisc kind is unknown)"
+        assert result[CLS_BPF] == result[MIRRED] == "cannot be tried without sch_ingress"
+        assert TBF not in result or "clsact" not in result[TBF]
     finally:
         kernel.missing.cache_clear()

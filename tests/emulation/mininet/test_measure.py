@@ -22,8 +22,8 @@ def found(fabric: Fabric, after: Mapping[str, JackCounters], struck: set[End], *
     return lost(fabric, Between(before, {**before, **after}), switches, [], struck)
 
 
-def places(found: Lost) -> dict[str, int]:
-    return {place: count for place, count in found.places.items() if count}
+def places(result: Lost) -> dict[str, int]:
+    return {place: count for place, count in result.places.items() if count}
 
 
 def test_a_link_that_was_down_takes_the_blame_for_its_own() -> None:

@@ -53,8 +53,8 @@ def test_patches_do_not_hear_of_each_other(bench: Bench) -> None:
     bench.patch(2, 3)
     bench.send(0, *map(frame, range(100)))
     bench.send(3, *map(frame, range(100, 200)))
-    assert [number(one) for one in bench.receive(1, 100)] == list(range(100))
-    assert [number(one) for one in bench.receive(2, 100)] == list(range(100, 200))
+    assert [number(item) for item in bench.receive(1, 100)] == list(range(100))
+    assert [number(item) for item in bench.receive(2, 100)] == list(range(100, 200))
     assert [bench.rest(device) for device in (0, 1, 2, 3)] == [[]] * 4
 
 
@@ -160,7 +160,7 @@ def test_a_change_of_rate_keeps_what_waits(bench: Bench) -> None:
     bench.panel.impair("j0", "j1", loss=0.5, rate_bps=50e6)
     bench.panel.impair("j0", "j1")
     bench.panel.impair("j0", "j1", rate_bps=100e6)
-    assert [number(one) for one in bench.receive(1, 300)] == list(range(300))
+    assert [number(item) for item in bench.receive(1, 300)] == list(range(300))
 
 
 def test_a_full_queue_drops_and_counts(bench: Bench) -> None:
@@ -332,9 +332,9 @@ def _frames(path: Path) -> list[bytes]:
     """Return the frames of a pcap file that may still be written."""
     data = path.read_bytes()
     assert struct.unpack_from("<I", data)[0] == 0xA1B23C4D  # times in nanoseconds
-    found, at = [], 24
+    result, at = [], 24
     while at + 16 <= len(data):
         length = struct.unpack_from("<I", data, at + 8)[0]
-        found.append(data[at + 16 : at + 16 + length])
+        result.append(data[at + 16 : at + 16 + length])
         at += 16 + length
-    return found
+    return result

@@ -161,11 +161,11 @@ def test_living_runs_go_on(root: Path) -> None:
 
 
 @pytest.mark.parametrize("gone", [{"started": 1}, {"pid": 1 << 22}, {"boot": "of yesterday"}])
-def test_a_run_whose_owner_is_gone(root: Path, foreign: Foreign, gone: dict[str, object]) -> None:
+def test_a_run_whose_owner_is_gone(root: Path, foreign: Foreign, removed: dict[str, object]) -> None:
     run = RunRecord.create(root)
     name = run.namespace("a")
     process = sleeper(run)
-    disown(run, **gone)
+    disown(run, **removed)
     assert living(root) == []
     (foreseen,) = clean(dry_run=True, root=root)
     assert namespaces_of(run.id) == [name]
@@ -270,8 +270,8 @@ def test_two_cleaners_at_once(root: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(root)]
     both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [one.communicate()[0].strip() for one in both] == ["[]", "[]"]
-    assert [one.returncode for one in both] == [0, 0]
+    assert [item.communicate()[0].strip() for item in both] == ["[]", "[]"]
+    assert [item.returncode for item in both] == [0, 0]
     assert namespaces_of(run.id) == []
     assert not run.folder.exists()
 
@@ -351,9 +351,9 @@ def test_killed_at_random_moments(
         builder.kill()
         builder.wait()
         recorded = [record._read(folder) for folder in root.iterdir()] if root.exists() else []
-        runs = [one for one in recorded if one]
+        runs = [item for item in recorded if item]
         cleaned = clean(root=root)
-        assert [one.left for one in cleaned if one.left] == []
+        assert [item.left for item in cleaned if item.left] == []
         assert not root.exists()
         assert not file.exists()
         for run in runs:

@@ -329,25 +329,25 @@ def test_a_fault_of_a_circuit_outlives_reconfigurations() -> None:
     bed = Bed(optical_rings(4, reconfiguration_us=0.02 * 1e6 / DILATION))
     try:
         ends = [(end.node, end.port) for end in bed.testbed.fabric.optical[0].ends]
-        one, four = bed.sockets[ends[1]], bed.sockets[ends[4]]
+        item, four = bed.sockets[ends[1]], bed.sockets[ends[4]]
         ocs = bed.testbed.circuits["ocs0"]
         bed.apply("circuit", "ocs0:1-4")
         ocs.apply({1: 4})
         bed.until(lambda: ocs.crossconnect == {1: 4, 4: 1}, "the circuit")
         bed.pass_time(0.1)
-        assert (bed.crossed(one, four), bed.crossed(four, one)) == (0, 0)
+        assert (bed.crossed(item, four), bed.crossed(four, item)) == (0, 0)
         bed.ports.clear()
         bed.apply("circuit", "ocs0:1-4", "up")
         bed.told((*ends[1], True), (*ends[4], True))
-        assert (bed.crossed(one, four), bed.crossed(four, one)) == (20, 20)
+        assert (bed.crossed(item, four), bed.crossed(four, item)) == (20, 20)
         bed.apply("circuit", "ocs0:1-4", "loss", loss=1.0)
         for joined in ({}, {1: 4}):
             ocs.apply(joined)
             bed.until(lambda joined=joined: len(ocs.crossconnect) == 2 * len(joined), "the map")
         bed.pass_time(0.1)
-        assert (bed.crossed(one, four), bed.crossed(four, one)) == (0, 0)
+        assert (bed.crossed(item, four), bed.crossed(four, item)) == (0, 0)
         bed.apply("circuit", "ocs0:1-4", "clear")
-        assert (bed.crossed(one, four), bed.crossed(four, one)) == (20, 20)
+        assert (bed.crossed(item, four), bed.crossed(four, item)) == (20, 20)
     finally:
         bed.close()
 

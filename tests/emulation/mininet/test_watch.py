@@ -24,10 +24,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def gather(watch: CarrierWatch, count: int) -> list[tuple[str, bool]]:
     """As many changes; and then no more come at once."""
-    found: list[tuple[str, bool]] = []
-    until(lambda: len(found.__iadd__(watch.take())) >= count)
+    result: list[tuple[str, bool]] = []
+    until(lambda: len(result.__iadd__(watch.take())) >= count)
     assert not select.select([watch], [], [], 0.05)[0] or watch.take() == []
-    return found
+    return result
 
 
 def test_a_cut_and_its_end(bench: Bench) -> None:

@@ -10,7 +10,7 @@ BUILD = Path(__file__).parents[2] / "programs" / "build"
 INFO = text_format.Parse((BUILD / "every_entity.p4info.txtpb").read_text(), p4i.P4Info())
 CONFIG = ((BUILD / "every_entity.json").read_bytes(), INFO)
 ID: dict[str, int] = {
-    one.preamble.alias: one.preamble.id
+    item.preamble.alias: item.preamble.id
     for kind in (
         INFO.tables,
         INFO.actions,
@@ -23,7 +23,7 @@ ID: dict[str, int] = {
         INFO.direct_meters,
         INFO.value_sets,
     )
-    for one in kind
+    for item in kind
 }
 AGEING, BY_PROFILE, BY_SELECTOR, BY_WEIGHT, FIXED, INITIAL, COUNTED, METERED, METERED_BYTES, WIDE, NARROW = (
     range(11)
@@ -164,7 +164,9 @@ def replica(port: int, instance: int = 0, *backups: tuple[int, int]) -> p4r.Repl
     return p4r.Replica(
         port=port.to_bytes(2).lstrip(b"\0") or b"\0",
         instance=instance,
-        backup_replicas=[p4r.BackupReplica(port=bytes([one]), instance=other) for one, other in backups],
+        backup_replicas=[
+            p4r.BackupReplica(port=bytes([backup]), instance=other) for backup, other in backups
+        ],
     )
 
 

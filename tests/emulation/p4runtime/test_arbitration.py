@@ -101,11 +101,11 @@ def test_election_id_zero_is_an_id(bench: Bench) -> None:
 
 def test_devices_and_roles_elect_apart(bench: Bench) -> None:
     with (
-        Controller(bench.address, 1) as one,
+        Controller(bench.address, 1) as item,
         Controller(bench.address, 2) as two,
         Controller(bench.address, 1, role="telemetry") as other_role,
     ):
-        for controller in (one, two, other_role):
+        for controller in (item, two, other_role):
             answer = controller.enter()
             assert answer.status.code == rpc_code.OK
             assert answer.device_id == controller.device_id

@@ -80,7 +80,7 @@ def codes(controller: Controller, changes: list[Change], atomicity: str) -> list
     try:
         controller.write(*changes, **mode(atomicity))
     except grpc.RpcError as error:
-        return [one.canonical_code for one in details_of(error)]
+        return [item.canonical_code for item in details_of(error)]
     return [rpc_code.OK] * len(changes)
 
 
@@ -134,7 +134,7 @@ def test_none(full: Controller, atomicity: str) -> None:
         full.write(*UNDONE, BAD, ("INSERT", multicast(3)), **mode(atomicity))
     errors = details_of(caught.value)
     aborted, failed = rpc_code.ABORTED, rpc_code.OUT_OF_RANGE
-    assert [one.canonical_code for one in errors] == [*[aborted] * len(UNDONE), failed, aborted]
+    assert [error.canonical_code for error in errors] == [*[aborted] * len(UNDONE), failed, aborted]
     assert str(len(UNDONE)) in errors[0].message
     assert state(full) == before
     full.write(*UNDONE)  # each of them would have gone through
@@ -221,33 +221,33 @@ class Updates:
     def _entry(self) -> p4r.Entity:
         table = self._random.choice(("ageing", "by_profile", "by_selector", "by_weight", "initial"))
         if table == "ageing":
-            made = entry(table, self._id(), self._random.choice((METERED, act("drop"))))
+            created = entry(table, self._id(), self._random.choice((METERED, act("drop"))))
             if self._random.random() < 0.5:
-                made.table_entry.meter_config.CopyFrom(self._rates())
-                made.table_entry.counter_data.packet_count = self._id()
-                made.table_entry.idle_timeout_ns = 10**15 * self._id()
+                created.table_entry.meter_config.CopyFrom(self._rates())
+                created.table_entry.counter_data.packet_count = self._id()
+                created.table_entry.idle_timeout_ns = 10**15 * self._id()
         elif table == "by_weight":
             parts = [(self._action(), self._id()) for _ in range(self._random.randint(0, 3))]
-            made = entry(table, self._id(), one_shot(*parts))
+            created = entry(table, self._id(), one_shot(*parts))
         elif table == "initial":
-            made = entry(table, self._id(), to(self._id()))
+            created = entry(table, self._id(), to(self._id()))
         else:
             pointers = (to_member, to_group) if table == "by_selector" else (to_member,)
-            made = entry(table, self._id(), self._random.choice(pointers)(self._id()))
+            created = entry(table, self._id(), self._random.choice(pointers)(self._id()))
         if self._random.random() < 0.3:
-            made.table_entry.metadata = bytes([self._id()])
+            created.table_entry.metadata = bytes([self._id()])
         if self._random.random() < 0.1:
-            made.table_entry.is_default_action = True
-            made.table_entry.ClearField("match")
-            made.table_entry.priority = 0
-        return made
+            created.table_entry.is_default_action = True
+            created.table_entry.ClearField("match")
+            created.table_entry.priority = 0
+        return created
 
     def _member(self) -> p4r.Entity:
         return member(self._random.choice(("next_hops", "paths")), self._id(), self._action())
 
     def _group(self) -> p4r.Entity:
         members = self._random.sample((1, 2, 3), self._random.randint(0, 3))
-        return group("paths", self._id(), *((one, 1) for one in members))
+        return group("paths", self._id(), *((member, 1) for member in members))
 
     def _array(self) -> p4r.Entity:
         index = self._random.choice((None, 0, 1, 2, 3, 4))
@@ -280,10 +280,10 @@ def _identity(entity: p4r.Entity) -> object:
     """What tells an entity from the others; None for what can only be modified."""
     match entity.WhichOneof("entity"):
         case "table_entry":
-            one = entity.table_entry
-            if one.is_default_action or one.table_id == key("fixed").table_id:
+            item = entity.table_entry
+            if item.is_default_action or item.table_id == key("fixed").table_id:
                 return None
-            return one.table_id, one.priority, str(one.match)
+            return item.table_id, item.priority, str(item.match)
         case "action_profile_member":
             return (
                 "member",
@@ -297,8 +297,8 @@ def _identity(entity: p4r.Entity) -> object:
                 entity.action_profile_group.group_id,
             )
         case "packet_replication_engine_entry":
-            one = entity.packet_replication_engine_entry
-            return one.multicast_group_entry.multicast_group_id, one.clone_session_entry.session_id
+            item = entity.packet_replication_engine_entry
+            return item.multicast_group_entry.multicast_group_id, item.clone_session_entry.session_id
         case "digest_entry":
             return "digest"
     return None
@@ -322,8 +322,8 @@ def test_refused_updates_change_nothing(twins: tuple[Controller, Controller], se
     for _ in range(10):
         before = state(twins[0])
         batch = updates.batch(twins[0].read(*EVERYTHING))
-        found = codes(twins[0], batch, "CONTINUE_ON_ERROR")
-        taken = [change for change, code in zip(batch, found, strict=True) if code == rpc_code.OK]
+        result = codes(twins[0], batch, "CONTINUE_ON_ERROR")
+        taken = [change for change, code in zip(batch, result, strict=True) if code == rpc_code.OK]
         assert taken or state(twins[0]) == before
         assert set(codes(twins[1], taken, "CONTINUE_ON_ERROR")) <= {rpc_code.OK}
         assert state(twins[0]) == state(twins[1])
@@ -336,10 +336,10 @@ def test_all_or_none_whatever_the_updates(twins: tuple[Controller, Controller], 
     for number in range(20):
         before = state(twins[0])
         batch = updates.batch(twins[0].read(*EVERYTHING))
-        found = codes(twins[0], batch, ALL_OR_NONE[number % 2])
-        if set(found) == {rpc_code.OK}:
+        result = codes(twins[0], batch, ALL_OR_NONE[number % 2])
+        if set(result) == {rpc_code.OK}:
             assert set(codes(twins[1], batch, "CONTINUE_ON_ERROR")) == {rpc_code.OK}
             assert state(twins[0]) == state(twins[1])
         else:
-            assert found.count(rpc_code.ABORTED) == len(batch) - 1
+            assert result.count(rpc_code.ABORTED) == len(batch) - 1
             assert state(twins[0]) == before

@@ -53,10 +53,10 @@ def test_what_is_kept_forwards(full: Controller, bench: Bench) -> None:
     full.write(*STATE)
     full.write(("MODIFY", entry("initial", 2, to(5))), ("DELETE", entry("initial", 1, to(1))))
     asked = [frame(AGEING, 1), *(frame(BY_WEIGHT, 1, flow) for flow in range(20)), frame(INITIAL, 2)]
-    before = [bench.ask(one) for one in asked]
+    before = [bench.ask(item) for item in asked]
     assert all(before)
     full.push(CONFIG, "RECONCILE_AND_COMMIT")
-    assert [bench.ask(one) for one in asked] == before
+    assert [bench.ask(item) for item in asked] == before
     assert bench.ask(frame(INITIAL, 1)) == []
 
 
@@ -89,7 +89,7 @@ def other_key_id(_: dict[str, Any], info: p4i.P4Info) -> None:
 
 
 def other_parameter_id(_: dict[str, Any], info: p4i.P4Info) -> None:
-    next(one for one in info.actions if one.preamble.alias == "metered").params[0].id = 7
+    next(action for action in info.actions if action.preamble.alias == "metered").params[0].id = 7
 
 
 def no_room(program: dict[str, Any], _: p4i.P4Info) -> None:

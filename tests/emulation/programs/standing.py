@@ -44,9 +44,9 @@ class Standing:
             return self(0, frame.packed())
         return self(CPU_PORT, packet_out(frame.packed()))
 
-    def keeps(self, port: int, came: UbFrame, kept: UbFrame) -> bool:
+    def keeps(self, port: int, arrived: UbFrame, kept: UbFrame) -> bool:
         """Is what came for the router itself delivered so? A switch has nobody to deliver to."""
-        out = self(port, came.packed())
+        out = self(port, arrived.packed())
         if self.tables.has_host:
             return out == [(0, kept.packed())]
         return out == [] and self.dropped() == {DropReason.NO_HOST: 1}
@@ -65,8 +65,8 @@ class Standing:
 def installed() -> Iterator[dict[Router, Standing]]:
     standing = {router: Standing(router) for router in ROUTERS}
     yield standing
-    for one in standing.values():
-        one.close()
+    for item in standing.values():
+        item.close()
 
 
 @pytest.fixture(params=ROUTERS, ids=lambda router: router.program)

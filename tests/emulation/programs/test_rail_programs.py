@@ -22,26 +22,26 @@ class TestPxn:
     )
     @pytest.mark.parametrize("domain", [0, 4, 6, 255])
     def test_the_rank_names_the_neighbour(self, router: Standing, domain: int, rank: int, port: int) -> None:
-        came = UbFrame(GPUS | domain << 3 | rank)
-        assert router(0, came.packed()) == [(port, came.packed())]
+        arrived = UbFrame(GPUS | domain << 3 | rank)
+        assert router(0, arrived.packed()) == [(port, arrived.packed())]
 
     def test_in_transit_the_same(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 9 << 3 | 1)
-        assert router(3, came.packed()) == [(17, came.packed())]
+        arrived = UbFrame(GPUS | 9 << 3 | 1)
+        assert router(3, arrived.packed()) == [(17, arrived.packed())]
 
     def test_the_own_domain_is_left_to_the_other_tables(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 5 << 3)
-        assert router(0, came.packed()) == [(router.tables.table_port(came.dcna), came.packed())]
+        arrived = UbFrame(GPUS | 5 << 3)
+        assert router(0, arrived.packed()) == [(router.tables.table_port(arrived.dcna), arrived.packed())]
 
     def test_a_rank_that_is_missing_too(self, router: Standing) -> None:
-        came = UbFrame(GPUS | 9 << 3 | 7)
-        assert router(0, came.packed()) == [(router.tables.table_port(came.dcna), came.packed())]
+        arrived = UbFrame(GPUS | 9 << 3 | 7)
+        assert router(0, arrived.packed()) == [(router.tables.table_port(arrived.dcna), arrived.packed())]
 
     def test_an_instruction_comes_first(self, router: Standing) -> None:
-        came = UbFrame(GPUS, srh=Srh(0, 0x800, instructions(9)))
-        assert router(0, came.packed()) == [(9, came.but(srh=Srh(1, 0x800, instructions(9))).packed())]
-        came = UbFrame(GPUS, srh=Srh(1, 0x800, instructions(9)))
-        assert router(0, came.packed()) == [(1, came.but(srh=Srh(2, 0x800, instructions(9))).packed())]
+        arrived = UbFrame(GPUS, srh=Srh(0, 0x800, instructions(9)))
+        assert router(0, arrived.packed()) == [(9, arrived.but(srh=Srh(1, 0x800, instructions(9))).packed())]
+        arrived = UbFrame(GPUS, srh=Srh(1, 0x800, instructions(9)))
+        assert router(0, arrived.packed()) == [(1, arrived.but(srh=Srh(2, 0x800, instructions(9))).packed())]
 
 
 @only[RAIL]
@@ -50,8 +50,8 @@ class TestRail:
 
     @pytest.mark.parametrize(("domain", "port"), [(0, 19), (7, 26), (199, 218)])
     def test_a_port_a_domain(self, router: Standing, domain: int, port: int) -> None:
-        came = UbFrame(BELOW | domain << 3 | 3)
-        assert router(1, came.packed()) == [(port, came.packed())]
+        arrived = UbFrame(BELOW | domain << 3 | 3)
+        assert router(1, arrived.packed()) == [(port, arrived.packed())]
 
     @pytest.mark.parametrize("rank", [0, 1, 2, 4, 5, 6, 7])
     @pytest.mark.parametrize("srh", [None, Srh(0, 0x800, instructions(2)), Srh(12, 0, 0)])

@@ -28,9 +28,9 @@ class TestSourceRoute:
         ("ptr", "port"), [(0, 3), (1, 10), (2, 2), (3, 5), *((ptr, 2) for ptr in range(4, 12))]
     )
     def test_bitmap_1101_uses_instructions_0_1_table_2(self, router: Standing, ptr: int, port: int) -> None:
-        came = UbFrame(0x0A, srh=Srh(ptr, 0b110100000000, INSTR))
-        assert router(1, came.packed()) == [
-            (port, came.but(srh=Srh(ptr + 1, 0b110100000000, INSTR)).packed())
+        arrived = UbFrame(0x0A, srh=Srh(ptr, 0b110100000000, INSTR))
+        assert router(1, arrived.packed()) == [
+            (port, arrived.but(srh=Srh(ptr + 1, 0b110100000000, INSTR)).packed())
         ]
 
     @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ class TestSourceRoute:
     def test_instruction_is_the_count_of_bits_before(
         self, router: Standing, ptr: int, bitmap: int, port: int
     ) -> None:
-        came = UbFrame(0x24, srh=Srh(ptr, bitmap, INSTR))
-        assert router(1, came.packed()) == [(port, came.but(srh=Srh(ptr + 1, bitmap, INSTR)).packed())]
+        arrived = UbFrame(0x24, srh=Srh(ptr, bitmap, INSTR))
+        assert router(1, arrived.packed()) == [(port, arrived.but(srh=Srh(ptr + 1, bitmap, INSTR)).packed())]
 
     def test_sink_strips_the_route(self, router: Standing) -> None:
-        came = UbFrame(OWN_CNA, vl=1, srh=Srh(2, 0b110000000000, INSTR))
-        assert router.keeps(2, came, came.but(srh=None))
+        arrived = UbFrame(OWN_CNA, vl=1, srh=Srh(2, 0b110000000000, INSTR))
+        assert router.keeps(2, arrived, arrived.but(srh=None))
 
     def test_instruction_0_delivers_here_whatever_the_address(self, router: Standing) -> None:
-        came = UbFrame(0x3F, srh=Srh(0, 0b100000000000, instructions(0)))
-        assert router.keeps(2, came, came.but(srh=None))
+        arrived = UbFrame(0x3F, srh=Srh(0, 0b100000000000, instructions(0)))
+        assert router.keeps(2, arrived, arrived.but(srh=None))
 
 
 class TestTables:
@@ -64,12 +64,12 @@ class TestTables:
         [(0x08, 1), (0x0A, 2), (0x0F, 7), (0x00, 8), (0x07, 8), (0x10, 9), (0x3F, 14)],
     )
     def test_linear_lookup(self, router: Standing, dcna: int, port: int) -> None:
-        came = UbFrame(dcna, lb=0xFF if dcna != 0x0A else 0)
-        assert router.from_own_side(came) == [(port, came.packed())]
+        arrived = UbFrame(dcna, lb=0xFF if dcna != 0x0A else 0)
+        assert router.from_own_side(arrived) == [(port, arrived.packed())]
 
     def test_own_address(self, router: Standing) -> None:
-        came = UbFrame(OWN_CNA)
-        assert router.keeps(1, came, came)
+        arrived = UbFrame(OWN_CNA)
+        assert router.keeps(1, arrived, arrived)
 
     @pytest.mark.parametrize("dcna", [0x40, 0x2009, 0xFFFF])
     def test_no_route(self, router: Standing, dcna: int) -> None:
@@ -80,24 +80,26 @@ class TestTables:
 @only[NPU]
 class TestSource:
     def test_all_path_pushes_a_route_by_destination_and_bucket(self, router: Standing) -> None:
-        came = UbFrame(0x00, lb=0xA0)
-        pushed = came.but(srh=Srh(1, 0b110000000000, instructions(1, 8)))
-        assert router(0, came.packed()) == [(1, pushed.packed())]
-        came = UbFrame(0x00, lb=0xA1)
-        pushed = came.but(srh=Srh(1, 0b110000000000, instructions(8, 1)))
-        assert router(0, came.packed()) == [(8, pushed.packed())]
+        arrived = UbFrame(0x00, lb=0xA0)
+        pushed = arrived.but(srh=Srh(1, 0b110000000000, instructions(1, 8)))
+        assert router(0, arrived.packed()) == [(1, pushed.packed())]
+        arrived = UbFrame(0x00, lb=0xA1)
+        pushed = arrived.but(srh=Srh(1, 0b110000000000, instructions(8, 1)))
+        assert router(0, arrived.packed()) == [(8, pushed.packed())]
 
     def test_first_hop_may_be_the_tables(self, router: Standing) -> None:
-        came = UbFrame(0x25, lb=2)
-        assert router(0, came.packed()) == [(11, came.but(srh=Srh(1, 0x400, instructions(4))).packed())]
+        arrived = UbFrame(0x25, lb=2)
+        assert router(0, arrived.packed()) == [(11, arrived.but(srh=Srh(1, 0x400, instructions(4))).packed())]
 
     def test_transit_frames_get_no_route(self, router: Standing) -> None:
-        came = UbFrame(0x00, lb=0)
-        assert router(4, came.packed()) == [(8, came.packed())]
+        arrived = UbFrame(0x00, lb=0)
+        assert router(4, arrived.packed()) == [(8, arrived.packed())]
 
     def test_a_route_of_the_sender_stays(self, router: Standing) -> None:
-        came = UbFrame(0x00, lb=0, srh=Srh(0, 0x800, instructions(12)))
-        assert router(0, came.packed()) == [(12, came.but(srh=Srh(1, 0x800, instructions(12))).packed())]
+        arrived = UbFrame(0x00, lb=0, srh=Srh(0, 0x800, instructions(12)))
+        assert router(0, arrived.packed()) == [
+            (12, arrived.but(srh=Srh(1, 0x800, instructions(12))).packed())
+        ]
 
 
 class TestLength:
@@ -110,16 +112,16 @@ class TestLength:
         plain = UbFrame(0x00, payload=bytes(size - 12), length=coded_length(size))
         routed = plain.but(srh=Srh(1, 0xC00, instructions(1, 8)), length=coded_length(size + 8))
         assert router(0, plain.packed()) == [(1, routed.packed())]
-        came = routed.but(dcna=OWN_CNA, srh=Srh(5, 0xC00, instructions(1, 8)))
-        assert router(1, came.packed()) == [(0, plain.but(dcna=OWN_CNA).packed())]
+        arrived = routed.but(dcna=OWN_CNA, srh=Srh(5, 0xC00, instructions(1, 8)))
+        assert router(1, arrived.packed()) == [(0, plain.but(dcna=OWN_CNA).packed())]
 
     @pytest.mark.parametrize("size", SIZES)
     def test_stays_true_when_a_route_is_stripped_for_the_controller(
         self, router: Standing, size: int
     ) -> None:
         kept = UbFrame(OWN_CNA, vl=2, mgmt=1, payload=bytes(size - 12), length=coded_length(size))
-        came = kept.but(srh=Srh(5, 0xC00, instructions(1, 8)), length=coded_length(size + 8))
-        assert router(1, came.packed()) == [(CPU_PORT, (1 << 7).to_bytes(2) + kept.packed())]
+        arrived = kept.but(srh=Srh(5, 0xC00, instructions(1, 8)), length=coded_length(size + 8))
+        assert router(1, arrived.packed()) == [(CPU_PORT, (1 << 7).to_bytes(2) + kept.packed())]
 
     @only[NPU]
     @pytest.mark.parametrize("size", [10233, 10240])
@@ -129,8 +131,8 @@ class TestLength:
 
     @pytest.mark.parametrize("size", [1, 8])
     def test_shorter_than_the_route_it_carries(self, router: Standing, size: int) -> None:
-        came = UbFrame(OWN_CNA, mgmt=1, srh=Srh(5, 0, 0), length=coded_length(size))
-        assert router(1, came.packed()) == []
+        arrived = UbFrame(OWN_CNA, mgmt=1, srh=Srh(5, 0, 0), length=coded_length(size))
+        assert router(1, arrived.packed()) == []
         assert router.dropped() == {DropReason.LENGTH: 1}
 
 
@@ -162,8 +164,8 @@ class TestMalformed:
     @pytest.mark.parametrize("port", [15, 18, 255])
     def test_port_that_does_not_exist(self, router: Standing, port: int) -> None:
         if port not in router.tables.departures:
-            came = UbFrame(OWN_CNA, srh=Srh(0, 0x800, instructions(port)))
-            self.refused(router, 1, came.packed(), DropReason.NO_PORT)
+            arrived = UbFrame(OWN_CNA, srh=Srh(0, 0x800, instructions(port)))
+            self.refused(router, 1, arrived.packed(), DropReason.NO_PORT)
 
     def test_arrival_on_an_unknown_port(self, router: Standing) -> None:
         self.refused(router, 15, UbFrame(OWN_CNA).packed(), DropReason.ARRIVAL)
@@ -191,7 +193,7 @@ class TestVl:
         for into in {1, 2, 8, 9, 16, 17, 19, 72, 128, 256} & tables.arrivals.keys():
             dropped = Counter[DropReason]()
             for vl in range(16):
-                came = UbFrame(0x3F, vl=vl, srh=Srh(0, 0x800, instructions(out)))
+                arrived = UbFrame(0x3F, vl=vl, srh=Srh(0, 0x800, instructions(out)))
                 leaves = next_vl(tables.arrivals[into], goes, vl) if goes else None
                 if goes is None or leaves is None or (out == 0 and not tables.has_host):
                     dropped[
@@ -201,10 +203,10 @@ class TestVl:
                         if leaves is None
                         else DropReason.NO_HOST
                     ] += 1
-                    assert router(into, came.packed()) == []
+                    assert router(into, arrived.packed()) == []
                 else:
                     srh = None if out == 0 else Srh(1, 0x800, instructions(out))
-                    assert router(into, came.packed()) == [(out, came.but(vl=leaves, srh=srh).packed())]
+                    assert router(into, arrived.packed()) == [(out, arrived.but(vl=leaves, srh=srh).packed())]
             assert router.dropped() == dropped
 
     @pytest.mark.parametrize(
@@ -224,8 +226,8 @@ class TestVl:
         assert (got and UbFrame.parsed(got[1]).vl) == leaves
 
     def test_the_last_hop_keeps_it(self, router: Standing) -> None:
-        came = UbFrame(OWN_CNA, vl=3)
-        assert router.keeps(2, came, came)
+        arrived = UbFrame(OWN_CNA, vl=3)
+        assert router.keeps(2, arrived, arrived)
 
     @pytest.mark.parametrize(
         ("router", "into", "out", "vl", "leaves"),
@@ -253,37 +255,39 @@ class TestVl:
     )
     def test_the_source_does_not_choose(self, router: Standing, mgmt: int, sl: int, leaves: int) -> None:
         for vl in range(16):
-            came = UbFrame(0x0F, vl=vl, mgmt=mgmt, sl=sl)
-            assert router.from_own_side(came) == [(7, came.but(vl=leaves).packed())]
+            arrived = UbFrame(0x0F, vl=vl, mgmt=mgmt, sl=sl)
+            assert router.from_own_side(arrived) == [(7, arrived.but(vl=leaves).packed())]
 
 
 class TestController:
     @pytest.mark.parametrize("srh", [None, Srh(3, 0xC00, INSTR)])
     def test_management_goes_to_the_controller(self, router: Standing, srh: Srh | None) -> None:
-        came = UbFrame(OWN_CNA, vl=2, mgmt=1, srh=srh)
-        assert router(12, came.packed()) == [(CPU_PORT, (12 << 7).to_bytes(2) + came.but(srh=None).packed())]
+        arrived = UbFrame(OWN_CNA, vl=2, mgmt=1, srh=srh)
+        assert router(12, arrived.packed()) == [
+            (CPU_PORT, (12 << 7).to_bytes(2) + arrived.but(srh=None).packed())
+        ]
 
     def test_management_in_transit_is_forwarded(self, router: Standing) -> None:
-        came = UbFrame(0x0F, vl=2, mgmt=1)
-        assert router(1, came.packed()) == [(7, came.packed())]
+        arrived = UbFrame(0x0F, vl=2, mgmt=1)
+        assert router(1, arrived.packed()) == [(7, arrived.packed())]
 
     def test_routed_packet_out_is_as_if_from_the_host(self, router: Standing) -> None:
-        came = UbFrame(0x00, vl=9, lb=0, mgmt=1)
-        pushed = came.but(vl=2, srh=Srh(1, 0xC00, instructions(1, 8)))
+        arrived = UbFrame(0x00, vl=9, lb=0, mgmt=1)
+        pushed = arrived.but(vl=2, srh=Srh(1, 0xC00, instructions(1, 8)))
         if not router.tables.has_host:  # the tables steer it: who has no sender has no routes
-            assert router(CPU_PORT, packet_out(came.packed(), egress_port=5)) == [
-                (8, came.but(vl=2).packed())
+            assert router(CPU_PORT, packet_out(arrived.packed(), egress_port=5)) == [
+                (8, arrived.but(vl=2).packed())
             ]
             return
-        assert router(CPU_PORT, packet_out(came.packed(), egress_port=5)) == [(1, pushed.packed())]
+        assert router(CPU_PORT, packet_out(arrived.packed(), egress_port=5)) == [(1, pushed.packed())]
 
     def test_packet_out_to_a_port_goes_there_as_it_is(self, router: Standing) -> None:
-        for came in (
+        for arrived in (
             UbFrame(0x00, vl=9, lb=0, mgmt=1),
             UbFrame(0x00, vl=2, mgmt=1, srh=Srh(4, 0xD00, INSTR)),
         ):
-            sent = packet_out(came.packed(), egress_port=5, routed=0)
-            assert router(CPU_PORT, sent) == [(5, came.but(vl=2).packed())]
+            sent = packet_out(arrived.packed(), egress_port=5, routed=0)
+            assert router(CPU_PORT, sent) == [(5, arrived.but(vl=2).packed())]
 
     @pytest.mark.parametrize("port", [15, CPU_PORT, 511])
     def test_packet_out_to_no_port(self, router: Standing, port: int) -> None:
@@ -317,8 +321,8 @@ class TestSwitch:
     @only[HRS]
     def test_tables_lead_to_a_rack_behind_every_port(self, router: Standing) -> None:
         for port in range(19, 129):
-            came = UbFrame(2 << 13 | port - 1 << 6 | 0x2A, vl=2)
-            assert router(1, came.packed()) == [(port, came.packed())]
+            arrived = UbFrame(2 << 13 | port - 1 << 6 | 0x2A, vl=2)
+            assert router(1, arrived.packed()) == [(port, arrived.packed())]
 
 
 def test_transmitted_frames_are_counted_by_port_and_vl(router: Standing) -> None:

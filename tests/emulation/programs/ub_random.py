@@ -32,7 +32,7 @@ def random_frames(router: Router, count: int, seed: int, longest: int = 1500) ->
         *(4 * [GPUS] if router.has_pxn else []),
         *(4 * [BELOW, BELOW | 3, SPREAD] if router.has_rail else []),
     ]
-    made = []
+    created = []
     for number in range(count):
         srh = None
         if rng.random() < 0.6:
@@ -77,5 +77,5 @@ def random_frames(router: Router, count: int, seed: int, longest: int = 1500) ->
         if port == CPU_PORT:
             egress = rng.choice([rng.choice(router.ports), rng.getrandbits(9)])
             frame = packet_out(frame, egress_port=egress, routed=rng.getrandbits(1))
-        made.append((port, frame))
-    return made
+        created.append((port, frame))
+    return created

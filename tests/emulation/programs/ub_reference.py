@@ -158,9 +158,9 @@ class Router:
     @cached_property
     def arrivals(self) -> Mapping[int, _Direction]:
         """Port: (group, direction) of a frame that comes by it; in a mesh the other way than who leaves."""
-        found = {port: (group, 1 - up) for port, (group, up) in self.departures.items() if group != 0}
-        found |= dict.fromkeys(range(19, self.last_port + 1), (self.into, 1))
-        return found | {CPU_PORT: (0, 0)} | ({0: (0, 0)} if self.has_host else {})
+        result = {port: (group, 1 - up) for port, (group, up) in self.departures.items() if group != 0}
+        result |= dict.fromkeys(range(19, self.last_port + 1), (self.into, 1))
+        return result | {CPU_PORT: (0, 0)} | ({0: (0, 0)} if self.has_host else {})
 
     @property
     def routes(self) -> Mapping[tuple[int, int], tuple[int, int]]:
@@ -209,13 +209,13 @@ class Router:
             yield Entry("arrival", _exact(port=port), "arrive", (("group", group), ("up", up)))
         for port, (group, up) in self.departures.items():
             yield Entry("departure", _exact(port=port), "depart", (("group", group), ("up", up)))
-        for came in sorted(set(self.arrivals.values())):
+        for arrival in sorted(set(self.arrivals.values())):
             for goes in sorted(set(self.departures.values())):
                 for vl in range(4):  # every class of data has the turns of the first
-                    leaves = next_vl(came, goes, vl)
+                    leaves = next_vl(arrival, goes, vl)
                     if leaves is not None:
                         key = _exact(
-                            in_group=came[0], in_up=came[1], out_group=goes[0], out_up=goes[1], vl=vl
+                            in_group=arrival[0], in_up=arrival[1], out_group=goes[0], out_up=goes[1], vl=vl
                         )
                         yield Entry("vl_turn", key, "set_vl", (("vl", leaves),))
         for (dcna, bucket), (bitmap, instr) in self.routes.items():

@@ -70,9 +70,9 @@ class SwitchdProcess:
             self._add_link(number)
 
     def _add_link(self, number: int) -> None:
-        near, far, mtu = f"s{number}", f"h{number}", str(MTU)
-        _run("ip", "link", "add", near, "mtu", mtu, "type", "veth", "peer", "name", far, "mtu", mtu)
-        for end in (near, far):
+        node, neighbour, mtu = f"s{number}", f"h{number}", str(MTU)
+        _run("ip", "link", "add", node, "mtu", mtu, "type", "veth", "peer", "name", neighbour, "mtu", mtu)
+        for end in (node, neighbour):
             _run("ip", "link", "set", end, "up")
         self._open(number)
 

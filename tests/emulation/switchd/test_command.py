@@ -151,7 +151,9 @@ def test_copies_clones_digests_and_idle_entries(process: SwitchdProcess, program
     with Controller(process.address, device_id=0) as controller:
         controller.enter()
         controller.push(config(program))
-        controller.write(*(("INSERT", p4r.Entity(packet_replication_engine_entry=one)) for one in entities))
+        controller.write(
+            *(("INSERT", p4r.Entity(packet_replication_engine_entry=entity)) for entity in entities)
+        )
 
         process.send(0, wishing(9, COPIES))
         assert process.receive(1) == process.receive(2) == wishing(9, COPIES)

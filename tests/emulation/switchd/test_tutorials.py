@@ -38,9 +38,9 @@ def missing() -> str:
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     needed = "import mininet.net, p4.v1.p4runtime_pb2, p4.tmp.p4config_pb2, grpc, psutil, scapy"
-    found = subprocess.run([PYTHON, "-c", needed], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        return f"RAILYARD_TUTORIALS_PYTHON={PYTHON}: {found.stderr.strip().splitlines()[-1]}"
+    result = subprocess.run([PYTHON, "-c", needed], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        return f"RAILYARD_TUTORIALS_PYTHON={PYTHON}: {result.stderr.strip().splitlines()[-1]}"
     return ""
 
 
@@ -88,8 +88,8 @@ def carry_out(
             shutil.copy(solution, (folder / topology).parent)
         elif solution.suffix != ".license":
             shutil.copy(solution, folder)
-    for made in ("build", "logs", "pcaps"):
-        (folder / made).mkdir()
+    for created in ("build", "logs", "pcaps"):
+        (folder / created).mkdir()
     for source in folder.glob("*.p4"):
         info, compiled = f"build/{source.stem}.p4.p4info.txtpb", f"build/{source.stem}.json"
         compile = ["p4c-bm2-ss", "--p4v", "16", "--p4runtime-files", info, "-o", compiled, source.name]

@@ -126,7 +126,7 @@ class TestWalk:
             "tables",
             "tables",
         ]
-        on_links = [Ether(one.frame) for one in journey.crossings]
+        on_links = [Ether(crossing.frame) for crossing in journey.crossings]
         assert [frame[SRH].ptr if SRH in frame else None for frame in on_links] == [0, 1, 2, 3, None]
         # Down to x = 0 and then up is a valley: the second lane from there on.
         assert [frame[LPH].vl for frame in on_links] == [0, 0, 1, 1, 1]
@@ -148,7 +148,7 @@ class TestWalk:
         journey = follow(plan, Order("npu5", "npu10", kind="notice", link="npu4-npu5"))
         assert journey.arrived
         assert journey.end == "npu10 gives it to its controller"
-        assert [Ether(one.frame)[LPH].vl for one in journey.crossings[1:]] == [2, 2]
+        assert [Ether(crossing.frame)[LPH].vl for crossing in journey.crossings[1:]] == [2, 2]
         assert LinkNotice in Ether(journey.hops[-1].frame_out)
 
     @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ class TestWalk:
         journey = follow(plan, Order("npu5", "npu10", route=("npu4",), changes=changes))
         assert not journey.arrived
         assert journey.end == f"npu5 drops it: {why}"
-        assert [one.receiver for one in journey.crossings] == ["npu5 port 0"]
+        assert [crossing.receiver for crossing in journey.crossings] == ["npu5 port 0"]
 
     def test_a_turn_without_a_lane(self, plan: Plan):
         # Two valleys: down, up, down, up.
@@ -187,12 +187,12 @@ class TestWalk:
 def read_pcap(data: bytes) -> list[tuple[int, bytes]]:
     magic, *_, link_type = struct.unpack_from("<IHHiIII", data)
     assert (magic, link_type) == (0xA1B23C4D, 1)
-    at, found = 24, list[tuple[int, bytes]]()
+    at, result = 24, list[tuple[int, bytes]]()
     while at < len(data):
         seconds, rest, size, _ = struct.unpack_from("<IIII", data, at)
-        found.append((seconds * 10**9 + rest, data[at + 16 : at + 16 + size]))
+        result.append((seconds * 10**9 + rest, data[at + 16 : at + 16 + size]))
         at += 16 + size
-    return found
+    return result
 
 
 class TestCapture:
@@ -210,7 +210,7 @@ class TestCapture:
         write_capture(tmp_path / "x.pcapng", self.RECORDS)
         columns = ["frame.interface_name", "frame.interface_description", "frame.time_relative", "frame.len"]
         seen = subprocess.run(
-            ["tshark", "-r", tmp_path / "x.pcapng", "-T", "fields", *(f"-e{one}" for one in columns)],
+            ["tshark", "-r", tmp_path / "x.pcapng", "-T", "fields", *(f"-e{column}" for column in columns)],
             capture_output=True,
             text=True,
             check=True,

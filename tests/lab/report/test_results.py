@@ -138,7 +138,7 @@ def test_a_fault_after_the_end_fails_however_doubtful_the_times(
     scenario: Scenario, variant_run: Callable[..., VariantRun], fidelities: dict[str, Fidelity]
 ):
     late = {"healthy": variant_run(1_000_000), "cut": variant_run(250_000, cut="npu0-npu1")}
-    real = {name: replace(one, fidelity=fidelities["doubted"]) for name, one in late.items()}
+    real = {name: replace(item, fidelity=fidelities["doubted"]) for name, item in late.items()}
     result = conclude(scenario, 1, "mininet", real)
     assert not result.passed
     assert [item.name for item in result.assertions if item.verdict == "fails"] == [

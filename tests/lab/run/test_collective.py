@@ -41,7 +41,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
 @pytest.mark.long("all-path-dispatch-direct", "shortest-dispatch-hierarchical")
 @pytest.mark.parametrize(
     ("kind", "algorithm"),
-    [(kind, one) for kind in ALGORITHMS for one in ALGORITHMS[kind] if kind != "mixture"],
+    [(kind, algorithm) for kind in ALGORITHMS for algorithm in ALGORITHMS[kind] if kind != "mixture"],
 )
 @pytest.mark.parametrize("strategy", ["all-path", "shortest"])
 def test_every_kind_runs_and_is_right(write: Write, kind: str, algorithm: str, strategy: str):
@@ -160,4 +160,4 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
 def test_what_is_claimed_of_collectives_holds(claim):
     findings = claim.run(lambda stage, share: None)
     assert findings
-    assert [(found.claim, found.ours) for found in findings if found.verdict != "holds"] == []
+    assert [(finding.claim, finding.ours) for finding in findings if finding.verdict != "holds"] == []

@@ -36,14 +36,14 @@ def prepared(write: Write, connections: str, head: str = HEAD) -> Prepared:
 
 def uplinks(ready: Prepared) -> Counter[tuple[str, str]]:
     """How many connections each uplink of a ToR carries."""
-    search, found = PathProbe(ready.plan), Counter[tuple[str, str]]()
+    search, result = PathProbe(ready.plan), Counter[tuple[str, str]]()
     for job in ready.jobs:
         assert job.connections is not None
         for (source, target), lbs in job.connections.lbs.items():
             by_path = search.lbs_by_path(job.members[source], job.members[target])
             asked = {lb: path for path, some in by_path.items() for lb in some}
-            found.update((asked[lb][1], asked[lb][2]) for lb in lbs)
-    return found
+            result.update((asked[lb][1], asked[lb][2]) for lb in lbs)
+    return result
 
 
 def of_pairs(ready: Prepared) -> list[tuple[int, ...]]:
@@ -66,7 +66,7 @@ def test_there_are_as_many_as_asked_for_and_ports_take_turns(write: Write, conne
     for lbs in of_pairs(ready):
         assert len(set(lbs)) == count
         ports = [lb >> 1 & 1 for lb in lbs]
-        assert all(one != other for one, other in pairwise(ports))
+        assert all(item != other for item, other in pairwise(ports))
     assert of_pairs(ready) == of_pairs(prepared(write, connections))
     other = prepared(write, connections, HEAD.replace("seed: 3", "seed: 4"))
     assert of_pairs(ready) != of_pairs(other)

@@ -90,8 +90,8 @@ def test_bounds_on_rails_are_those_of_the_nics(kind: str, share: float):
     for make in (rail_only, any_to_any):
         fabric = make(domains=4, hb_size=8)
         collective = Collective(kind=kind, elements=32 * 1024)  # type: ignore[arg-type]
-        found = bound_ps(fabric, members_of(fabric, None), collective, "all-path")
-        assert found == pytest.approx(share * collective.data_bytes * 8 / A100_NIC * 10**12, rel=1e-6)
+        result = bound_ps(fabric, members_of(fabric, None), collective, "all-path")
+        assert result == pytest.approx(share * collective.data_bytes * 8 / A100_NIC * 10**12, rel=1e-6)
 
 
 def test_a_part_of_a_fabric_runs_on_a_finer_grid(write: Write):

@@ -53,9 +53,9 @@ def test_jobs_that_share_no_link_do_not_feel_each_other(write: Write):
 def test_a_job_of_its_own_is_as_one_without_name(write: Write):
     (plain,) = prepare(*load(write(HEAD)))
     named = prepared(write, "{name: all}")
-    one, other = observe(plain, 5), observe(named, 5)
-    assert one.jobs == ()
-    assert (one.completion_ps, one.checksum, one.link_bytes) == (
+    item, other = observe(plain, 5), observe(named, 5)
+    assert item.jobs == ()
+    assert (item.completion_ps, item.checksum, item.link_bytes) == (
         other.completion_ps,
         other.checksum,
         other.link_bytes,

@@ -59,9 +59,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Observation]:
 
 
 def test_a_job_that_goes_first_does_not_feel_the_other_and_that_one_ends(runs: dict[str, Observation]):
-    alone, one, two = (mean_ps(runs[name].jobs[0]) for name in ("alone", "one", "two"))
+    alone, item, two = (mean_ps(runs[name].jobs[0]) for name in ("alone", "one", "two"))
     assert two <= 1.02 * alone
-    assert one >= 1.1 * alone
+    assert item >= 1.1 * alone
     assert all(job.correct_nodes == job.nodes == 4 for seen in runs.values() for job in seen.jobs)
     assert [len(job.iterations) for job in runs["two"].jobs] == [4, 4]
 
@@ -76,8 +76,13 @@ def test_crux_measures_jobs_one_by_one_and_puts_the_more_intensive_first(runs: d
 def test_iterations_follow_one_another_and_add_up(runs: dict[str, Observation]):
     for job in runs["one"].jobs:
         assert sum(job.lengths_ps) == job.completion_ps
-        assert all(one.begun_ps + job.compute_ps <= one.send_ps + 1 for one in job.iterations)
-        assert all(one.begun_ps < one.send_ps < one.sent_ps <= one.end_ps for one in job.iterations)
+        assert all(
+            iteration.begun_ps + job.compute_ps <= iteration.send_ps + 1 for iteration in job.iterations
+        )
+        assert all(
+            iteration.begun_ps < iteration.send_ps < iteration.sent_ps <= iteration.end_ps
+            for iteration in job.iterations
+        )
 
 
 def test_an_array_that_was_wrong_once_is_found(write: Write, monkeypatch: pytest.MonkeyPatch):

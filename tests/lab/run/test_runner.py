@@ -33,51 +33,51 @@ def result(path: Path, seed: int) -> tuple[Result, dict[str, VariantRun]]:
 
 
 def test_a_healthy_run_is_right_and_loses_nothing(write: Callable[[str], Path]):
-    found, runs = result(write(HEAD), 1)
-    assert found.passed
-    assert found.of("run", "correct_npus") == 16
+    results, runs = result(write(HEAD), 1)
+    assert results.passed
+    assert results.of("run", "correct_npus") == 16
     for nothing in ("retransmitted_frames", "duplicate_frames", "lost_frames", "dropped_frames", "notices"):
-        assert found.of("run", nothing) == 0
-    assert found.of("run", "sent_frames") == found.of("run", "received_frames")
-    assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.25
+        assert results.of("run", nothing) == 0
+    assert results.of("run", "sent_frames") == results.of("run", "received_frames")
+    assert 1.0 < results.metrics["run.ratio_to_bound"] < 1.25
     seen = runs["run"].observation
     payload = 2 * 15 * 65536 * 4  # what an AllReduce moves, over all NPUs
-    assert sum(seen.timeline.delivered) == payload + 54 * found.of("run", "received_frames")
+    assert sum(seen.timeline.delivered) == payload + 54 * results.of("run", "received_frames")
     assert sum(sum(pair) for pair in seen.link_bytes.values()) > payload
 
 
 def test_a_ring_keeps_to_its_own_bound(write: Callable[[str], Path]):
     ring = "routing: {strategy: shortest}\n"
-    found, _ = result(write(HEAD.replace("{elements", "{algorithm: ring, elements") + ring), 1)
-    assert found.passed
-    assert 1.0 < found.metrics["run.ratio_to_bound"] < 1.15
+    results, _ = result(write(HEAD.replace("{elements", "{algorithm: ring, elements") + ring), 1)
+    assert results.passed
+    assert 1.0 < results.metrics["run.ratio_to_bound"] < 1.15
 
 
 def test_a_ring_that_borrows_links_is_faster_and_held_against_all_of_them(write: Callable[[str], Path]):
     ring = HEAD.replace("{elements", "{algorithm: ring, elements")
     text = ring + "variants: [{name: alone, routing: {strategy: shortest}}, {name: borrowing}]\n"
-    found, _ = result(write(text), 1)
-    assert found.metrics["borrowing.completion_us"] < found.metrics["alone.completion_us"]
-    assert found.metrics["borrowing.bound_us"] == pytest.approx(found.metrics["alone.bound_us"] / 6)
-    assert found.metrics["borrowing.ratio_to_bound"] > 1.0
+    results, _ = result(write(text), 1)
+    assert results.metrics["borrowing.completion_us"] < results.metrics["alone.completion_us"]
+    assert results.metrics["borrowing.bound_us"] == pytest.approx(results.metrics["alone.bound_us"] / 6)
+    assert results.metrics["borrowing.ratio_to_bound"] > 1.0
 
 
 @pytest.mark.long("{strategy: shortest, notification: flooding}")
 @pytest.mark.parametrize("routing", ["{}", "{strategy: shortest, notification: flooding}"])
 def test_a_cut_link_costs_time_but_no_data(write: Callable[[str], Path], routing: str):
     text = f"{HEAD}routing: {routing}\nfaults: [{{at_us: 0.5, link: npu0-npu1}}]\n"
-    found, _ = result(write(text), 1)
-    assert found.passed
-    assert found.of("run", "lost_frames") > 0
-    assert found.of("run", "retransmitted_frames") > 0
-    assert found.of("run", "notices") > 0
-    assert found.of("run", "convergence_us") >= 1.0
+    results, _ = result(write(text), 1)
+    assert results.passed
+    assert results.of("run", "lost_frames") > 0
+    assert results.of("run", "retransmitted_frames") > 0
+    assert results.of("run", "notices") > 0
+    assert results.of("run", "convergence_us") >= 1.0
 
 
 def test_a_link_that_comes_back_is_no_matter(write: Callable[[str], Path]):
     faults = "faults: [{at_us: 0.5, link: npu0-npu1}, {at_us: 3, link: npu0-npu1, event: up}]\n"
-    found, _ = result(write(HEAD + faults), 1)
-    assert found.of("run", "correct_npus") == 16
+    results, _ = result(write(HEAD + faults), 1)
+    assert results.of("run", "correct_npus") == 16
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(write: Callable[[str], Path]):
@@ -104,11 +104,11 @@ def test_progress_grows_to_the_end_of_every_stage(write: Callable[[str], Path]):
 def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Path]):
     # Nothing but the timer, thousands of bins later, brings the lost frames back.
     rare = "transport: {initial_rto_us: 2000, min_rto_us: 2000}\nfaults: [{at_us: 0.5, link: npu0-npu1}]\n"
-    found, runs = result(write(HEAD + rare), 1)
+    results, runs = result(write(HEAD + rare), 1)
     timeline = runs["run"].observation.timeline
-    assert found.metrics["run.completion_us"] > 2000
+    assert results.metrics["run.completion_us"] > 2000
     assert len(timeline.delivered) <= 480
-    payload_and_headers = 2 * 15 * 65536 * 4 + 54 * found.of("run", "received_frames")
+    payload_and_headers = 2 * 15 * 65536 * 4 + 54 * results.of("run", "received_frames")
     assert sum(timeline.delivered) >= payload_and_headers
     assert timeline.bin_ps * len(timeline.delivered) >= runs["run"].observation.completion_ps
 
@@ -118,9 +118,9 @@ def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str
     small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
     path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")
     scenario, sweep = plan_sweep(path, (), None)
-    healthy, *found = cuts(sweep, jobs=2)
+    healthy, *results = cuts(sweep, jobs=2)
     assert (healthy.links, healthy.convergence_us) == ((), 0)
-    assert [cut.links for cut in found] == [(link.name,) for link in prepared(path)[0].fabric.links]
-    assert len(found) == 18
-    assert [cut.trouble for cut in found if not cut.right] == []
+    assert [cut.links for cut in results] == [(link.name,) for link in prepared(path)[0].fabric.links]
+    assert len(results) == 18
+    assert [cut.trouble for cut in results if not cut.right] == []
     assert scenario.name == "small"

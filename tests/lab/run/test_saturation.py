@@ -15,11 +15,11 @@ from topologies import full_mesh, ub_rack
 @pytest.mark.long
 def test_two_vls_deliver_two_hundred_thousand_frames_over_all_paths_of_a_rack() -> None:
     shares: list[float] = []
-    found = saturate(ub_rack(), "T2-G", 200_000, progress=shares.append)
-    assert found.paths == 896 + 11_648 + 146_048
-    assert (found.cycle, found.sent, found.received) == ((), 200_000, 200_000)
+    result = saturate(ub_rack(), "T2-G", 200_000, progress=shares.append)
+    assert result.paths == 896 + 11_648 + 146_048
+    assert (result.cycle, result.sent, result.received) == ((), 200_000, 200_000)
     # Of the paths, 92 in 100 have three hops; each hop and the source's own switch is a pass.
-    assert 3.8 < found.hops / found.received < 4
+    assert 3.8 < result.hops / result.received < 4
     assert shares == sorted(shares)
     assert 0 < shares[-1] <= 1
 
@@ -27,12 +27,12 @@ def test_two_vls_deliver_two_hundred_thousand_frames_over_all_paths_of_a_rack() 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_one_vl_stops_on_a_cycle(seed: int) -> None:
     mesh = full_mesh((4, 4))
-    found = saturate(mesh, "single-vl", 100_000, seed=seed)
-    assert found.received < found.sent < 100_000
-    assert len(found.cycle) >= 3
-    ends = [way.split("->") for _, way, _ in found.cycle]
+    result = saturate(mesh, "single-vl", 100_000, seed=seed)
+    assert result.received < result.sent < 100_000
+    assert len(result.cycle) >= 3
+    ends = [way.split("->") for _, way, _ in result.cycle]
     assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
-    assert {vl for _, _, vl in found.cycle} == {0}
+    assert {vl for _, _, vl in result.cycle} == {0}
     assert saturate(mesh, "T2-G", 20_000, seed=seed).received == 20_000
 
 

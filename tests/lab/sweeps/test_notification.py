@@ -45,10 +45,10 @@ def test_notified_sets_of_a_rack(shortest_plan: Plan, rack_plan: Plan):
     """UB-Mesh, fault notification; the sets are derived here."""
 
     def sizes(plan: Plan) -> dict[int | None, set[int]]:
-        found: dict[int | None, set[int]] = {}
+        result: dict[int | None, set[int]] = {}
         for link in plan.fabric.links:
-            found.setdefault(link.dimension, set()).add(len(plan.subscribers[link.name]))
-        return found
+            result.setdefault(link.dimension, set()).add(len(plan.subscribers[link.name]))
+        return result
 
     assert sizes(shortest_plan) == {0: {2}, 1: {16}}
     both = spread_over(shortest_plan, 0)
@@ -111,10 +111,10 @@ def test_links_from_rack_to_rack(mode: Mode):
     told = Notification(plan, mode, COSTS)
     across = [link.name for link in pod.links if link.dimension in (2, 3)]
     ran = [told.fail([link]) for link in across]
-    assert all((one.stranded, one.cut_off) == (0, 0) for one in ran)
+    assert all((item.stranded, item.cut_off) == (0, 0) for item in ran)
     if mode == "flooding":
-        assert {len(one.informed) for one in ran} == {len(pod.nodes)}
-    assert {one.repaired_ps // US for one in ran} == ({3} if mode == "direct" else {4})
+        assert {len(item.informed) for item in ran} == {len(pod.nodes)}
+    assert {item.repaired_ps // US for item in ran} == ({3} if mode == "direct" else {4})
 
 
 RACK = """\

@@ -29,18 +29,18 @@ def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
 
 
 def test_only_what_takes_minutes_is_long() -> None:
-    short = {one.name for one in claims("crux") if not one.long}
+    short = {claim.name for claim in claims("crux") if not claim.long}
     assert {*FEW, "contention", "trace"} <= short
     assert {"two-weeks", "steps-five"} & short == set()
 
 
 def test_a_gain_outside_of_the_band_is_known_and_a_loss_is_not() -> None:
     names = ("none", "shortest-first", "topology-aware", "interleave", "crux")
-    found = run(Study(Lingjun(days=0.02), schedulers=names))
-    rows = crux_jobs.judged(found)
-    assert [one for one in rows if one.fails] == []
-    assert sum("gain over" in one.claim for one in rows) == 3
-    swapped = dict(found.outcomes)
+    result = run(Study(Lingjun(days=0.02), schedulers=names))
+    rows = crux_jobs.judged(result)
+    assert [row for row in rows if row.fails] == []
+    assert sum("gain over" in row.claim for row in rows) == 3
+    swapped = dict(result.outcomes)
     swapped["crux"], swapped["topology-aware"] = swapped["shortest-first"], swapped["crux"]
-    worse = crux_jobs.judged(type(found)(found.study, swapped))
-    assert [one.claim for one in worse if one.fails]
+    worse = crux_jobs.judged(type(result)(result.study, swapped))
+    assert [item.claim for item in worse if item.fails]

@@ -55,32 +55,32 @@ def test_a_cluster_has_2080_accelerators(name: str) -> None:
     assert CLUSTERS[name](1, 1).cluster.size == 2080
 
 
-def test_crux_is_above_what_it_is_compared_with(found: Comparison) -> None:
-    own = found.utilisation("crux")
-    assert all(1.001 * own >= found.utilisation(name) for name in found.outcomes)
-    assert found.gain("crux", "shortest-first") > 0.04
+def test_crux_is_above_what_it_is_compared_with(result: Comparison) -> None:
+    own = result.utilisation("crux")
+    assert all(1.001 * own >= result.utilisation(name) for name in result.outcomes)
+    assert result.gain("crux", "shortest-first") > 0.04
     # Who waits for whom changes nobody's time on accelerators.
     of = {
-        tuple((job.name, job.start, job.end) for job in outcome.jobs) for outcome in found.outcomes.values()
+        tuple((job.name, job.start, job.end) for job in outcome.jobs) for outcome in result.outcomes.values()
     }
     assert len(of) == 1
 
 
-def test_the_same_again_and_drawn(found: Comparison) -> None:
+def test_the_same_again_and_drawn(result: Comparison) -> None:
     again = run(Study(SMALL.trace, schedulers=("interleave",)))
-    assert again.outcomes["interleave"] == found.outcomes["interleave"]
-    drawn_once = utilisation_svg([found])
-    assert utilisation_svg([found]) == drawn_once
+    assert again.outcomes["interleave"] == result.outcomes["interleave"]
+    drawn_once = utilisation_svg([result])
+    assert utilisation_svg([result]) == drawn_once
     text = "".join(ET.fromstring(drawn_once).itertext())
     assert "shortest-first (Sincronia)" in text
-    assert f"{100 * found.utilisation('crux'):.1f} %" in text
+    assert f"{100 * result.utilisation('crux'):.1f} %" in text
 
 
 def test_a_gpt_and_a_bert_lose_what_the_paper_measured() -> None:
     """1.53 s becomes 1.70 s by what is fitted; that 9.5 % of the work is lost follows."""
     figures = pair_figures()
     assert figures[0].ours == pytest.approx(11.0, abs=0.5)
-    assert [one.kind for one in figures[:2]] == [Kind.fitted] * 2
+    assert [figure.kind for figure in figures[:2]] == [Kind.fitted] * 2
     work = figures[3]
     assert work.holds
     assert work.ours == pytest.approx(9.5, abs=2)
@@ -97,8 +97,8 @@ def test_a_mix_of_jobs_fills_96_accelerators_and_gains() -> None:
     assert sides["none"].utilisation < sides["crux"].utilisation
     assert sides["crux"].utilisation == pytest.approx(sides["alone"].utilisation, rel=0.02)
     assert sides["crux"].iterations[0] < sides["none"].iterations[0]
-    one = beside(jobs, rates, SCHEDULERS["interleave"], 6.0, 1)
-    assert 0 < one.utilisation < 1
+    item = beside(jobs, rates, SCHEDULERS["interleave"], 6.0, 1)
+    assert 0 < item.utilisation < 1
     assert all(sum(job.gpus for job in case(other)[0]) <= 96 for other in CASES)
 
 
@@ -106,6 +106,6 @@ def test_steps_reach_97_percent_of_the_best() -> None:
     rng = np.random.default_rng(4)
     some = [reached(*drawn(rng, 3), levels=2, seconds=8.0) for _ in range(3)]
     for step in ("paths", "priorities", "compression"):
-        shares = [getattr(one, step) for one in some]
+        shares = [getattr(item, step) for item in some]
         assert max(shares) <= 1 + 1e-9 or step == "paths"
         assert np.mean(shares) >= 0.97

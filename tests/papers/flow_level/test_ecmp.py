@@ -37,18 +37,18 @@ def test_links_are_those_of_the_tables(planes: int, hashing: Hashing):
     assert pod.addresses(Gpus.of(*np.transpose(places))).tolist() == [
         fabric.node(shape.gpu(0, *place)).address for place in places
     ]
-    for one, other in permutations(places, 2):
-        if one[:2] == other[:2]:  # one host
+    for permutation, other in permutations(places, 2):
+        if permutation[:2] == other[:2]:  # one host
             continue
-        for path, values in search.lbs_by_path(shape.gpu(0, *one), shape.gpu(0, *other)).items():
+        for path, values in search.lbs_by_path(shape.gpu(0, *permutation), shape.gpu(0, *other)).items():
             up, down = path[1][-1], path[-2][-1]
             middle = (-1, -1)
             if len(path) > 3:
                 agg = path[2].split(".")[-1]
-                middle = nics + cable(one, up, agg), nics + cables + cable(other, down, agg)
-            expected = [nic(one, up), *middle, nics + 2 * cables + nic(other, down)]
-            near, far = (Gpus.of(*np.tile(place, (len(values), 1)).T) for place in (one, other))
-            assert (pod.links(near, far, np.array(values)) == expected).all()
+                middle = nics + cable(permutation, up, agg), nics + cables + cable(other, down, agg)
+            expected = [nic(permutation, up), *middle, nics + 2 * cables + nic(other, down)]
+            node, neighbour = (Gpus.of(*np.tile(place, (len(values), 1)).T) for place in (permutation, other))
+            assert (pod.links(node, neighbour, np.array(values)) == expected).all()
 
 
 def test_hops_lead_from_segment_to_segment_and_jobs_share_no_gpu():
@@ -85,9 +85,9 @@ def test_a_step_by_hand():
 
 
 def test_search_and_least_unfinished_are_worth_something():
-    found = {name: times.mean() for name, times in steps(Workload(), range(2)).items()}
-    searched, least, drawn, one = (found[name] for name in NAMES)
-    assert 1 <= searched <= least < drawn < one
+    result = {name: times.mean() for name, times in steps(Workload(), range(2)).items()}
+    searched, least, drawn, item = (result[name] for name in NAMES)
+    assert 1 <= searched <= least < drawn < item
 
 
 def test_planes_balance_what_a_typical_clos_does_not():

@@ -24,8 +24,8 @@ def ring(npus: int, stages: int = 1) -> Job:
 
 
 def fabrics(cluster: Cluster = CLUSTER) -> list[Fabric]:
-    made: list[Fabric] = [Ideal(cluster), Clos(cluster), Clos(cluster, tries=5), Clos(cluster, 3)]
-    return [*made, *(Lumos(cluster, wiring, tau) for wiring in Wiring for tau in (1, 2))]
+    created: list[Fabric] = [Ideal(cluster), Clos(cluster), Clos(cluster, tries=5), Clos(cluster, 3)]
+    return [*created, *(Lumos(cluster, wiring, tau) for wiring in Wiring for tau in (1, 2))]
 
 
 def busiest(fabric: Fabric, keys: list[int]) -> float:
@@ -94,15 +94,15 @@ def test_a_leaf_has_no_link_that_is_too_full_with_leaf_centric_circuits_and_two_
 
 
 def test_circuits_by_pod_overload_links_of_leaves_where_those_by_leaf_do_not() -> None:
-    found = {}
+    result = {}
     for wiring in (Wiring.leaf, Wiring.pod):
         fabric, placement = Lumos(CLUSTER, wiring), Placement(CLUSTER, "random", 3)
         for key in range(4):
             place = placement.take(128)
             assert place is not None
             fabric.admit(key, ring(128), place)
-        found[wiring] = busiest(fabric, [0, 1, 2, 3])
-    assert found[Wiring.leaf] <= 1 < found[Wiring.pod]
+        result[wiring] = busiest(fabric, [0, 1, 2, 3])
+    assert result[Wiring.leaf] <= 1 < result[Wiring.pod]
 
 
 def test_matchings_hold_less_of_three_pods_that_want_all_of_each_other() -> None:
@@ -115,13 +115,13 @@ def test_matchings_hold_less_of_three_pods_that_want_all_of_each_other() -> None
         + [np.stack([pods[(i + 1) % 3][16:], pods[i][16:]], 1) for i in range(3)]
     )
     job = Job("three", 96, 0.0, 1, 0.0, (Phase("all", 1.0, pairs),))
-    found = {}
+    result = {}
     for wiring in (Wiring.leaf, Wiring.uniform):
         fabric = Lumos(cluster, wiring)
         fabric.admit(0, job, np.arange(96))
-        found[wiring] = busiest(fabric, [0])
-    assert found[Wiring.leaf] == pytest.approx(1)
-    assert found[Wiring.uniform] >= 1.5
+        result[wiring] = busiest(fabric, [0])
+    assert result[Wiring.leaf] == pytest.approx(1)
+    assert result[Wiring.uniform] >= 1.5
 
 
 @pytest.mark.parametrize("wiring", Wiring)
@@ -160,8 +160,8 @@ def test_flows_between_pods_without_a_circuit_pass_others() -> None:
     """Two Pods want all of each other; a matching then has nothing for a third that wants a little."""
     cluster = Cluster(4, 1, 16)
     counts = np.array([[[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3, 0]], [[0, 1, 0, 0]] * 4])
-    found = ways(counts, 0, 3)
-    assert found == [(0, [0, 1, 2, 3], 1)]
+    result = ways(counts, 0, 3)
+    assert result == [(0, [0, 1, 2, 3], 1)]
     assert ways(counts, 0, 1) == [(0, [0, 1], 2), (1, [0, 1], 1)]
     pods = np.arange(64).reshape(4, 16)
     a, b = np.concatenate([pods[0], pods[2]]), np.concatenate([pods[1], pods[3]])

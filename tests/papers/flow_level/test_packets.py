@@ -30,7 +30,9 @@ def ready(path: Path, topology: str, collective: str) -> Prepared:
 def predicted(run: Prepared, *, planned: bool) -> float:
     """Seconds; by the paths of the plan, or by all that are shortest."""
     schedule = run.sliced.schedule
-    pairs = sorted({(run.members[one.source], run.members[one.target]) for one in schedule.transfers})
+    pairs = sorted(
+        {(run.members[transfer.source], run.members[transfer.target]) for transfer in schedule.transfers}
+    )
     overhead = DATA_HEADER_BYTES / (run.sliced.slice_elements * ELEMENT_BYTES)
     ways = planned_ways(run.plan, pairs) if planned else None
     return completion_seconds(run.fabric, schedule, run.members, ways, overhead=overhead)

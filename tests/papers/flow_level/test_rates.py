@@ -42,9 +42,9 @@ def _best(
     above[:, -1] = 1
     limits = np.vstack([np.hstack([loads, np.zeros((len(capacity), 1))]), above])
     right = np.append(capacity, np.zeros(len(above)))
-    found = linprog(cost, limits, right, bounds=[*bounds, (0, None)], method="highs")
-    assert found.status == 0
-    return float(found.x[-1])
+    result = linprog(cost, limits, right, bounds=[*bounds, (0, None)], method="highs")
+    assert result.status == 0
+    return float(result.x[-1])
 
 
 def some(seed: int) -> tuple[Routes, Floats, Floats]:
@@ -54,9 +54,9 @@ def some(seed: int) -> tuple[Routes, Floats, Floats]:
     for _ in range(number):
         chosen = rng.choice(links, int(rng.integers(1, links)), replace=False)
         flows.append([(int(link), float(rng.choice([0.25, 0.5, 1.0]))) for link in chosen])
-    made = routes(flows, rng.integers(1, 4, number))
+    created = routes(flows, rng.integers(1, 4, number))
     limit = np.where(rng.random(number) < 0.3, rng.uniform(0.1, 2, number), 50.0)
-    return made, rng.uniform(0.5, 4, links), limit
+    return created, rng.uniform(0.5, 4, links), limit
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -70,7 +70,7 @@ def test_a_later_class_has_what_the_first_left(seed: int) -> None:
     flows, capacity, limit = some(seed)
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, 2, len(flows))
-    found = max_min(flows, capacity, classes, limit)
+    result = max_min(flows, capacity, classes, limit)
     left = capacity.copy()
     for level in (0, 1):
         own = np.flatnonzero(classes == level)
@@ -84,16 +84,16 @@ def test_a_later_class_has_what_the_first_left(seed: int) -> None:
             flows.counts[own],
         )
         rates = exact(part, np.maximum(left, 0), limit[own])
-        assert found[own] == pytest.approx(rates, abs=1e-6)
+        assert result[own] == pytest.approx(rates, abs=1e-6)
         np.subtract.at(left, part.links, part.loads * rates[part.rows])
 
 
 def test_rows_with_a_count_are_that_many_flows() -> None:
-    one = routes([[(0, 1.0)], [(0, 1.0), (1, 0.5)]], [3, 2])
+    item = routes([[(0, 1.0)], [(0, 1.0), (1, 0.5)]], [3, 2])
     apart = routes([[(0, 1.0)]] * 3 + [[(0, 1.0), (1, 0.5)]] * 2)
     capacity = np.array([4.0, 0.5])
-    assert max_min(one, capacity)[[0, 0, 0, 1, 1]] == pytest.approx(max_min(apart, capacity))
-    assert max_min(one, capacity) == pytest.approx([1.0, 0.5])
+    assert max_min(item, capacity)[[0, 0, 0, 1, 1]] == pytest.approx(max_min(apart, capacity))
+    assert max_min(item, capacity) == pytest.approx([1.0, 0.5])
 
 
 def test_parts_joined_are_one() -> None:

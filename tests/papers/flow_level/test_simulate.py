@@ -44,7 +44,7 @@ class Wire:
         return tuple(routes([[(0, 1.0)]], [len(phase.pairs)]) for phase in self._jobs[key].phases)
 
     def loads(self, key: int) -> tuple[Loads, ...]:
-        return tuple(one.total() for one in self.routes(key))
+        return tuple(route.total() for route in self.routes(key))
 
 
 class Fading(Wire):
@@ -73,15 +73,15 @@ def job(name: str, arrival: float, compute: float, send: float, iterations: int 
 
 
 def ends(jobs: list[Job], fabric: Fabric, mode: Mode = "exact") -> dict[str, float]:
-    return {one.name: one.end for one in simulate(jobs, fabric, mode=mode).jobs}
+    return {job.name: job.end for job in simulate(jobs, fabric, mode=mode).jobs}
 
 
 def test_two_jobs_that_send_at_once_halve_their_rates() -> None:
     """B comes while a sends: both at half until a is done, at 3; b then sends its last second alone."""
-    found = ends([job("a", 0, 1, 1.5), job("b", 1, 1, 1.5)], Wire())
-    assert found == pytest.approx({"a": 3.0, "b": 4.0})
-    found = ends([job("a", 0, 0, 2), job("b", 1, 0, 2)], Wire())
-    assert found == pytest.approx({"a": 3.0, "b": 4.0})
+    result = ends([job("a", 0, 1, 1.5), job("b", 1, 1, 1.5)], Wire())
+    assert result == pytest.approx({"a": 3.0, "b": 4.0})
+    result = ends([job("a", 0, 0, 2), job("b", 1, 0, 2)], Wire())
+    assert result == pytest.approx({"a": 3.0, "b": 4.0})
 
 
 def test_the_first_class_is_not_slowed() -> None:
@@ -114,23 +114,23 @@ def test_jobs_wait_in_the_order_in_which_they_came(mode: Mode) -> None:
         Job("c", 8, 2.0, 1, 1.0),
         Job("d", 8, 7.0, 1, 1.0),
     ]
-    found = simulate(jobs, Ideal(cluster), mode=mode)
-    assert [(one.name, one.start, one.end) for one in found.jobs] == [
+    result = simulate(jobs, Ideal(cluster), mode=mode)
+    assert [(job.name, job.start, job.end) for job in result.jobs] == [
         ("a", 0, 5),
         ("b", 5, 7),
         ("c", 7, 8),
         ("d", 7, 8),
     ]
-    assert found.completion == pytest.approx((5 + 6 + 6 + 1) / 4)
-    assert found.queueing == pytest.approx((0 + 4 + 5 + 0) / 4)
-    assert found.slowdown == pytest.approx(1)
-    assert found.throughput == pytest.approx((8 * 5 + 16 * 2 + 8 + 8) / (16 * 8))
+    assert result.completion == pytest.approx((5 + 6 + 6 + 1) / 4)
+    assert result.queueing == pytest.approx((0 + 4 + 5 + 0) / 4)
+    assert result.slowdown == pytest.approx(1)
+    assert result.throughput == pytest.approx((8 * 5 + 16 * 2 + 8 + 8) / (16 * 8))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_job_alone_takes_what_it_takes_alone(mode: Mode) -> None:
-    one = job("a", 3, 2.0, 1.0, 7, overlap=0.25)
-    assert ends([one], Wire(), mode) == pytest.approx({"a": 3 + one.alone})
+    item = job("a", 3, 2.0, 1.0, 7, overlap=0.25)
+    assert ends([item], Wire(), mode) == pytest.approx({"a": 3 + item.alone})
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -163,8 +163,8 @@ def some(seed: int, overlap: float = 0.0) -> tuple[Job, ...]:
     for number in range(8):
         npus = int(rng.choice([8, 16, 32, 64]))
         servers = npus // 8
-        stages = int(rng.choice([one for one in (1, 2, 4) if servers % one == 0]))
-        group = 8 * int(rng.choice([one for one in (1, 2, 4) if servers % one == 0]))
+        stages = int(rng.choice([item for item in (1, 2, 4) if servers % item == 0]))
+        group = 8 * int(rng.choice([item for item in (1, 2, 4) if servers % item == 0]))
         seconds = float(rng.uniform(30, 80))
         arrival += float(rng.exponential(8))
         entries.append(
@@ -220,10 +220,10 @@ def test_fluid_is_exact_where_a_job_meets_only_itself(fabric: str) -> None:
     fluid, exact = (
         simulate(some(2), CROWDED[fabric](Cluster(4, 2, 16)), "packed", mode) for mode in ("fluid", "exact")
     )
-    assert [one.slowdown for one in fluid.jobs] == pytest.approx(
-        [one.slowdown for one in exact.jobs], rel=4e-3
+    assert [job.slowdown for job in fluid.jobs] == pytest.approx(
+        [job.slowdown for job in exact.jobs], rel=4e-3
     )
-    assert [one.end for one in fluid.jobs] == pytest.approx([one.end for one in exact.jobs], rel=4e-3)
+    assert [job.end for job in fluid.jobs] == pytest.approx([job.end for job in exact.jobs], rel=4e-3)
 
 
 def test_throughput_is_what_is_left_of_a_link_on_average() -> None:
@@ -231,9 +231,9 @@ def test_throughput_is_what_is_left_of_a_link_on_average() -> None:
     wire = Wire()
     pace = Fluid(wire)
     for key in (0, 1):
-        one = job(str(key), 0, 1, 1, 100)
-        wire.admit(key, one, np.arange(8))
-        pace.add(key, one)
+        item = job(str(key), 0, 1, 1, 100)
+        wire.admit(key, item, np.arange(8))
+        pace.add(key, item)
         if not key:
             assert pace.throughput(0) == pytest.approx(0.5)
     # Both send the share d of their time, in which they get 1 - d / 2, so that d = 1 / (2 - d / 2).
@@ -259,7 +259,7 @@ def test_two_classes_in_step_meet_less_than_fluid_says() -> None:
 def test_one_seed_gives_one_outcome(mode: Mode) -> None:
     def run(seed: int) -> tuple[float, ...]:
         fabric = Clos(Cluster(4, 2, 16), seed=seed)
-        return tuple(one.end for one in simulate(some(3)[:5], fabric, "random", mode, seed).jobs)
+        return tuple(job.end for job in simulate(some(3)[:5], fabric, "random", mode, seed).jobs)
 
     assert run(1) == run(1)
     assert run(1) != run(2)

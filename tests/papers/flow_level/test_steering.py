@@ -31,10 +31,10 @@ def narrow(seed: int = 0) -> Pinned:
 
 def test_paths_are_those_of_a_clos() -> None:
     fabric = Pinned(Cluster(2, 2, 8), spines=3, cores=2)
-    near = Job("near", 16, 0.0, 1, 1.0, (Phase("a", 1.0, np.array([[0, 8]])),))
-    far = Job("far", 16, 0.0, 1, 1.0, (Phase("a", 1.0, np.array([[0, 8]])),))
-    fabric.admit(0, near, np.arange(16))
-    fabric.admit(1, far, np.r_[0:8, 16:24])
+    node = Job("near", 16, 0.0, 1, 1.0, (Phase("a", 1.0, np.array([[0, 8]])),))
+    neighbour = Job("far", 16, 0.0, 1, 1.0, (Phase("a", 1.0, np.array([[0, 8]])),))
+    fabric.admit(0, node, np.arange(16))
+    fabric.admit(1, neighbour, np.r_[0:8, 16:24])
     paths = fabric.flows(0).paths[0]
     assert (paths >= 0).any(axis=1).tolist() == [True] * 3 + [False] * 3
     assert [(path >= 0).sum() for path in paths[:3]] == [2, 2, 2]
@@ -49,8 +49,8 @@ def test_paths_are_those_of_a_clos() -> None:
 
 def test_a_flow_goes_where_it_is_pinned() -> None:
     fabric = narrow()
-    one = job("a", 0.0, 1, 1.0, 1.0)
-    fabric.admit(0, one, np.r_[0:8, 16:24])
+    item = job("a", 0.0, 1, 1.0, 1.0)
+    fabric.admit(0, item, np.r_[0:8, 16:24])
     before = fabric.version
     fabric.pin(0, np.ones(16, np.int64))
     assert fabric.version == before + 1
@@ -76,15 +76,15 @@ def test_connections_share_what_a_flow_sends() -> None:
 def test_a_scheduler_keeps_a_large_job_from_being_slowed(mode: Mode) -> None:
     """One server of each is below one leaf, whose link up is as wide as one job."""
     jobs = [job("large", 0.0, 60, 1.0, 1.0, 40), job("small", 0.0, 60, 0.5, 0.9, 24)]
-    found = {}
+    result = {}
     for name in ("none", "crux"):
         fabric = Pinned(Cluster(1, 4, 16), spines=1, uplink=8.0)
         steering = Steered(fabric, SCHEDULERS[name], window=0.0)
         done = simulate(jobs, fabric, "first-fit", mode, steering=steering)
-        found[name] = {one.name: one.slowdown for one in done.jobs}
-    assert found["none"]["large"] > 1.1
-    assert found["crux"]["large"] == pytest.approx(1.0, abs=1e-6)
-    assert found["crux"]["small"] > 1.1
+        result[name] = {job.name: job.slowdown for job in done.jobs}
+    assert result["none"]["large"] > 1.1
+    assert result["crux"]["large"] == pytest.approx(1.0, abs=1e-6)
+    assert result["crux"]["small"] > 1.1
 
 
 class Spy:
@@ -94,8 +94,8 @@ class Spy:
         self.told: dict[str, tuple[float, float, float]] = {}
 
     def __call__(self, jobs: Sequence[Known], rates: np.ndarray, levels: int, seed: int) -> Schedule:
-        for one in jobs:
-            self.told[one.name] = (one.compute, float(one.amounts.max()), one.overlap)
+        for item in jobs:
+            self.told[item.name] = (item.compute, float(item.amounts.max()), item.overlap)
         return SCHEDULERS["crux"](jobs, rates, levels, seed)
 
 
@@ -138,9 +138,9 @@ def test_a_job_that_is_held_leaves_when_its_time_is_over(mode: Mode) -> None:
     held = Job("held", 16, 1.0, 1000, 1.0, (phase,), held=21.0)
     fabric = Pinned(Cluster(1, 4, 8), spines=1, uplink=8.0)
     outcome = simulate([held, job("next", 2.0, 1, 1.0, 1.0, 32)], fabric, mode=mode)
-    one, other = outcome.jobs
-    assert (one.start, one.end, other.start) == (1.0, 22.0, 22.0)
-    assert one.iterations == pytest.approx(10.5, abs=0.51)
+    item, other = outcome.jobs
+    assert (item.start, item.end, other.start) == (1.0, 22.0, 22.0)
+    assert item.iterations == pytest.approx(10.5, abs=0.51)
     assert outcome.jobs[0].slowdown == pytest.approx(1, abs=0.06)
 
 

@@ -20,15 +20,15 @@ def found() -> Comparison:
 
 
 @pytest.mark.long
-def test_circuits_by_leaf_are_next_to_ideal_and_hashes_are_not(found: Comparison) -> None:
-    assert found.against_ideal("ideal") == 1
-    assert found.slowdown("ideal") == pytest.approx(1)
-    assert 1 <= found.against_ideal("leaf-centric, tau 2") < 1.01
-    assert found.slowdown("leaf-centric, tau 2") <= found.slowdown("leaf-centric, tau 1")
-    assert found.against_ideal("leaf-centric, tau 2") <= found.against_ideal("leaf-centric, tau 1")
-    assert found.slowdown("leaf-centric, tau 1") < found.slowdown("clos")
-    assert found.against_ideal("leaf-centric, tau 1") <= found.against_ideal("clos")
-    assert found.slowdown("leaf-centric, tau 2") < found.slowdown("pod-centric, tau 2")
+def test_circuits_by_leaf_are_next_to_ideal_and_hashes_are_not(result: Comparison) -> None:
+    assert result.against_ideal("ideal") == 1
+    assert result.slowdown("ideal") == pytest.approx(1)
+    assert 1 <= result.against_ideal("leaf-centric, tau 2") < 1.01
+    assert result.slowdown("leaf-centric, tau 2") <= result.slowdown("leaf-centric, tau 1")
+    assert result.against_ideal("leaf-centric, tau 2") <= result.against_ideal("leaf-centric, tau 1")
+    assert result.slowdown("leaf-centric, tau 1") < result.slowdown("clos")
+    assert result.against_ideal("leaf-centric, tau 1") <= result.against_ideal("clos")
+    assert result.slowdown("leaf-centric, tau 2") < result.slowdown("pod-centric, tau 2")
 
 
 def test_every_fabric_that_is_named_runs() -> None:
@@ -39,16 +39,16 @@ def test_every_fabric_that_is_named_runs() -> None:
     assert all(some.completion(name) >= some.completion("ideal") for name in others)
 
 
-def test_figures_stand_beside_the_released_ones(found: Comparison) -> None:
-    made = figures(found)
-    assert len(made) == 5
-    assert [one.paper is not None for one in made] == [name in PAPER for name in SIX[1:]]
-    assert made[0].paper == pytest.approx(1.00009, abs=1e-5)
-    assert made[-1].ours == found.against_ideal("clos")
+def test_figures_stand_beside_the_released_ones(result: Comparison) -> None:
+    created = figures(result)
+    assert len(created) == 5
+    assert [item.paper is not None for item in created] == [name in PAPER for name in SIX[1:]]
+    assert created[0].paper == pytest.approx(1.00009, abs=1e-5)
+    assert created[-1].ours == result.against_ideal("clos")
 
 
-def test_the_document_has_every_job_and_is_the_same_again(found: Comparison) -> None:
-    document = json.loads(json.dumps(to_document(found)))
+def test_the_document_has_every_job_and_is_the_same_again(result: Comparison) -> None:
+    document = json.loads(json.dumps(to_document(result)))
     assert document["fabrics"]["clos"]["released"]["completion"] == 36458.5
     assert len(document["jobs"]["ideal"]["2"]) == 150
     name, npus, arrival, start, end = document["jobs"]["clos"]["1"][0]
@@ -56,11 +56,11 @@ def test_the_document_has_every_job_and_is_the_same_again(found: Comparison) -> 
     assert npus >= 8
     assert arrival <= start < end
     again = run(Study(SMALL.cluster, SMALL.workload, ("ideal", "clos"), seeds=(2,)))
-    assert to_document(again)["jobs"]["clos"]["2"] == to_document(found)["jobs"]["clos"]["2"]
+    assert to_document(again)["jobs"]["clos"]["2"] == to_document(result)["jobs"]["clos"]["2"]
 
 
-def test_the_drawing_names_fabrics_and_is_the_same_again(found: Comparison) -> None:
-    drawn = plot_svg(found)
+def test_the_drawing_names_fabrics_and_is_the_same_again(result: Comparison) -> None:
+    drawn = plot_svg(result)
     text = "".join(ET.fromstring(drawn).itertext())
     assert all(name in text for name in ("leaf-centric, tau 2", "clos", "released by the authors"))
-    assert plot_svg(found) == drawn
+    assert plot_svg(result) == drawn

@@ -93,9 +93,9 @@ def test_a_job_takes_as_long_alone_as_its_line_says() -> None:
 
 
 def test_shares_without_anybody_to_send_to_are_arithmetic() -> None:
-    one = Entry(job="a", arrival=0, npus=8, seconds=100, gradients=0.5)
+    item = Entry(job="a", arrival=0, npus=8, seconds=100, gradients=0.5)
     two = Entry(job="b", arrival=0, npus=64, seconds=100, stages=8, gradients=0.2, pipeline=0.1)
-    first, second = jobs_of([one, two])
+    first, second = jobs_of([item, two])
     assert (first.compute, first.phases) == (10.0, ())
     assert [phase.name for phase in second.phases] == ["pipeline"]
     assert second.compute == pytest.approx(9.0)

@@ -7,7 +7,7 @@ from topologies import hpn
 
 
 def test_choices_hold() -> None:
-    assert [one.verdict for one in run_choices(lambda what, share: None)] == ["holds"] * 3
+    assert [run_choice.verdict for run_choice in run_choices(lambda what, share: None)] == ["holds"] * 3
 
 
 def test_choices_are_those_of_the_tables() -> None:

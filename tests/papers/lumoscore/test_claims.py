@@ -34,7 +34,7 @@ def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
 
 
 def test_only_what_measures_time_is_long() -> None:
-    short = [one.name for one in claims("lumoscore") if not one.long]
+    short = [claim.name for claim in claims("lumoscore") if not claim.long]
     assert set(FEW) <= set(short)
     assert "planning-time" not in short
 
@@ -64,9 +64,9 @@ def test_demands_can_be_served_and_the_full_ones_leave_no_port() -> None:
 
 
 def test_no_method_makes_fewer_circuits_than_must_be_or_than_the_exact_program() -> None:
-    found = ratios((8, 2, 8), range(2), 2)
-    assert all(value >= 1 for values in found.values() for value in values)
-    assert sum(found["flow"]) <= sum(found["greedy"])
+    result = ratios((8, 2, 8), range(2), 2)
+    assert all(value >= 1 for values in result.values() for value in values)
+    assert sum(result["flow"]) <= sum(result["greedy"])
     assert two_pairs(8, np.random.default_rng(2))[0] == 8
     for demand, plan in states(8, 2, 8, 4, 3):
         assert allocate(demand, 2, 8, plan).moves.added >= least(demand, plan)
@@ -89,28 +89,28 @@ def clusters(factor: float, **slower: float) -> list[Cluster]:
 
 
 def test_a_tenth_of_the_authors_times_holds_and_a_fifth_differs() -> None:
-    assert {one.verdict for one in judged(clusters(0.1))} == {"holds", "not judged"}
+    assert {item.verdict for item in judged(clusters(0.1))} == {"holds", "not judged"}
     rows = judged(clusters(0.1, job=0.2))
-    assert [one.fails for one in rows[: len(PODS)]] == [True] * len(PODS)
+    assert [row.fails for row in rows[: len(PODS)]] == [True] * len(PODS)
     assert "exact program over ours, 8,192 NPUs" in rows[-2].claim
     assert rows[-2].ours.endswith(", 50 times")
 
 
 def test_hard_changes_of_small_clusters_are_known_to_take_longer_and_of_large_ones_are_not() -> None:
-    rows = [one for one in judged(clusters(0.1, full=0.2)) if one.verdict == "differs"]
-    assert [one.known for one in rows] == [True] * 4 + [False]
-    assert all(one.reason for one in rows)
+    rows = [item for item in judged(clusters(0.1, full=0.2)) if item.verdict == "differs"]
+    assert [row.known for row in rows] == [True] * 4 + [False]
+    assert all(row.reason for row in rows)
 
 
 def test_one_small_cluster_is_measured_and_drawn() -> None:
-    found = measure(16, seeds=1, changes=2, exact=False)
-    assert (found.npus, found.exact) == (2048, None)
-    assert [len(found.changes[change].seconds) for change in Change] == [2, 1, 1, 1]
-    for one in found.changes.values():
-        assert min(one.seconds) > 0
-        assert one.created >= one.least > 0
+    result = measure(16, seeds=1, changes=2, exact=False)
+    assert (result.npus, result.exact) == (2048, None)
+    assert [len(result.changes[change].seconds) for change in Change] == [2, 1, 1, 1]
+    for item in result.changes.values():
+        assert min(item.seconds) > 0
+        assert item.created >= item.least > 0
     assert growth([1.0, 3.0, 4.0]) == pytest.approx(2.0)
-    drawing = growth_svg([found])
+    drawing = growth_svg([result])
     assert drawing.startswith("<svg")
     assert "2,048" in drawing
     assert Change.full.value in drawing

@@ -44,7 +44,9 @@ def test_rails_of_two_tiers_carry_an_all_to_all_between_domains_below_different_
     (ready,) = prepare(scenario.model_copy(update={"topology": topology, "variants": (variant,)}), document)
     fabric = ready.fabric
     first = [f"gpu{number}" for number in (0, 72, 144)]
-    leaves = {far for name in first for far in fabric.neighbours(name) if fabric.node(far).tier}
+    leaves = {
+        neighbour for name in first for neighbour in fabric.neighbours(name) if fabric.node(neighbour).tier
+    }
     assert len(leaves) == 3
     seen = observe(ready, 1)
     assert (seen.correct_nodes, seen.first_wrong) == (24, "")

@@ -134,19 +134,19 @@ def test_nobody_gathers_nothing() -> None:
 
 
 def test_parts_of_an_iteration_add_up_and_fit() -> None:
-    found = best(GPT_1T, Cluster(), 4096)
-    assert found.layout.npus == 32768
-    assert found.seconds == pytest.approx(
-        found.arithmetic + found.idle + found.tensor + found.handed + found.gradients
+    result = best(GPT_1T, Cluster(), 4096)
+    assert result.layout.npus == 32768
+    assert result.seconds == pytest.approx(
+        result.arithmetic + result.idle + result.tensor + result.handed + result.gradients
     )
 
 
 def test_arithmetic_is_four_forward_passes() -> None:
     layout = Layout(tp=8, sp=1, pp=8, dp=64)
-    one = iteration.iteration(GPT_146B, Cluster(gpus=4096), layout, 4096)
+    item = iteration.iteration(GPT_146B, Cluster(gpus=4096), layout, 4096)
     flops = 4 * GPT_146B.flops(2048) * 2048 * 4096 * 80
-    assert one.arithmetic == pytest.approx(flops / 4096 / (312e12 * 0.6))
-    assert one.idle / (one.seconds - one.gradients - one.idle) == pytest.approx(7 / 64)
+    assert item.arithmetic == pytest.approx(flops / 4096 / (312e12 * 0.6))
+    assert item.idle / (item.seconds - item.gradients - item.idle) == pytest.approx(7 / 64)
 
 
 @pytest.mark.parametrize("model", [GPT_146B, GPT_1T], ids=lambda model: model.name)
@@ -196,13 +196,13 @@ def test_what_cannot_be_is_refused(cluster: Cluster, batch: int, message: str) -
 
 def test_no_claim_of_a_formula_differs_but_what_is_known_to() -> None:
     names = {"counts", "fabrics", "savings", "collectives", "iteration"}
-    found = {
+    result = {
         claim.name: claim.run(lambda stage, share: None)
         for claim in claims("rail-only")
         if claim.name in names
     }
-    assert found.keys() == names
-    assert passed(found)
-    assert {finding.verdict for finding in found["counts"]} == {"holds"}
-    assert {finding.verdict for finding in found["fabrics"]} == {"holds"}
-    assert [finding.verdict for finding in found["iteration"]] == ["not judged"] * 8 + ["holds"] * 4
+    assert result.keys() == names
+    assert passed(result)
+    assert {finding.verdict for finding in result["counts"]} == {"holds"}
+    assert {finding.verdict for finding in result["fabrics"]} == {"holds"}
+    assert [finding.verdict for finding in result["iteration"]] == ["not judged"] * 8 + ["holds"] * 4

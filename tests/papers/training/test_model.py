@@ -84,13 +84,13 @@ def test_lanes_of_a_rack_and_its_alternatives():
 )
 def test_lanes_are_those_of_the_fabrics(name: str, rack: Rack, resources: dict[str, str]):
     fabric = build(name)
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for link in fabric.links:
         if "npu0" in (link.a.node, link.b.node):
             kind = fabric.node(link.far("npu0").node).kind.name
-            found[kind if link.dimension is None else f"{kind} {link.dimension}"] += link.lanes
+            result[kind if link.dimension is None else f"{kind} {link.dimension}"] += link.lanes
     model = interconnect(rack, "clos").lanes
-    assert {kind: found[kind] for kind in resources} == {
+    assert {kind: result[kind] for kind in resources} == {
         kind: model[name] for kind, name in resources.items()
     }
 
@@ -131,9 +131,9 @@ def test_bad_sizes_are_said():
 
 
 def test_every_layout_keeps_the_rules():
-    found = list(layouts(GPT4, 1024, 65536, 128))
-    assert found
-    for layout in found:
+    result = list(layouts(GPT4, 1024, 65536, 128))
+    assert result
+    for layout in result:
         assert layout.npus == 1024
         assert layout.sp * layout.dp % layout.ep == 0
         assert GPT4.layers % layout.pp == 0
@@ -156,9 +156,9 @@ def test_the_best_is_the_best_of_all_that_fit_and_always_the_same():
 
 
 def test_parts_of_an_iteration_make_the_whole():
-    found = best(GPT3, interconnect(), 1024, 8192)
-    parts = found.arithmetic + found.exposed + found.idle + found.gradients
-    assert found.seconds == pytest.approx(parts)
+    result = best(GPT3, interconnect(), 1024, 8192)
+    parts = result.arithmetic + result.exposed + result.idle + result.gradients
+    assert result.seconds == pytest.approx(parts)
 
 
 def test_what_does_not_fit_is_said():
@@ -187,5 +187,5 @@ def test_the_emulator_agrees(dims: tuple[int, ...]):
         first,
         *(Case(dims, kind, 1 << 18) for kind in ("allreduce", "all-gather", "all-to-all", "pairs")),
     ]
-    for one in list(compare(cases))[1:]:
-        assert abs(one.error_percent) < 5, one
+    for item in list(compare(cases))[1:]:
+        assert abs(item.error_percent) < 5, item

@@ -52,9 +52,9 @@ def test_lengths():
     ],
 )
 def test_faults_are_named_with_their_line(write: Write, old: str, new: str, told: str):
-    with pytest.raises(ScenarioError) as found:
+    with pytest.raises(ScenarioError) as result:
         load(write(SMALL.replace(old, new)))
-    assert told in str(found.value)
+    assert told in str(result.value)
 
 
 def test_every_variant_is_measured_against_the_baseline(write: Write):

@@ -20,6 +20,6 @@ def test_what_is_counted_is_what_the_paper_says(claim: Claim) -> None:
 
 
 def test_the_one_known_difference_is_the_number_of_lrs() -> None:
-    found = next(claim for claim in CLAIMS if claim.name == "rack").run(lambda *_: None)
-    (known,) = (finding for finding in found if finding.verdict == "differs")
+    result = next(claim for claim in CLAIMS if claim.name == "rack").run(lambda *_: None)
+    (known,) = (finding for finding in result if finding.verdict == "differs")
     assert (known.claim, known.paper, known.ours, known.known) == ("LRS of a rack", "48", "72", True)

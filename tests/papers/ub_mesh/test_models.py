@@ -94,8 +94,8 @@ def test_the_generated_superpod_has_the_cables_and_switches_of_the_formula(super
     assert kinds.count(NodeKind.NPU) == SUPERPOD.npus == 8192
     assert kinds.count(NodeKind.LRS) == SUPERPOD.lrs == 9216
     assert kinds.count(NodeKind.HRS) == SUPERPOD.hrs == 64
-    made = structure.fabric_cable_lanes(superpod)
-    assert made == {kind: SUPERPOD.cable_lanes[kind] for kind in made}
+    created = structure.fabric_cable_lanes(superpod)
+    assert created == {kind: SUPERPOD.cable_lanes[kind] for kind in created}
 
 
 def test_the_copper_of_the_formula_is_the_generated_racks_kind_by_kind(superpod: Fabric):

@@ -20,7 +20,8 @@ def claim(name: str, *verdicts: Verdict, known: bool = False, long: bool = False
     def run(note: Progress) -> Sequence[Finding]:
         note("counting", 0.5)
         return [
-            Finding(f"{name} {one}", "a paper, §1", "1", "2", one, "since [so]", known) for one in verdicts
+            Finding(f"{name} {verdict}", "a paper, §1", "1", "2", verdict, "since [so]", known)
+            for verdict in verdicts
         ]
 
     return Claim(name, "ub-mesh", f"about {name}", run, long, picture=lambda: f"<svg>{name}</svg>")
@@ -47,12 +48,12 @@ def test_there_is_a_choice_for_every_paper():
 @pytest.mark.parametrize("paper", PAPERS)
 def test_claims_are_named_once_by_slugs_and_belong_to_their_paper(paper: str):
     some = claims(paper)
-    names = [one.name for one in some]
+    names = [item.name for item in some]
     assert len(set(names)) == len(names)
-    assert {one.paper for one in some} == {paper}
-    for one in some:
-        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one.name)
-        assert one.title
+    assert {item.paper for item in some} == {paper}
+    for entry in some:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.name)
+        assert entry.title
 
 
 def test_a_paper_that_is_not_there():
@@ -63,8 +64,8 @@ def test_a_paper_that_is_not_there():
 @pytest.mark.long("cables")
 @pytest.mark.parametrize("name", ["parts", "cables", "cost", "availability", "linearity"])
 def test_the_models_pass_and_tell_whose_figure_it_is(name: str):
-    (one,) = (each for each in claims("ub-mesh") if each.name == name)
-    findings = one.run(lambda stage, share: None)
+    (item,) = (each for each in claims("ub-mesh") if each.name == name)
+    findings = item.run(lambda stage, share: None)
     assert passed({name: findings})
     for finding in findings:
         assert finding.source

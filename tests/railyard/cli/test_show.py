@@ -77,7 +77,7 @@ def test_every_node_and_link_is_drawn_in_a_place_of_its_own(fabric: Fabric) -> N
     assert titles >= {link.name for link in fabric.links}
 
 
-@pytest.mark.parametrize("fabric", [ub_pod(), full_mesh([8, 8, 4, 4], lanes=2)], ids=lambda one: one.name)
+@pytest.mark.parametrize("fabric", [ub_pod(), full_mesh([8, 8, 4, 4], lanes=2)], ids=lambda item: item.name)
 def test_what_is_too_large_says_so_in_place_of_a_picture(fabric: Fabric) -> None:
     assert too_large(fabric)
     root = ET.fromstring(fabric_svg(fabric))

@@ -38,7 +38,7 @@ class Timers:
         self._due.append((self.now + delay_ns, callback))
 
     def pass_to(self, now: int) -> None:
-        for at, callback in sorted(self._due, key=lambda one: one[0]):
+        for at, callback in sorted(self._due, key=lambda item: item[0]):
             if at <= now:
                 self._due.remove((at, callback))
                 self.now = at
@@ -73,7 +73,7 @@ class Learner:
     @property
     def sent(self) -> list[list[int]]:
         lists, self.lists = self.lists, []
-        return [[int.from_bytes(one.struct.members[1].bitstring) for one in sent.data] for sent in lists]
+        return [[int.from_bytes(item.struct.members[1].bitstring) for item in sent.data] for sent in lists]
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_lists_without_a_size_have_one_all_the_same(learner: Learner) -> None:
 def test_the_same_is_sent_again_only_once_acknowledged_or_timed_out(learner: Learner) -> None:
     learner.insert(ack_ns=100)
     learner.learn(1, 1, 2)
-    assert [one.list_id for one in learner.lists] == [1, 2]
+    assert [item.list_id for item in learner.lists] == [1, 2]
     assert learner.sent == [[1], [2]]
     learner.ack(1)
     learner.learn(1, 2)
@@ -175,7 +175,7 @@ def test_from_the_program_to_the_controller_and_back(full: Controller, bench: Be
     first, second = full.receive().digest, full.receive().digest
     assert (first.digest_id, first.list_id, second.list_id) == (ID["seen_t"], 1, 2)
     assert first.timestamp > 1 << 60
-    members = [[one.bitstring for one in sent.data[0].struct.members] for sent in (first, second)]
+    members = [[member.bitstring for member in sent.data[0].struct.members] for sent in (first, second)]
     assert members == [[b"\x01\x01", b"\x12\x34", b"\xab"], [b"\x00", b"\x01", b"\x00"]]
     full.send(digest_ack=p4r.DigestListAck(digest_id=ID["seen_t"], list_id=1))
     assert full.enter().status.code == rpc_code.OK
@@ -283,9 +283,9 @@ def test_every_type_that_a_digest_can_have() -> None:
         p4t.P4DataTypeSpec(new_type=p4t.P4NamedType(name="sdn_port")),
     ):
         spec.tuple.members.append(member)
-    found = value_type(spec, named)
-    assert found.widths == (48, 1, 7, 4, 12, 32, 4, 32, 9, None)
-    assert list(found.encode(iter([5, 1, 0x7F, 3, 4, 1, 9, 1, 300, 6])).tuple.members) == [
+    result = value_type(spec, named)
+    assert result.widths == (48, 1, 7, 4, 12, 32, 4, 32, 9, None)
+    assert list(result.encode(iter([5, 1, 0x7F, 3, 4, 1, 9, 1, 300, 6])).tuple.members) == [
         p4d.P4Data(bitstring=b"\x05"),
         p4d.P4Data(bool=True),
         p4d.P4Data(struct=p4d.P4StructLike(members=[p4d.P4Data(bitstring=b"\xff")])),

@@ -95,7 +95,7 @@ def test_constant_entries_have_direct_resources_that_can_be_set(full: Controller
     first.MergeFrom(key("fixed", 0x10, priority=2))
     full.write(("MODIFY", p4r.Entity(table_entry=first)))
     bench.ask(frame(FIXED, 0x1F))
-    read = {one.table_entry.priority: one.table_entry for one in full.read(whole("fixed"))}
+    read = {item.table_entry.priority: item.table_entry for item in full.read(whole("fixed"))}
     assert [read[2].is_const, read[2].counter_data, read[1].counter_data] == [
         True,
         counts(8, 16),
@@ -128,8 +128,8 @@ def test_idle_timeouts_are_returned_as_written(full: Controller) -> None:
     full.write(("MODIFY", entry("ageing", 1, METERED, idle_timeout_ns=5)))
     request.table_entry.time_since_last_hit.SetInParent()
     read = full.read(request)
-    assert [one.table_entry.idle_timeout_ns for one in read] == [5, 0]
-    assert all(one.table_entry.HasField("time_since_last_hit") for one in read)
+    assert [item.table_entry.idle_timeout_ns for item in read] == [5, 0]
+    assert all(item.table_entry.HasField("time_since_last_hit") for item in read)
 
 
 def test_idle_entries_are_told_of_again_and_again_until_they_are_hit(full: Controller, bench: Bench) -> None:

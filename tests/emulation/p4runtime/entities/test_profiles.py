@@ -81,8 +81,8 @@ def test_a_group_spreads_flows_by_weight(full: Controller, bench: Bench) -> None
 def test_wildcard_reads(full: Controller) -> None:
     written = [member("next_hops", 1, to(1)), member("paths", 1, to(2)), member("paths", 2, to(3))]
     groups = [group("paths", 1, (1, 1), (2, 1), max_size=3), group("paths", 9, (1, 2))]
-    full.write(*(("INSERT", one) for one in written))
-    full.write(*(("INSERT", one) for one in groups))
+    full.write(*(("INSERT", item) for item in written))
+    full.write(*(("INSERT", group) for group in groups))
     assert full.read(member("")) == written
     assert full.read(member("paths")) == written[1:]
     assert full.read(member("paths", 2)) == written[2:]

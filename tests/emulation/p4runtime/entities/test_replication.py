@@ -41,7 +41,7 @@ def test_a_session_is_where_its_clones_go(full: Controller, bench: Bench) -> Non
 def test_reads(full: Controller) -> None:
     groups = [multicast(1, replica(1), metadata=b"note"), multicast(65535)]
     sessions = [clone(1, replica(2, 3), packet_length_bytes=100), clone(32767, replica(1))]
-    full.write(*(("INSERT", one) for one in (*sessions, *groups)))
+    full.write(*(("INSERT", item) for item in (*sessions, *groups)))
     assert full.read(BOTH) == [*groups, *sessions]
     assert full.read(multicast()) == groups
     assert full.read(clone()) == sessions

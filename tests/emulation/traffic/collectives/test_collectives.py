@@ -24,8 +24,8 @@ def test_ring_visits_every_rank_over_direct_links(dims: tuple[int, int]) -> None
 @pytest.mark.parametrize("dims", [(2, 4), (3, 5), (8, 8)])
 def test_halves_send_over_direct_links_only(dims: tuple[int, int]) -> None:
     for transfer in bidirectional_dimension_order(dims, 1 << 12).transfers:
-        one, other = (divmod(rank, dims[0]) for rank in (transfer.source, transfer.target))
-        assert (one[0] == other[0]) != (one[1] == other[1])
+        item, other = (divmod(rank, dims[0]) for rank in (transfer.source, transfer.target))
+        assert (item[0] == other[0]) != (item[1] == other[1])
 
 
 def test_bounds_follow_their_formulas() -> None:

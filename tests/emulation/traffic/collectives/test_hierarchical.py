@@ -39,7 +39,7 @@ def test_the_leader_is_one_that_is_to_have_it_anyway_and_near() -> None:
     # Of board 1 the targets are 8 + 2 and 8 + 5; rank 0 has no line to either, rank 2 to the first.
     assert tree((8, 8), 0, [10, 13]) == [(0, 0, 10), (1, 10, 13)]
     assert tree((8, 8), 5, [10, 13]) == [(0, 5, 13), (1, 13, 10)]
-    assert {near for _, near, _ in tree((8, 8), 0, [3, 10, 13])} == {0, 10}
+    assert {node for _, node, _ in tree((8, 8), 0, [3, 10, 13])} == {0, 10}
 
 
 def test_experts_are_drawn_once_and_without_favour() -> None:

@@ -34,10 +34,10 @@ def test_cycles_of_walecki_share_no_edge_and_leave_a_perfect_matching_at_most(n:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 7, *range(8, 17)])
 def test_directed_rings_use_every_channel_once(n: int) -> None:
-    found = rings(n)
-    check_rings(found)
-    assert len(found) == n - 1
-    assert len({arc for ring in found for arc in arcs_of(ring)}) == n * (n - 1)
+    result = rings(n)
+    check_rings(result)
+    assert len(result) == n - 1
+    assert len({arc for ring in result for arc in arcs_of(ring)}) == n * (n - 1)
 
 
 @pytest.mark.parametrize("n", [4, 6])
@@ -89,27 +89,27 @@ def test_equal_links_are_split_equally() -> None:
 
 
 def test_a_ring_over_a_slow_link_carries_less_and_one_over_a_dead_link_nothing() -> None:
-    found = rings(8)
-    slow = arcs_of(found[2])[0]
-    split = balanced_rings(found, {slow: 0.5})
+    result = rings(8)
+    slow = arcs_of(result[2])[0]
+    split = balanced_rings(result, {slow: 0.5})
     assert split.shares[2] == pytest.approx(1 / 13)
     assert split.time == pytest.approx(2 * 7 / 8 * 2 / 13)
-    dead = balanced_rings(found, {slow: 0.0})
+    dead = balanced_rings(result, {slow: 0.0})
     assert dead.shares[2] == 0
     assert dead.time == pytest.approx(1.75 / 6)
     # All other links are full: a detour would take from the other rings what it gives to this one.
-    assert balanced_rings(found, {slow: 0.0}, detours=True).time == pytest.approx(1.75 / 6)
+    assert balanced_rings(result, {slow: 0.0}, detours=True).time == pytest.approx(1.75 / 6)
 
 
 def test_idle_links_are_borrowed() -> None:
-    one = rings(8)[:1]
-    assert balanced_rings(one).time == pytest.approx(1.75)
+    item = rings(8)[:1]
+    assert balanced_rings(item).time == pytest.approx(1.75)
     # 8 hops of 1.75: t each on the direct link, the rest on two links, 56 links of t in all.
-    borrowing = balanced_rings(one, detours=True)
+    borrowing = balanced_rings(item, detours=True)
     assert borrowing.time == pytest.approx(28 / 64)
-    assert set(borrowing.borrowed) == set(arcs_of(one[0]))
-    dead = arcs_of(one[0])[3]
-    around = balanced_rings(one, {dead: 0.0}, detours=True)
+    assert set(borrowing.borrowed) == set(arcs_of(item[0]))
+    dead = arcs_of(item[0])[3]
+    around = balanced_rings(item, {dead: 0.0}, detours=True)
     assert around.borrowed[dead] == pytest.approx(1.75)
     assert around.time < 1
 
@@ -120,6 +120,6 @@ def test_a_matching_alone_is_no_detour() -> None:
 
 
 def test_no_way_through_dead_links_is_an_error() -> None:
-    one = rings(3)[:1]
+    item = rings(3)[:1]
     with pytest.raises(EmulationError, match="no way to split"):
-        balanced_rings(one, {arcs_of(one[0])[0]: 0.0})
+        balanced_rings(item, {arcs_of(item[0])[0]: 0.0})

@@ -135,7 +135,7 @@ class TestFields:
             while not isinstance(layer, NoPayload | Raw):
                 name = type(layer).__name__.lower()
                 branch = shown[f"ub.{name}"]
-                for field in next(one for one in headers() if one.name.lower() == name).fields:
+                for field in next(header for header in headers() if header.name.lower() == name).fields:
                     text = branch[f"ub.{name}.{field.name}"]
                     value = layer.getfieldval(field.name)
                     if field.count > 1:
@@ -157,8 +157,8 @@ class TestFields:
             kind.__name__ for kind in (LPH, SRH, NTH, TPH, CLH, SACK, LinkNotice)
         }
         assert all(header.bytes == len(bytes(kind())) for header, kind in zip(
-            sorted(headers(), key=lambda one: one.name),
-            sorted((LPH, SRH, NTH, TPH, CLH, SACK, LinkNotice), key=lambda one: one.__name__),
+            sorted(headers(), key=lambda item: item.name),
+            sorted((LPH, SRH, NTH, TPH, CLH, SACK, LinkNotice), key=lambda item: item.__name__),
             strict=True,
         ))  # fmt: skip
 
@@ -188,7 +188,7 @@ class TestMeaning:
         chance = random.Random(1)
         coded = [encode_length(size) for size in sizes] + [chance.getrandbits(14) for _ in range(60)]
         for length, shown in zip(
-            coded, dissected([carrier() / LPH(length=one) / NTH() for one in coded]), strict=True
+            coded, dissected([carrier() / LPH(length=item) / NTH() for item in coded]), strict=True
         ):
             lph = shown["ub.lph"]
             told = lph.get("ub.lph.bytes")
@@ -222,21 +222,21 @@ class TestMeaning:
 
     def test_the_vector_of_the_wire_format(self, dissected: Callable[..., list[Layers]]):
         frames = [steered(ptr=ptr, bitmap=0b1101_0000_0000, instr=[3, 10, 5]) for ptr in range(5)]
-        shown = [one["ub.srh"] for one in dissected(frames)]
-        assert [one["ub.srh.next"] for one in shown] == [
+        shown = [item["ub.srh"] for item in dissected(frames)]
+        assert [item["ub.srh.next"] for item in shown] == [
             "instruction 0, port 3",
             "instruction 1, port 10",
             "the tables",
             "instruction 2, port 5",
             "the tables",
         ]
-        assert [one.get("ub.srh.last") for one in shown[:2]] == [None, "instruction 0, port 3"]
+        assert [item.get("ub.srh.last") for item in shown[:2]] == [None, "instruction 0, port 3"]
         assert shown[1]["ub.srh.route"] == "port 3, [port 10], tables, port 5"
         assert shown[4]["ub.srh.route"] == "port 3, port 10, tables, port 5, [tables]"
 
     def test_lanes_have_their_class(self, dissected: Callable[..., list[Layers]]):
         shown = dissected([carrier() / LPH(vl=vl) / NTH() / TPH() / CLH() for vl in (0, 1, 2, 3, 4, 15)])
-        assert [one["ub.lph"]["ub.lph.class"] for one in shown] == [
+        assert [item["ub.lph"]["ub.lph.class"] for item in shown] == [
             "data",
             "data",
             "responses and management",
@@ -354,7 +354,10 @@ class TestDetour:
         journey = walk(make_plan(mesh), bytes(frame), End("npu5", 0))
         columns = ["ub.lph.vl", "ub.srh.ptr", "ub.srh.bitmap", "ub.srh.instr", "ub.srh.next", "ub.lph.bytes"]
         text = tshark(
-            [one.frame for one in journey.crossings], "-T", "fields", *(f"-e{column}" for column in columns)
+            [crossing.frame for crossing in journey.crossings],
+            "-T",
+            "fields",
+            *(f"-e{column}" for column in columns),
         )
         assert [line.split("\t") for line in text.splitlines()] == [
             ["0", "0", "0x0c00", "1,2,0,0,0,0", "instruction 0, port 1", "64"],
@@ -372,7 +375,7 @@ class TestMaking:
         nodes = full_mesh((2, 2)).nodes
         for words, names in (
             ([], {}),
-            (["full-mesh", "--dims", "2x2"], {one.address: one.name for one in nodes}),
+            (["full-mesh", "--dims", "2x2"], {node.address: node.name for node in nodes}),
         ):
             monkeypatch.setattr(sys, "argv", ["railyard", "dissector", *words])
             with pytest.raises(SystemExit) as end:

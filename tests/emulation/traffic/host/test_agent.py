@@ -243,14 +243,14 @@ def test_a_short_later_step_waits_for_no_more_than_a_window(new_job: Run) -> Non
 
 def test_frames_before_the_start_are_kept_and_nothing_is_lost(new_job: Run) -> None:
     job = new_job(Schedule("swap", 2, 64, tuple(Transfer(0, r, 1 - r, 0, 64, REDUCE) for r in (0, 1))))
-    one, other = job.agents
-    ((early, _),) = one.start(0)[0]
+    entry, other = job.agents
+    ((early, _),) = entry.start(0)[0]
     assert not data_frames(other.on_frame(early, 10))
     assert np.array_equal(other.result, job.inputs[1])
     ((late, _),) = [item for item in other.start(20)[0] if isinstance(parse(item[0]), DataFields)]
-    one.on_frame(late, 30)
-    assert np.array_equal(one.result, job.inputs[0] + job.inputs[1])
-    assert np.array_equal(one.result, other.result)
+    entry.on_frame(late, 30)
+    assert np.array_equal(entry.result, job.inputs[0] + job.inputs[1])
+    assert np.array_equal(entry.result, other.result)
 
 
 def junk_frames(agent: Agent, peer_address: int, peer: int) -> dict[str, bytes]:

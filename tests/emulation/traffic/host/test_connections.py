@@ -46,33 +46,33 @@ def peer(count: int, draw: Callable[[int], int] | None = None, window: int = 8) 
     return Peer(1, 0, 2, senders, receivers, draw)
 
 
-def post(one: Peer, size: int) -> int:
+def post(item: Peer, size: int) -> int:
     """Which connection the next message of so many bytes takes."""
-    sender = one.pick()
+    sender = item.pick()
     assert sender is not None
     sender.send(1, 0, 0, 0, bytes(size), False, 0)
-    one.message_sent()
-    return one.senders.index(sender)
+    item.message_sent()
+    return item.senders.index(sender)
 
 
 def test_a_message_goes_where_fewest_bytes_are_unfinished() -> None:
-    one = peer(3)
-    assert [post(one, size) for size in (400, 100, 100, 100, 100, 100)] == [0, 1, 2, 1, 2, 1]
+    item = peer(3)
+    assert [post(item, size) for size in (400, 100, 100, 100, 100, 100)] == [0, 1, 2, 1, 2, 1]
     # What is acknowledged is finished.
-    assert one.senders[0].on_ack(1, 0, 1000)
-    assert one.senders[0].unfinished == 0
-    assert post(one, 100) == 0
+    assert item.senders[0].on_ack(1, 0, 1000)
+    assert item.senders[0].unfinished == 0
+    assert post(item, 100) == 0
 
 
 def test_a_drawn_connection_waits_while_its_window_is_full() -> None:
     drawn = iter([0, 0, 1])
-    one = peer(2, lambda count: next(drawn), window=1)
-    assert post(one, 100) == 0
-    assert one.pick() is None  # 0 again, though 1 has room
-    assert one.pick() is None  # and drawn once
-    one.senders[0].on_ack(1, 0, 1000)
-    assert post(one, 100) == 0
-    assert post(one, 100) == 1
+    item = peer(2, lambda count: next(drawn), window=1)
+    assert post(item, 100) == 0
+    assert item.pick() is None  # 0 again, though 1 has room
+    assert item.pick() is None  # and drawn once
+    item.senders[0].on_ack(1, 0, 1000)
+    assert post(item, 100) == 0
+    assert post(item, 100) == 1
 
 
 def lbs_between(ranks: int) -> dict[tuple[int, int], tuple[int, ...]]:
@@ -113,9 +113,9 @@ def test_each_connection_has_its_lb_and_its_window() -> None:
 def test_frames_of_connections_that_are_not_there_are_junk() -> None:
     sliced = slice_schedule(allreduce_ring(range(2), 4096), 64)
     data = make_data(0, 4096, "int32", 1)
-    one, two = (Connections({(0, 1): lbs, (1, 0): lbs}) for lbs in ((1,), (1, 2)))
+    item, two = (Connections({(0, 1): lbs, (1, 0): lbs}) for lbs in ((1,), (1, 2)))
     sender = Agent(0, sliced, data, [64, 65], parameters=parameters(two))
-    taker = Agent(1, sliced, make_data(1, 4096, "int32", 1), [64, 65], parameters=parameters(one))
+    taker = Agent(1, sliced, make_data(1, 4096, "int32", 1), [64, 65], parameters=parameters(item))
     frames = sender.start(0)[0]
     for frame, _ in frames:
         taker.on_frame(frame, 0)

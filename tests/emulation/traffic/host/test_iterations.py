@@ -39,8 +39,8 @@ def made(
 
 def all_right(agents: list[Iterated], sliced: Sliced, data: list[Array]) -> bool:
     for number in range(agents[0].rhythm.iterations):
-        right = truth(sliced, [input_of(one, number) for one in data])
-        sums = [zlib.crc32(one.tobytes()) for one in right]
+        right = truth(sliced, [input_of(item, number) for item in data])
+        sums = [zlib.crc32(item.tobytes()) for item in right]
         if [agent.log[number].checksum for agent in agents] != sums:
             return False
     return True
@@ -53,10 +53,10 @@ def test_an_iteration_computes_then_sends_and_overlaps_the_rest(overlap_us: int)
     assert all_right(agents, sliced, data)
     for agent in agents:
         assert [len(agent.log), agent.done, agent.failed] == [ITERATIONS, True, None]
-        for one in agent.log:
-            assert one.send_ps - one.begun_ps == (50 - overlap_us) * US
-            assert one.end_ps == max(one.sent_ps, one.begun_ps + 50 * US)
-        assert [one.begun_ps for one in agent.log[1:]] == [one.end_ps for one in agent.log[:-1]]
+        for entry in agent.log:
+            assert entry.send_ps - entry.begun_ps == (50 - overlap_us) * US
+            assert entry.end_ps == max(entry.sent_ps, entry.begun_ps + 50 * US)
+        assert [item.begun_ps for item in agent.log[1:]] == [item.end_ps for item in agent.log[:-1]]
         assert agent.finished_ps == agent.log[-1].end_ps
 
 
@@ -70,7 +70,7 @@ def test_arrays_differ_from_iteration_to_iteration():
     """So that a frame of the one before would be found out."""
     agents, *_ = made(Rhythm(ITERATIONS))
     MemoryWire(agents).run()
-    assert len({one.checksum for one in agents[0].log}) == ITERATIONS
+    assert len({item.checksum for item in agents[0].log}) == ITERATIONS
 
 
 @pytest.mark.parametrize("seed", range(3))

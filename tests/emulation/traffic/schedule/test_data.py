@@ -13,10 +13,10 @@ SLICED = slice_schedule(bidirectional_dimension_order((2, 4), 100))
 
 
 def test_data_depend_on_seed_and_rank_alone() -> None:
-    one = make_data(3, 50, "float32", 9)
-    assert one.tobytes() == make_data(3, 50, "float32", 9).tobytes()
-    assert one.tobytes() != make_data(4, 50, "float32", 9).tobytes()
-    assert one.tobytes() != make_data(3, 50, "float32", 10).tobytes()
+    item = make_data(3, 50, "float32", 9)
+    assert item.tobytes() == make_data(3, 50, "float32", 9).tobytes()
+    assert item.tobytes() != make_data(4, 50, "float32", 9).tobytes()
+    assert item.tobytes() != make_data(3, 50, "float32", 10).tobytes()
 
 
 def test_other_element_types_are_refused() -> None:

@@ -42,8 +42,8 @@ every_kind = pytest.mark.parametrize("schedule", KINDS.values(), ids=KINDS)
 @every_kind
 def test_no_transfer_can_be_missed(schedule: Schedule) -> None:
     check(schedule)
-    for gone in range(0, len(schedule.transfers), 5):
-        rest = schedule.transfers[:gone] + schedule.transfers[gone + 1 :]
+    for removed in range(0, len(schedule.transfers), 5):
+        rest = schedule.transfers[:removed] + schedule.transfers[removed + 1 :]
         with pytest.raises(EmulationError):
             check(replace(schedule, transfers=rest))
 

@@ -85,8 +85,8 @@ def test_exchange_is_an_allreduce_because_both_send_what_they_held_before_the_st
     "schedule", [bidirectional_dimension_order((4, 4), 64), allreduce_ring(mesh_ring((2, 4)), 64)]
 )
 def test_no_transfer_can_be_missed(schedule: Schedule) -> None:
-    for gone in range(0, len(schedule.transfers), 7):
-        rest = schedule.transfers[:gone] + schedule.transfers[gone + 1 :]
+    for removed in range(0, len(schedule.transfers), 7):
+        rest = schedule.transfers[:removed] + schedule.transfers[removed + 1 :]
         with pytest.raises(EmulationError, match="without"):
             check_allreduce(replace(schedule, transfers=rest))
 

@@ -38,20 +38,20 @@ ASKED = {(0, 1): 4, (0, 2): 4}
 
 def seen(write: Write, faults: str, head: str = HEAD) -> Observation:
     """One run, whose data is right."""
-    found = observe(prepare(*load(write(head + faults)))[0], 1)
-    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
-    return found
+    result = observe(prepare(*load(write(head + faults)))[0], 1)
+    assert (result.correct_nodes, result.first_wrong) == (result.nodes, "")
+    return result
 
 
 def after(change: RewiringRecord) -> dict[tuple[int, int], int]:
     """Circuits with light between Pods that somebody asked for."""
     check_wiring(change.after)
-    found = between_pods(change.after, change.dark)
-    return {pods: found[pods] for pods in ASKED}
+    result = between_pods(change.after, change.dark)
+    return {pods: result[pods] for pods in ASKED}
 
 
-def about(found: Observation, words: str) -> RewiringRecord:
-    (change,) = (one for one in found.rewired if one.why.startswith(words))
+def about(result: Observation, words: str) -> RewiringRecord:
+    (change,) = (item for item in result.rewired if item.why.startswith(words))
     return change
 
 
@@ -60,8 +60,8 @@ def about(found: Observation, words: str) -> RewiringRecord:
 )
 def test_a_demand_is_realised_on_what_an_optical_port_or_a_spine_leaves(write: Write, fault: str, dead: str):
     """Pod 1 uses four of its eight ports, so that any four will do."""
-    found = seen(write, f"faults: [{{at_us: 8, {fault}}}]\n")
-    change = about(found, "no light at ")
+    result = seen(write, f"faults: [{{at_us: 8, {fault}}}]\n")
+    change = about(result, "no light at ")
     assert between_pods(change.before) == {**ASKED, (1, 2): 4}
     assert after(change) == ASKED
     assert change.lacks == ()
@@ -69,18 +69,18 @@ def test_a_demand_is_realised_on_what_an_optical_port_or_a_spine_leaves(write: W
     assert change.at_ps == 9_000_000
     assert any(name.startswith(dead) for name in change.torn)
     # The other job moves, too, and loses nothing: what is lost was on its way over what failed.
-    one, two = found.jobs
-    assert one.retransmitted > two.retransmitted == 0
+    item, two = result.jobs
+    assert item.retransmitted > two.retransmitted == 0
 
 
 def test_what_fails_while_routes_leave_circuits_waits_for_the_next_change(write: Write):
     """The second port goes dark when spines have not yet got the tables that their controllers go by."""
-    found = seen(write, "faults: [{at_us: 8, port: 'ocs1p1:1'}, {at_us: 10, port: 'ocs0p0:1'}]\n")
-    first, second = (one for one in found.rewired if one.why.startswith("no light at "))
+    result = seen(write, "faults: [{at_us: 8, port: 'ocs1p1:1'}, {at_us: 10, port: 'ocs0p0:1'}]\n")
+    first, second = (item for item in result.rewired if item.why.startswith("no light at "))
     assert first.at_ps < 10_500_000 < first.stands_ps <= second.at_ps
     assert after(second) == ASKED
     assert second.lacks == ()
-    assert found.jobs[1].retransmitted == 0
+    assert result.jobs[1].retransmitted == 0
 
 
 def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(write: Write):
@@ -88,18 +88,18 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
     scenario, document = load(write(HEAD + faults))
     ready = prepare(scenario, document)
     done = run(ready, 1)
-    found = done.runs["run"].observation
-    assert (found.correct_nodes, found.first_wrong) == (8, "")
-    gone, back = about(found, "no light at "), about(found, "light again at ")
+    results = done.runs["run"].observation
+    assert (results.correct_nodes, results.first_wrong) == (8, "")
+    removed, back = about(results, "no light at "), about(results, "light again at ")
     # Pod 0 has lost two of its eight ports; each of the two jobs gives up a circuit.
-    assert after(gone) == {(0, 1): 3, (0, 2): 3}
-    assert [str(one) for one in gone.lacks] == [
+    assert after(removed) == {(0, 1): 3, (0, 2): 3}
+    assert [str(lack) for lack in removed.lacks] == [
         "job one has 3 of 4 circuits between Pods 0 and 1",
         "job two has 3 of 4 circuits between Pods 0 and 2",
     ]
     assert after(back) == ASKED
     assert back.lacks == ()
-    words = lacks_words(found.rewired)
+    words = lacks_words(results.rewired)
     assert len(words) == 2
     assert words[1].endswith("no job lacks circuits any more")
     result = conclude(scenario, 1, "embedded", done.runs)
@@ -110,30 +110,30 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
 def test_a_circuit_that_carries_nothing_between_ports_that_have_light(write: Write):
     """Which of its ports is to blame does not show: both are left out, and it stays where it is."""
     circuit = "ocs0p0:0-4"
-    found = seen(
+    result = seen(
         write,
         f"faults: [{{at_us: 8, circuit: '{circuit}'}}, {{at_us: 24, circuit: '{circuit}', event: up}}]\n",
     )
-    gone, back = about(found, "no light at "), about(found, "light again at ")
-    assert gone.dark == (circuit,)
-    assert circuit in gone.kept
-    assert sum(one.wanted - one.has for one in gone.lacks) == 1
+    removed, back = about(result, "no light at "), about(result, "light again at ")
+    assert removed.dark == (circuit,)
+    assert circuit in removed.kept
+    assert sum(lack.wanted - lack.has for lack in removed.lacks) == 1
     assert after(back) == ASKED
     assert (back.dark, back.lacks) == ((), ())
 
 
 def test_circuits_of_a_job_that_ends_go_to_those_that_are_left(write: Write):
     short = HEAD.replace("gpu8, gpu9]", "gpu8, gpu9], elements: 8192")
-    found = seen(write, "", short)
-    change = about(found, "two ends")
+    result = seen(write, "", short)
+    change = about(result, "two ends")
     assert change.hitless
     assert after(change) == {(0, 1): 8, (0, 2): 0}
     # No circuit of the first job moved, and none when it ended, too: nobody was left to need any.
     assert set(change.torn).isdisjoint(
         link.name for link in change.before.links_between("spine0.0", "spine1.0")
     )
-    assert len(found.rewired) == 2
-    assert found.traffic.lost_with_link == found.traffic.dropped_by_switch == 0
+    assert len(result.rewired) == 2
+    assert result.traffic.lost_with_link == result.traffic.dropped_by_switch == 0
 
 
 def test_a_job_without_circuits_waits_for_one_that_ends(write: Write):
@@ -147,23 +147,23 @@ def test_a_job_without_circuits_waits_for_one_that_ends(write: Write):
         "  - {name: two, at_us: 14, collective: {members: [gpu2, gpu3, gpu12, gpu13], elements: 8192}}\n"
         "  - {name: three, at_us: 14, collective: {members: [gpu6, gpu7, gpu10, gpu11], elements: 8192}}\n"
     )
-    found = seen(write, "", head)
-    one, two, three = found.jobs
-    assert one.begun_ps < three.begun_ps < one.begun_ps + one.completion_ps < two.begun_ps
-    change = about(found, "two begins")
+    result = seen(write, "", head)
+    item, two, three = result.jobs
+    assert item.begun_ps < three.begun_ps < item.begun_ps + item.completion_ps < two.begun_ps
+    change = about(result, "two begins")
     assert change.stands_ps == two.begun_ps
     assert between_pods(change.before)[0, 3] == 0
     assert between_pods(change.after)[0, 3] > 0
-    assert found.traffic.lost_with_link == found.traffic.dropped_by_switch == 0
+    assert result.traffic.lost_with_link == result.traffic.dropped_by_switch == 0
 
 
 def test_a_pod_that_is_cut_off_is_named_and_the_other_job_goes_on(write: Write):
     faults = "faults: [{at_us: 8, switch: spine1.0}, {at_us: 8, switch: spine1.1}]\n"
-    found = observe(prepare(*load(write(HEAD + faults)))[0], 1)
-    one, two = found.jobs
+    result = observe(prepare(*load(write(HEAD + faults)))[0], 1)
+    item, two = result.jobs
     assert (two.correct_nodes, two.retransmitted) == (4, 0)
-    assert one.correct_nodes < one.nodes
-    assert found.cut_off.startswith("no route joins gpu0 to gpu4")
-    change = about(found, "no light at ")
+    assert item.correct_nodes < item.nodes
+    assert result.cut_off.startswith("no route joins gpu0 to gpu4")
+    change = about(result, "no light at ")
     assert [str(lack) for lack in change.lacks] == ["job one has 0 of 4 circuits between Pods 0 and 1"]
     assert after(change)[0, 2] >= 4

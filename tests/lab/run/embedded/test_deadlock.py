@@ -46,13 +46,13 @@ def result(scenario: Scenario, done: Run) -> Result:
 def test_one_lane_stops_and_two_do_not(result: Result, done: Run) -> None:
     assert result.passed
     assert list(result.deadlocks) == ["one-lane"]
-    found = result.deadlocks["one-lane"]
-    ends = [way.split("->") for _, way, _ in found.cycle]
+    results = result.deadlocks["one-lane"]
+    ends = [way.split("->") for _, way, _ in results.cycle]
     assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
-    assert {vl for _, _, vl in found.cycle} == {0}
+    assert {vl for _, _, vl in results.cycle} == {0}
     seen = {name: run.observation for name, run in done.runs.items()}
-    assert seen["one-lane"].completion_ps == found.at_ps
-    assert seen["one-lane"].first_wrong.startswith(f"deadlock at {found.at_ps / 10**6:g} us: npu")
+    assert seen["one-lane"].completion_ps == results.at_ps
+    assert seen["one-lane"].first_wrong.startswith(f"deadlock at {results.at_ps / 10**6:g} us: npu")
     assert seen["two-lanes"].deadlock is None
     assert (seen["two-lanes"].correct_nodes, seen["dimension-order"].correct_nodes) == (16, 16)
 
@@ -73,9 +73,9 @@ def test_a_result_without_one_says_nothing_of_it(scenario: Scenario, done: Run) 
 
 def test_a_deadlock_that_nobody_expects_fails(scenario: Scenario, done: Run) -> None:
     variants = tuple(variant.model_copy(update={"expect": "finish"}) for variant in scenario.variants)
-    found = conclude(scenario.model_copy(update={"variants": variants}), 1, "embedded", done.runs)
-    assert not found.passed
-    failing = [outcome.name for outcome in found.assertions if outcome.verdict == "fails"]
+    results = conclude(scenario.model_copy(update={"variants": variants}), 1, "embedded", done.runs)
+    assert not results.passed
+    failing = [outcome.name for outcome in results.assertions if outcome.verdict == "fails"]
     assert failing == [
         "one-lane: the array of every NPU is right",
         "one-lane: no buffers wait in a circle",
@@ -85,8 +85,8 @@ def test_a_deadlock_that_nobody_expects_fails(scenario: Scenario, done: Run) -> 
 def test_an_expected_deadlock_that_does_not_come_fails(scenario: Scenario, done: Run) -> None:
     runs = dict(done.runs)
     runs["one-lane"] = runs["two-lanes"]
-    found = conclude(scenario, 1, "embedded", runs)
-    assert next(outcome for outcome in found.assertions if outcome.verdict == "fails").name == (
+    results = conclude(scenario, 1, "embedded", runs)
+    assert next(outcome for outcome in results.assertions if outcome.verdict == "fails").name == (
         "one-lane: buffers wait in a circle"
     )
 
@@ -124,10 +124,10 @@ def test_a_circle_in_a_mesh_is_drawn_in_its_place(mesh: Fabric) -> None:
 
 def test_another_circle_is_drawn_as_a_ring() -> None:
     rack = build("ub-rack-lrs", dims=(2, 2))
-    switch = next(far for far in rack.neighbours("npu0") if rack.node(far).tier)
+    switch = next(neighbour for neighbour in rack.neighbours("npu0") if rack.node(neighbour).tier)
     cycle = [("a", f"npu0->{switch}", 0), ("b", f"{switch}->npu1", 0), ("c", "npu1->npu0", 0)]
     root = ET.fromstring(cycle_svg(rack, cycle))
-    places = [(float(one.get("cx", 0)), float(one.get("cy", 0))) for one in root.findall(f"{SVG}circle")]
+    places = [(float(item.get("cx", 0)), float(item.get("cy", 0))) for item in root.findall(f"{SVG}circle")]
     assert len(places) == 3
     left, top, width, height = map(float, root.get("viewBox", "").split())
     assert all(24 <= x - left <= width - 24 and 24 <= y - top <= height - 24 for x, y in places)

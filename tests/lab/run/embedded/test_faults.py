@@ -55,9 +55,9 @@ def seen(path: Path) -> Observation:
     ],
 )
 def test_data_are_right_whatever_fails_on_the_way(write: Write, fault: str) -> None:
-    found = seen(write(f"{HELLOS}faults: [{{at_us: 1, {fault}}}]\n"))
-    assert found.correct_nodes == 16, found.first_wrong
-    assert found.completion_ps > 10**6
+    results = seen(write(f"{HELLOS}faults: [{{at_us: 1, {fault}}}]\n"))
+    assert results.correct_nodes == 16, results.first_wrong
+    assert results.completion_ps > 10**6
 
 
 def test_a_slow_link_costs_time_and_loses_nothing(write: Write) -> None:
@@ -79,15 +79,15 @@ def test_hellos_of_a_healthy_fabric_change_nothing_but_the_load(write: Write) ->
 @pytest.mark.long
 def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos_alone(write: Write) -> None:
     fault = "faults: [{at_us: 1, direction: npu0->npu1}]\n"
-    silent, found = seen(write(HEAD + fault)), seen(write(HELLOS + fault))
+    silent, results = seen(write(HEAD + fault)), seen(write(HELLOS + fault))
     assert silent.recovery.converged_ps is None
-    assert found.recovery.entries_rewritten > 0
-    converged = found.recovery.converged_ps
+    assert results.recovery.entries_rewritten > 0
+    converged = results.recovery.converged_ps
     assert converged is not None
     # Missing hellos: between three and a half periods after the fault and as long after the last before it.
     assert 1 + 2.5 < converged / 10**6 < 1 + 3.5 + 1 + 3
-    assert found.correct_nodes == 16
-    assert found.traffic.retransmitted < silent.traffic.retransmitted
+    assert results.correct_nodes == 16
+    assert results.traffic.retransmitted < silent.traffic.retransmitted
 
 
 @pytest.mark.long
@@ -98,26 +98,26 @@ def test_a_switch_that_hangs_with_its_carriers_up_is_given_up_by_its_neighbours(
         "  - {at_us: 1, switch: npu5, event: loss, percent: 100}\n"
         "  - {at_us: 31, switch: npu5, event: clear}\n"
     )
-    found = seen(write(HELLOS + hang))
-    assert found.correct_nodes == 16, found.first_wrong
-    assert found.recovery.entries_rewritten > 0
-    assert found.completion_ps > 31 * 10**6
+    results = seen(write(HELLOS + hang))
+    assert results.correct_nodes == 16, results.first_wrong
+    assert results.recovery.entries_rewritten > 0
+    assert results.completion_ps > 31 * 10**6
 
 
 @pytest.mark.long("hellos")
 @pytest.mark.parametrize("control", [HEAD, HELLOS], ids=["carrier", "hellos"])
 def test_a_run_that_cannot_succeed_ends_and_says_why(write: Write, control: str) -> None:
-    found = seen(write(control + "faults: [{at_us: 1, npu: npu5}]\n"))
-    assert found.correct_nodes < 16
-    assert found.first_wrong
+    results = seen(write(control + "faults: [{at_us: 1, npu: npu5}]\n"))
+    assert results.correct_nodes < 16
+    assert results.first_wrong
 
 
 @pytest.mark.long
 def test_a_board_that_comes_back_is_made_up_for(write: Write) -> None:
     board = "faults:\n  - {at_us: 1, board: 1}\n  - {at_us: 15, board: 1, event: up}\n"
-    found = seen(write(HELLOS + board))
-    assert found.correct_nodes == 16, found.first_wrong
-    assert found.completion_ps > 15 * 10**6
+    results = seen(write(HELLOS + board))
+    assert results.correct_nodes == 16, results.first_wrong
+    assert results.completion_ps > 15 * 10**6
 
 
 @pytest.mark.long

@@ -60,22 +60,22 @@ def test_the_job_waits_for_bundles(seen: Seen) -> None:
     ids=["cable", "ToR", "silence", "before it came up"],
 )
 def test_a_job_on_two_tors_goes_on(seen: Seen, faults: str) -> None:
-    found = seen(faults)
-    assert (found.correct_nodes, found.first_wrong, found.cut_off) == (found.nodes, "", "")
-    assert found.cross_plane_frames == 0
-    cut, kept = (sum(found.link_bytes[f"gpu0-tor0.0.{number}"]) for number in range(2))
+    result = seen(faults)
+    assert (result.correct_nodes, result.first_wrong, result.cut_off) == (result.nodes, "", "")
+    assert result.cross_plane_frames == 0
+    cut, kept = (sum(result.link_bytes[f"gpu0-tor0.0.{number}"]) for number in range(2))
     assert kept > cut
 
 
 def test_a_job_on_one_tor_halts(seen: Seen) -> None:
-    found = seen(CABLE.replace("2,", "0.5,"), ", tors: single", "hello_multiplier: 3", segments=1)
-    assert found.correct_nodes < found.nodes
-    assert found.cut_off.startswith("gpu0 has lost the network between domains")
-    assert found.cross_plane_frames is None
+    result = seen(CABLE.replace("2,", "0.5,"), ", tors: single", "hello_multiplier: 3", segments=1)
+    assert result.correct_nodes < result.nodes
+    assert result.cut_off.startswith("gpu0 has lost the network between domains")
+    assert result.cross_plane_frames is None
 
 
 def test_a_backup_host_of_the_segment_takes_the_place_of_one(seen: Seen) -> None:
-    found = seen("{at_us: 2, gpu: gpu1}", ", backup: 1")
-    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
-    (took,) = found.takeovers
+    result = seen("{at_us: 2, gpu: gpu1}", ", backup: 1")
+    assert (result.correct_nodes, result.first_wrong) == (result.nodes, "")
+    (took,) = result.takeovers
     assert sorted([(took.npu, took.spare), *took.along]) == [("gpu0", "spare0"), ("gpu1", "spare1")]

@@ -60,27 +60,27 @@ def seen(write: Write) -> Callable[..., Observation]:
 Seen = Callable[..., Observation]
 
 
-def right(found: Observation, *, took: Sequence[tuple[str, str]]) -> None:
+def right(result: Observation, *, took: Sequence[tuple[str, str]]) -> None:
     """All data are, and nothing else has taken over, each after the last."""
-    assert (found.correct_nodes, found.first_wrong) == (found.nodes, "")
-    assert [(one.npu, one.spare) for one in found.takeovers] == list(took)
-    assert found.cut_off == ""
+    assert (result.correct_nodes, result.first_wrong) == (result.nodes, "")
+    assert [(takeover.npu, takeover.spare) for takeover in result.takeovers] == list(took)
+    assert result.cut_off == ""
 
 
 @pytest.mark.long("mesh-job")
 @pytest.mark.parametrize(("inside", "peers"), [("mesh", "job"), ("switch", "all")])
 def test_an_idle_gpu_takes_address_and_rail(seen: Seen, inside: str, peers: str) -> None:
     topology = f", inside: {inside}, spares: 1{OPTICAL}"
-    found = seen("{at_us: 1, gpu: gpu5}", topology, peers=peers)
-    right(found, took=[("gpu5", "spare1")])
-    assert found.checksum == seen("", topology, peers=peers).checksum
-    (one,) = found.takeovers
+    result = seen("{at_us: 1, gpu: gpu5}", topology, peers=peers)
+    right(result, took=[("gpu5", "spare1")])
+    assert result.checksum == seen("", topology, peers=peers).checksum
+    (item,) = result.takeovers
     # Detection, processing, migration; mirrors; detection of light, and processing.
-    assert (one.detected_ps, one.at_ps) == (1_500_000, 4_000_000 + 20_000_000 + 1_000_000)
-    assert (one.circuits, one.along, one.without) == (1, (), ())
+    assert (item.detected_ps, item.at_ps) == (1_500_000, 4_000_000 + 20_000_000 + 1_000_000)
+    assert (item.circuits, item.along, item.without) == (1, (), ())
     # It sends and receives by the rail of the other, and that one no more.
-    assert min(found.link_bytes["ocs1:4-6"]) > 0
-    assert f"{one}".startswith(
+    assert min(result.link_bytes["ocs1:4-6"]) > 0
+    assert f"{item}".startswith(
         "gpu5 was found to be gone at 1.5 us; spare1 had its place at 25 us, 1 circuit"
     )
 
@@ -92,33 +92,33 @@ def test_with_one_path_a_pair(seen: Seen) -> None:
 @pytest.mark.long("link: ocs1:1-6")
 @pytest.mark.parametrize("target", ["link: ocs1:1-6", 'port: "gpu5:5"'])
 def test_a_nic_that_is_cut_costs_its_gpu(seen: Seen, target: str) -> None:
-    found = seen(f"{{at_us: 1, {target}}}", FULL)
-    right(found, took=[("gpu5", "spare1")])
-    (one,) = found.takeovers
-    assert one.without == ("gpu5",)
-    assert "gpu5 was found to be cut off at 1.5 us; spare1 had its place" in f"{one}"
+    result = seen(f"{{at_us: 1, {target}}}", FULL)
+    right(result, took=[("gpu5", "spare1")])
+    (item,) = result.takeovers
+    assert item.without == ("gpu5",)
+    assert "gpu5 was found to be cut off at 1.5 us; spare1 had its place" in f"{item}"
 
 
 def test_a_dead_port_of_a_rail_is_tried_with_an_idle_gpu_and_then_left(seen: Seen) -> None:
-    found = seen('{at_us: 1, port: "rail1:2"}', FULL)
-    right(found, took=[("gpu5", "spare1"), ("rail1", "sparerail0")])
-    assert found.takeovers[1].without == ("spare1",)
+    result = seen('{at_us: 1, port: "rail1:2"}', FULL)
+    right(result, took=[("gpu5", "spare1"), ("rail1", "sparerail0")])
+    assert result.takeovers[1].without == ("spare1",)
 
 
 @pytest.mark.long("mesh")
 @pytest.mark.parametrize("inside", ["mesh", "switch"])
 def test_a_spare_switch_takes_over_the_rail_of_all_domains(seen: Seen, inside: str) -> None:
     topology = f", inside: {inside}, spare_rails: 1{OPTICAL}"
-    found = seen("{at_us: 1, switch: rail0}", topology)
-    right(found, took=[("rail0", "sparerail0")])
-    assert found.checksum == seen("", topology).checksum
-    (one,) = found.takeovers
-    assert one.without == RAIL0
-    assert one.circuits == 4
-    assert "rail0 was found to have lost gpu0, gpu4, gpu8, gpu12 at 1.5 us; sparerail0 had" in f"{one}"
+    result = seen("{at_us: 1, switch: rail0}", topology)
+    right(result, took=[("rail0", "sparerail0")])
+    assert result.checksum == seen("", topology).checksum
+    (item,) = result.takeovers
+    assert item.without == RAIL0
+    assert item.circuits == 4
+    assert "rail0 was found to have lost gpu0, gpu4, gpu8, gpu12 at 1.5 us; sparerail0 had" in f"{item}"
     for domain in range(4):
-        assert min(found.link_bytes[f"ocs{domain}:0-8"]) > 0
-    assert found.transit_frames == 0
+        assert min(result.link_bytes[f"ocs{domain}:0-8"]) > 0
+    assert result.transit_frames == 0
 
 
 @pytest.mark.long("mesh-, spare_domains: 1")
@@ -127,24 +127,24 @@ def test_a_spare_switch_takes_over_the_rail_of_all_domains(seen: Seen, inside: s
     [("mesh", ", spare_domains: 1"), ("switch", ", spare_domains: 1, spares: 1" + OPTICAL)],
 )
 def test_a_domain_that_is_lost_moves_as_a_whole(seen: Seen, inside: str, topology: str) -> None:
-    found = seen("{at_us: 1, domain: 1}", f", inside: {inside}{topology}")
-    right(found, took=[("gpu4", "gpu16")])
-    (one,) = found.takeovers
-    assert one.along == (("gpu5", "gpu17"), ("gpu6", "gpu18"), ("gpu7", "gpu19"))
-    assert one.at_ps == 4_000_000
-    assert one.circuits == 0
+    result = seen("{at_us: 1, domain: 1}", f", inside: {inside}{topology}")
+    right(result, took=[("gpu4", "gpu16")])
+    (item,) = result.takeovers
+    assert item.along == (("gpu5", "gpu17"), ("gpu6", "gpu18"), ("gpu7", "gpu19"))
+    assert item.at_ps == 4_000_000
+    assert item.circuits == 0
 
 
 def test_without_an_idle_gpu_the_whole_domain_moves(seen: Seen) -> None:
-    found = seen("{at_us: 1, gpu: gpu5}", ", spare_domains: 1")
-    right(found, took=[("gpu5", "gpu17")])
-    assert found.takeovers[0].spares == ("gpu17", "gpu16", "gpu18", "gpu19")
+    result = seen("{at_us: 1, gpu: gpu5}", ", spare_domains: 1")
+    right(result, took=[("gpu5", "gpu17")])
+    assert result.takeovers[0].spares == ("gpu17", "gpu16", "gpu18", "gpu19")
 
 
 def test_a_switch_inside_of_a_domain_takes_the_domain_with_it(seen: Seen) -> None:
-    found = seen("{at_us: 1, switch: hbs1}", f", inside: switch{FULL}")
-    right(found, took=[("gpu4", "gpu16")])
-    assert found.takeovers[0].without == ("gpu4", "gpu5", "gpu6", "gpu7")
+    result = seen("{at_us: 1, switch: hbs1}", f", inside: switch{FULL}")
+    right(result, took=[("gpu4", "gpu16")])
+    assert result.takeovers[0].without == ("gpu4", "gpu5", "gpu6", "gpu7")
 
 
 @pytest.mark.long("the spare while turned", "rail and domain", "two of a domain", "its rail", "two")
@@ -178,17 +178,17 @@ def test_one_after_another(seen: Seen, faults: str, took: list[tuple[str, str]])
 def test_what_is_back_in_time_keeps_its_place_and_what_comes_later_stays_out(seen: Seen, target: str) -> None:
     fault = f"{{at_us: 1, {target}}}"
     right(seen(f"{fault}, {{at_us: 2, {target}, event: up}}", FULL), took=[])
-    found = seen(f"{fault}, {{at_us: 15, {target}, event: up}}", FULL)
-    assert len(found.takeovers) == 1
-    right(found, took=[("gpu5", "spare1") if "gpu" in target else ("rail0", "sparerail0")])
+    result = seen(f"{fault}, {{at_us: 15, {target}, event: up}}", FULL)
+    assert len(result.takeovers) == 1
+    right(result, took=[("gpu5", "spare1") if "gpu" in target else ("rail0", "sparerail0")])
 
 
 @pytest.mark.parametrize("reconfiguration_us", ["0", "0.1"])
 def test_mirrors_that_turn_faster_than_ports_are_looked_at(seen: Seen, reconfiguration_us: str) -> None:
     topology = f", spares: 1, optical: true, reconfiguration_us: {reconfiguration_us}"
-    found = seen("{at_us: 1, gpu: gpu5}", topology)
-    right(found, took=[("gpu5", "spare1")])
-    assert found.takeovers[0].at_ps == 5_000_000 + round(float(reconfiguration_us) * 10**6)
+    result = seen("{at_us: 1, gpu: gpu5}", topology)
+    right(result, took=[("gpu5", "spare1")])
+    assert result.takeovers[0].at_ps == 5_000_000 + round(float(reconfiguration_us) * 10**6)
 
 
 @pytest.mark.long
@@ -242,10 +242,10 @@ def test_hellos_find_a_gpu_and_a_switch_that_hang_with_their_links_up(seen: Seen
 def test_what_nothing_heals_stops_the_run_with_the_reason(
     seen: Seen, faults: str, topology: str, words: str
 ) -> None:
-    found = seen(faults, topology)
-    assert found.correct_nodes < found.nodes
-    assert words in found.cut_off
-    assert found.cut_off in found.first_wrong
+    result = seen(faults, topology)
+    assert result.correct_nodes < result.nodes
+    assert words in result.cut_off
+    assert result.cut_off in result.first_wrong
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ def test_what_nothing_heals_stops_the_run_with_the_reason(
     ],
 )
 def test_without_spares_the_lost_are_named_when_senders_give_up(seen: Seen, fault: str, words: str) -> None:
-    found = seen(f"{{at_us: 1, {fault}}}")
-    assert found.correct_nodes < found.nodes
-    assert found.cut_off.startswith(words)
-    assert found.takeovers == ()
+    result = seen(f"{{at_us: 1, {fault}}}")
+    assert result.correct_nodes < result.nodes
+    assert result.cut_off.startswith(words)
+    assert result.takeovers == ()
 
 
 def result_of(path: Path) -> dict[str, Any]:
@@ -275,10 +275,10 @@ def test_the_file_says_who_moved_and_who_had_lost_the_network(write: Write) -> N
     assert document["passed"]
     assert document["metrics"]["run.takeovers"] == 1
     assert document["metrics"]["run.takeover_us"] == 24
-    (one,) = document["takeovers"]["run"]
-    assert (one["npu"], one["spare"], one["circuits"]) == ("rail0", "sparerail0", 3)
-    assert one["without"] == ["gpu0", "gpu4"]
-    assert "along" not in one
+    (item,) = document["takeovers"]["run"]
+    assert (item["npu"], item["spare"], item["circuits"]) == ("rail0", "sparerail0", 3)
+    assert item["without"] == ["gpu0", "gpu4"]
+    assert "along" not in item
     document = result_of(write(scenario("{at_us: 1, domain: 1}", FULL, domains=2)))
     assert document["metrics"]["run.takeovers"] == 4
     assert document["takeovers"]["run"][0]["along"] == [
@@ -342,8 +342,8 @@ def test_every_switch_in_turn(write: Write) -> None:
     topology = ", inside: switch" + FULL
     path = write(scenario("{at_us: 0.5, gpu: gpu1}", topology, domains=2, hb_size=2))
     _, planned = plan_failures(path, None, None, "switch")
-    found = list(failures(planned, 1))
-    assert [one.trouble for one in found] == [""] * 6
+    result = list(failures(planned, 1))
+    assert [item.trouble for item in result] == [""] * 6
     # Of domains, the last of which is idle; of rails; the spare one.
-    assert [one.spare for one in found] == ["gpu4", "gpu4", "", "sparerail0", "sparerail0", ""]
-    assert passed(planned, found)
+    assert [item.spare for item in result] == ["gpu4", "gpu4", "", "sparerail0", "sparerail0", ""]
+    assert passed(planned, result)

@@ -59,25 +59,25 @@ def test_traffic_between_pods_goes_both_ways_and_not_inside():
 
 def test_shares_are_in_proportion_and_nobody_is_left_out():
     traffic = np.array([[0, 300, 1], [300, 0, 0], [1, 0, 0]])
-    found = circuit_shares(traffic, 8)
-    assert found.tolist() == found.T.tolist()
-    assert found[0, 2] == 1
-    assert found[0, 1] == 6
-    assert found.sum(axis=1).max() <= 8
+    result = circuit_shares(traffic, 8)
+    assert result.tolist() == result.T.tolist()
+    assert result[0, 2] == 1
+    assert result[0, 1] == 6
+    assert result.sum(axis=1).max() <= 8
     assert not circuit_shares(np.zeros((3, 3), np.int64), 8).any()
 
 
 def test_circuits_go_where_the_traffic_is_and_the_wiring_allows_them():
     fabric = small()
     wanted = crossconnects_for(fabric, {("gpu0", "gpu8"): 1000})
-    made = with_maps(fabric, wanted)
-    check_wiring(made)
-    assert between_pods(made)[0, 1] == 8
-    assert between_pods(made)[0, 2] == 0
+    created = with_maps(fabric, wanted)
+    check_wiring(created)
+    assert between_pods(created)[0, 1] == 8
+    assert between_pods(created)[0, 2] == 0
     # Asked again, nothing moves.
-    assert crossconnects_for(made, {("gpu0", "gpu8"): 1000}) == wanted
+    assert crossconnects_for(created, {("gpu0", "gpu8"): 1000}) == wanted
     kept = {link.name for link in keep_common_circuits(fabric, wanted).links}
-    assert kept == {link.name for link in fabric.links} & {link.name for link in made.links}
+    assert kept == {link.name for link in fabric.links} & {link.name for link in created.links}
 
 
 def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
@@ -85,8 +85,8 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     assert (seen.correct_nodes, seen.first_wrong) == (16, "")
     first, second = seen.jobs
     begun, moved, back = seen.rewired
-    assert [one.why for one in seen.rewired] == ["first begins", "second begins", "second ends"]
-    assert all(one.hitless and one.lacks == one.dark == () for one in seen.rewired)
+    assert [item.why for item in seen.rewired] == ["first begins", "second begins", "second ends"]
+    assert all(item.hitless and item.lacks == item.dark == () for item in seen.rewired)
     assert moved.torn
     assert moved.made
     # The change fell into the first job, and the second waited for it.

@@ -44,18 +44,18 @@ def seen(path: Path) -> Observation:
 @pytest.mark.parametrize("peers", ["job", "all"])
 def test_a_spare_takes_over_and_all_arrays_are_right(write: Write, peers: str) -> None:
     healthy = seen(write(scenario(peers=peers)))
-    found = seen(write(scenario("{at_us: 1, npu: npu5}", peers=peers)))
-    assert found.correct_nodes == found.nodes == 8, found.first_wrong
-    assert found.checksum == healthy.checksum
-    (one,) = found.takeovers
-    assert (one.npu, one.spare, one.lost) == ("npu5", "spare1", "npu5")
-    assert (one.detected_ps, one.at_ps) == (1_500_000, 4_000_000)
-    assert found.recovery.converged_ps == one.at_ps
-    assert found.transit_frames == 0
-    assert found.cut_off == ""
+    result = seen(write(scenario("{at_us: 1, npu: npu5}", peers=peers)))
+    assert result.correct_nodes == result.nodes == 8, result.first_wrong
+    assert result.checksum == healthy.checksum
+    (item,) = result.takeovers
+    assert (item.npu, item.spare, item.lost) == ("npu5", "spare1", "npu5")
+    assert (item.detected_ps, item.at_ps) == (1_500_000, 4_000_000)
+    assert result.recovery.converged_ps == item.at_ps
+    assert result.transit_frames == 0
+    assert result.cut_off == ""
     # The old job's frames were sent too, and those that came late were known.
-    assert found.traffic.sent > healthy.traffic.sent
-    assert found.stale_frames > 0
+    assert result.traffic.sent > healthy.traffic.sent
+    assert result.stale_frames > 0
 
 
 @pytest.mark.long
@@ -67,55 +67,58 @@ def test_the_same_run_again_is_the_same(write: Write) -> None:
 @pytest.mark.parametrize("strategy", ["shortest", "detour", "borrow"])
 def test_with_every_strategy(write: Write, strategy: str) -> None:
     text = scenario("{at_us: 1, npu: npu0}").replace("peers: job", f"peers: job, strategy: {strategy}")
-    found = seen(write(text))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert [one.spare for one in found.takeovers] == ["spare0"]
+    result = seen(write(text))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert [takeover.spare for takeover in result.takeovers] == ["spare0"]
 
 
 def test_one_of_each_rack(write: Write) -> None:
-    found = seen(write(scenario("{at_us: 1, npu: npu0}, {at_us: 6, npu: npu7}")))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert [(one.npu, one.spare) for one in found.takeovers] == [("npu0", "spare0"), ("npu7", "spare1")]
+    result = seen(write(scenario("{at_us: 1, npu: npu0}, {at_us: 6, npu: npu7}")))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert [(takeover.npu, takeover.spare) for takeover in result.takeovers] == [
+        ("npu0", "spare0"),
+        ("npu7", "spare1"),
+    ]
 
 
 def test_two_at_once_with_two_spares(write: Write) -> None:
     faults = "{at_us: 1, npu: npu0}, {at_us: 1, npu: npu1}"
-    found = seen(write(scenario(faults, topology=", spares: 2")))
-    assert found.correct_nodes == 8, found.first_wrong
-    places = [(one.npu, one.spare) for one in found.takeovers]
+    result = seen(write(scenario(faults, topology=", spares: 2")))
+    assert result.correct_nodes == 8, result.first_wrong
+    places = [(takeover.npu, takeover.spare) for takeover in result.takeovers]
     assert places == [("npu0", "spare0.0"), ("npu1", "spare0.1")]
 
 
 def test_a_spare_that_fails_in_service_is_replaced(write: Write) -> None:
     faults = "{at_us: 1, npu: npu0}, {at_us: 6, npu: spare0.0}"
-    found = seen(write(scenario(faults, topology=", spares: 2")))
-    assert found.correct_nodes == 8, found.first_wrong
-    last = found.takeovers[-1]
+    result = seen(write(scenario(faults, topology=", spares: 2")))
+    assert result.correct_nodes == 8, result.first_wrong
+    last = result.takeovers[-1]
     assert (last.npu, last.lost, last.spare) == ("npu0", "spare0.0", "spare0.1")
     assert "spare0.0, in the place of npu0, was found to be gone" in str(last)
 
 
 @pytest.mark.long
 def test_a_spare_takes_over_while_a_link_elsewhere_is_down(write: Write) -> None:
-    found = seen(write(scenario("{at_us: 0.7, link: npu4-npu6}, {at_us: 1, npu: npu5}")))
-    assert found.correct_nodes == 8, found.first_wrong
-    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 5, link: npu4-npu6}")))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert len(found.takeovers) == 1
+    result = seen(write(scenario("{at_us: 0.7, link: npu4-npu6}, {at_us: 1, npu: npu5}")))
+    assert result.correct_nodes == 8, result.first_wrong
+    result = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 5, link: npu4-npu6}")))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert len(result.takeovers) == 1
 
 
 def test_what_failed_may_come_back_later_and_changes_nothing(write: Write) -> None:
     healthy = seen(write(scenario()))
-    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 6, npu: npu5, event: up}")))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert found.checksum == healthy.checksum
-    assert [one.spare for one in found.takeovers] == ["spare1"]
+    result = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 6, npu: npu5, event: up}")))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert result.checksum == healthy.checksum
+    assert [takeover.spare for takeover in result.takeovers] == ["spare1"]
 
 
 def test_one_that_is_back_in_time_needs_no_spare(write: Write) -> None:
-    found = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 2, npu: npu5, event: up}")))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert found.takeovers == ()
+    result = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 2, npu: npu5, event: up}")))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert result.takeovers == ()
 
 
 def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
@@ -123,18 +126,18 @@ def test_links_that_are_lost_one_by_one_are_a_lost_npu(write: Write) -> None:
         f"{{at_us: {1 + at / 4}, link: {link}}}"
         for at, link in enumerate(("npu4-npu5", "npu5-npu7", "npu5-lrs1p0n0"))
     )
-    found = seen(write(scenario(faults)))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert [one.detected_ps for one in found.takeovers] == [2_000_000]
+    result = seen(write(scenario(faults)))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert [takeover.detected_ps for takeover in result.takeovers] == [2_000_000]
 
 
 @pytest.mark.long
 def test_hellos_find_one_that_hangs_with_its_links_up(write: Write) -> None:
     hangs = "{at_us: 1, npu: npu5, event: loss, percent: 100}"
-    found = seen(write(scenario(hangs, control=", hello_us: 0.5")))
-    assert found.correct_nodes == 8, found.first_wrong
-    assert [one.spare for one in found.takeovers] == ["spare1"]
-    assert found.takeovers[0].detected_ps > 2_000_000
+    result = seen(write(scenario(hangs, control=", hello_us: 0.5")))
+    assert result.correct_nodes == 8, result.first_wrong
+    assert [takeover.spare for takeover in result.takeovers] == ["spare1"]
+    assert result.takeovers[0].detected_ps > 2_000_000
 
 
 def test_no_spare_left_is_a_stop_that_says_so(railyard: Railyard, write: Write, tmp_path: Path) -> None:
@@ -152,21 +155,21 @@ def test_no_spare_left_is_a_stop_that_says_so(railyard: Railyard, write: Write, 
 
 
 def test_a_spare_that_is_gone_itself_helps_nobody(write: Write) -> None:
-    found = seen(write(scenario("{at_us: 0.5, npu: spare1}, {at_us: 1, npu: npu4}")))
-    assert found.takeovers == ()
-    assert "npu4 is cut off at 4 us: no link is left, and spare1 is gone" in found.first_wrong
-    found = seen(write(scenario("{at_us: 1, board: 3}")))
-    assert "npu7 is cut off" in found.first_wrong
-    assert "spare1 is used already" in found.first_wrong
+    result = seen(write(scenario("{at_us: 0.5, npu: spare1}, {at_us: 1, npu: npu4}")))
+    assert result.takeovers == ()
+    assert "npu4 is cut off at 4 us: no link is left, and spare1 is gone" in result.first_wrong
+    result = seen(write(scenario("{at_us: 1, board: 3}")))
+    assert "npu7 is cut off" in result.first_wrong
+    assert "spare1 is used already" in result.first_wrong
 
 
 def test_without_spares_peers_wait_and_then_say_who_is_missing(write: Write) -> None:
-    found = seen(write(scenario("{at_us: 1, npu: npu5}", topology=", spares: 0")))
-    assert found.correct_nodes < 8
-    assert found.first_wrong.startswith("npu5 is cut off: rank ")
+    result = seen(write(scenario("{at_us: 1, npu: npu5}", topology=", spares: 0")))
+    assert result.correct_nodes < 8
+    assert result.first_wrong.startswith("npu5 is cut off: rank ")
     back = "{at_us: 1, npu: npu5}, {at_us: 60, npu: npu5, event: up}"
-    found = seen(write(scenario(back, topology=", spares: 0")))
-    assert found.correct_nodes == 8, found.first_wrong
+    result = seen(write(scenario(back, topology=", spares: 0")))
+    assert result.correct_nodes == 8, result.first_wrong
 
 
 def test_what_only_takeovers_have_is_in_no_other_result(write: Write) -> None:
@@ -186,25 +189,25 @@ def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) ->
     text = scenario() + "assertions: [{metric: run.takeovers, equals: 0}, {metric: run.takeovers, min: 1}]\n"
     loaded = load(write(text))
     result = conclude(loaded[0], 1, "embedded", run(prepare(*loaded), 1).runs)
-    assert [one.passed for one in result.assertions[-2:]] == [True, False]
+    assert [assertion.passed for assertion in result.assertions[-2:]] == [True, False]
 
 
 @pytest.mark.long
 def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu5}"))
     _, planned = plan_failures(path, None, None, "npu")
-    found = list(failures(planned, 2))
-    assert [one.target for one in found] == [f"npu{number}" for number in range(8)]
-    assert [one.trouble for one in found] == [""] * 8
-    assert [one.spare for one in found] == ["spare0"] * 4 + ["spare1"] * 4
+    result = list(failures(planned, 2))
+    assert [item.target for item in result] == [f"npu{number}" for number in range(8)]
+    assert [item.trouble for item in result] == [""] * 8
+    assert [item.spare for item in result] == ["spare0"] * 4 + ["spare1"] * 4
     _, planned = plan_failures(path, None, None, "switch")
-    found = list(failures(planned, 2))
-    assert len(found) == 12
+    result = list(failures(planned, 2))
+    assert len(result) == 12
     # With one plane, other racks reach the NPUs of a board by its one switch; each is named.
-    lost = {one.target: one.cut_off for one in found if not one.right}
+    lost = {item.target: item.cut_off for item in result if not item.right}
     assert set(lost) == {f"lrs{rack}p0n{board}" for rack in (0, 1) for board in (0, 1)}
     assert lost["lrs0p0n0"] == "no route joins npu4 to npu0, npu5 to npu1"
-    assert passed(planned, found)
+    assert passed(planned, result)
 
 
 @pytest.mark.long

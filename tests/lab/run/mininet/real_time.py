@@ -34,9 +34,9 @@ def result_on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Any]:
 def on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Figures]:
     """Figures by variant. Asserts that what time cannot change is the same on the embedded testbed."""
     figures = result_on_mininet(folder, kind, scenario)["metrics"]
-    found = {}
+    result = {}
     for variant, variant_run in run(prepare(*load(folder / "scenario.yaml")), 1).runs.items():
         embedded = measure(variant_run)
-        there = found[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
+        there = result[variant] = {name: figures[f"{variant}.{name}"] for name in embedded}
         assert {name: there[name] for name in SAME} == {name: embedded[name] for name in SAME}
-    return found
+    return result

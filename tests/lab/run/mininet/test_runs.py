@@ -44,7 +44,9 @@ def first_experiment(folder: Path) -> Path:
     document = yaml.load(FIRST)
     document["collective"]["elements"] //= 8
     document["faults"][0]["at_us"] /= 4
-    document["variants"] = [one for one in document["variants"] if one["name"] in ("healthy", "cut-direct")]
+    document["variants"] = [
+        item for item in document["variants"] if item["name"] in ("healthy", "cut-direct")
+    ]
     del document["assertions"]
     path = folder / "scenario.yaml"
     yaml.dump(document, path)
@@ -93,16 +95,16 @@ def test_the_first_experiment(tmp_path: Path, dims: str, npus: int, kind: str) -
 def check_fidelity(result: Mapping[str, Any], variants: list[str], report: str, said: str) -> None:
     """Whatever it comes to on this machine, file, report and screen say the same."""
     assert set(result["fidelity"]) == set(variants)
-    believed = all(one["trustworthy"] for one in result["fidelity"].values())
+    believed = all(item["trustworthy"] for item in result["fidelity"].values())
     stamp, other = "timing trustworthy", "TIMING NOT TRUSTWORTHY"
     if not believed:
         stamp, other = other, stamp
     for text in (report, said):
         assert stamp in text
         assert other not in text
-    for one in result["fidelity"].values():
-        assert one["measured"]["sent_bytes"] > 0
-        assert bool(one["reasons"]) != one["trustworthy"]
+    for entry in result["fidelity"].values():
+        assert entry["measured"]["sent_bytes"] > 0
+        assert bool(entry["reasons"]) != entry["trustworthy"]
 
 
 # -- the same scenario on every testbed
@@ -153,7 +155,7 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
         outcomes = [testbed.outcome(node.name) for node in fabric.nodes]
         counted = {node.name: up.client.read_counter(node.name, "tx_by_port_vl") for node in fabric.nodes}
         usage = testbed.link_usage()
-    assert compare([one.result for one in outcomes], inputs, ready.sliced).wrong_ranks == 0
+    assert compare([outcome.result for outcome in outcomes], inputs, ready.sliced).wrong_ranks == 0
     return Seen(
         checksum=outcomes[0].result.tobytes(),
         carried={link: (there.frames, back.frames) for link, (there, back) in usage.items()},
@@ -164,7 +166,7 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
             for vl in range(4)
         },
         captured=len(frames_of(capture)),
-        retransmitted=sum(one.stats.retransmitted for one in outcomes),
+        retransmitted=sum(outcome.stats.retransmitted for outcome in outcomes),
     )
 
 

@@ -46,8 +46,8 @@ def test_a_spare_takes_over(tmp_path: Path, kind: str) -> None:
     assert figures["spare.takeovers"] == 1
     assert figures["spare.takeover_us"] >= 3
     assert figures["spare.spare_transit_frames"] == 0
-    (one,) = result["takeovers"]["spare"]
-    assert (one["npu"], one["spare"]) == ("npu5", "spare1")
+    (item,) = result["takeovers"]["spare"]
+    assert (item["npu"], item["spare"]) == ("npu5", "spare1")
     assert machine.left() == []
 
 
