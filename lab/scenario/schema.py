@@ -192,7 +192,16 @@ def _parameter_type(parameter: Parameter) -> Any:
 
 
 if TYPE_CHECKING:
-    Fault = _Fault
+
+    class Fault(_Fault):
+        """A fault whose target and parameters are declared by TARGET_KINDS and EVENTS."""
+
+        def __init__(self, **keys: Any) -> None:
+            """Take keys as a scenario file has them."""
+
+        def __getattr__(self, key: str) -> Any:
+            """Return the value of a target's or parameter's key."""
+
 else:
     # A fault names its target by one key of TARGET_KINDS and has the parameters of its event.
     Fault = create_model(
