@@ -115,7 +115,7 @@ class Bmv2:
                 time.sleep(0.02)
 
     def set_queue_depth(self, packets: int) -> None:
-        """Of every egress queue, which holds 64 to begin with."""
+        """Set the depth of every egress queue; the default is 64."""
         command = ["simple_switch_CLI"]
         line = f"set_queue_depth {packets}\n"
         asked = self._inside.submit(subprocess.run, command, input=line, capture_output=True, text=True)

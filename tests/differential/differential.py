@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same program, the same entries and the same frames through the engine and through BMv2.
+"""Equal programs, entries and frames through the engine and through BMv2.
 
     with Differential(files, entries, ports=range(15), directory=tmp_path) as pair:
         assert pair.differences(frames) == []
@@ -91,7 +91,7 @@ class Differential:
         return self._engine, self._bmv2.client
 
     def differences(self, frames: Sequence[Frame], *, late_seconds: float = 5.0) -> list[str]:
-        """What came out of one and not of the other, and counters that differ; empty when they agree."""
+        """Return the frames that only one switch sent, and counters that differ; empty when they agree."""
         expected, got = self.exchange(frames, late_seconds=late_seconds)
         result = [f"only the engine: {show(element)}" for element in (expected - got).elements()]
         result += [f"only BMv2: {show(element)}" for element in (got - expected).elements()]
@@ -100,7 +100,7 @@ class Differential:
     def exchange(
         self, frames: Sequence[Frame], *, late_seconds: float = 5.0, quiet_seconds: float = _QUIET_SECONDS
     ) -> tuple[Counter[Frame], Counter[Frame]]:
-        """What comes out of the engine and what comes out of BMv2.
+        """Return the frames that the engine sends and the frames that BMv2 sends.
 
         A frame counts as lost when BMv2 has been silent for `late_seconds`; none is sent after that. At the
         end nothing more may come for `quiet_seconds`.
@@ -127,7 +127,7 @@ class Differential:
         return _carried(frame)
 
     def _chunks(self, frames: Sequence[Frame]) -> Iterator[list[Frame]]:
-        """Of many, those by one port in a row, so that their order is the same to both."""
+        """Split frames into runs by port, so that both switches see them in equal order."""
         runs = (list(run) for _, run in groupby(frames, key=itemgetter(0))) if self._many else [frames]
         length = _LONG_CHUNK if self._many else _CHUNK
         for run in runs:
@@ -160,7 +160,7 @@ class Differential:
         return not open_ports
 
     def _outputs(self, port: int, frame: bytes) -> list[Frame]:
-        """What can be seen to come out."""
+        """Return the visible outputs of a frame."""
         out = self._network.process(_ENGINE, port, frame)
         return [(to, data) for to, data in out if to in self._watched and self._passes(to, data, "packet_in")]
 

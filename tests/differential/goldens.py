@@ -164,7 +164,7 @@ def _standing(router: Router) -> str:
 
 
 def _drops(name: str, frames: list[tuple[int, bytes]]) -> str:
-    """What a router's counter of refused frames should say in the end."""
+    """Return the expected final values of a router's counter of refused frames."""
     routers = [router for router in ROUTERS if router.program == name][:1]
     reasons = Counter(router.hop(port, frame) for router in routers for port, frame in frames)
     return "".join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What BMv2 made of seeded frames through our own programs, the engine makes too."""
+"""The engine repeats BMv2's outputs for seeded frames through our own programs."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What faults need of a testbed: it notes what is done to it, and its clock jumps from alarm to alarm."""
+"""A testbed for faults that records calls; its clock jumps from alarm to alarm."""
 
 import heapq
 import itertools

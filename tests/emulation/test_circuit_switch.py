@@ -31,7 +31,7 @@ class Floor:
         self.asked.append((self.now_ps, "join", low, high))
 
     def pass_to(self, time_ps: int) -> list[tuple[int, str, int, int]]:
-        """What was asked meanwhile."""
+        """Return the requests made meanwhile."""
         for due, callback in sorted(self.alarms, key=lambda alarm: alarm[0]):
             if due <= time_ps:
                 self.now_ps = due

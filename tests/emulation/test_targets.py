@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What faults strike in fabrics with switches."""
+"""Targets of faults in fabrics with switches."""
 
 from functools import cache
 

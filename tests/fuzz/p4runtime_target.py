@@ -126,7 +126,7 @@ class _Bench:
         return self.device
 
     def everything(self) -> list[bytes]:
-        """What a controller can read, in an order of its own."""
+        """Return everything that a controller can read, in a fixed order."""
         result, refusal = self.device.read(e.EVERYTHING)
         refused = refusal.message.encode() if refusal is not None else b""
         config = self.device.get_pipeline(0)
@@ -154,7 +154,7 @@ def _pick(among: Any, choose: Choices) -> Any:
 
 
 def _refusal(call: Callable[..., object], *arguments: object) -> Refusal | None:
-    """What the call is refused with, if it is."""
+    """Return the refusal of a call, or None."""
     try:
         call(*arguments)
     except Refusal as refusal:

@@ -37,7 +37,7 @@ _WIDTH = {  # bits, and whether below 0 is allowed
 
 
 class Choices(Protocol):
-    """Where chance comes from."""
+    """Source of random choices."""
 
     @property
     def spent(self) -> bool:

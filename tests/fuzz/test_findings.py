@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fuzz targets found, each as a small input that shows it: a clear error, or the right result."""
+"""Findings of the fuzz targets as small inputs: each gives a clear error or the right result."""
 
 import json
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of claims have in common: which they run, and what all findings keep to."""
+"""Shared parts of tests of claims: which claims run, and rules for all findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT = {
 
 
 def short(claims: Iterable[Claim]) -> list[Claim]:
-    """Those of the claims that tests run."""
+    """Return the claims that tests run."""
     return [claim for claim in claims if not claim.long and claim.name not in LEFT.get(claim.paper, ())]
 
 

@@ -11,7 +11,7 @@ __all__ = ["carried", "feasible", "full"]
 
 
 def carried(maps: Ints) -> Ints:
-    """How many circuits of (slots, N) maps there are from each Pod's even ports to each other's odd ones."""
+    """Count the circuits of (slots, N) maps from each Pod's even ports to each other Pod's odd ports."""
     n = maps.shape[-1]
     slot, row = np.nonzero(maps != DARK)
     result = np.zeros((n, n), np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be asked, and ports that nobody asked for."""
+"""Valid demands, and ports that no demand uses."""
 
 from typing import Any
 

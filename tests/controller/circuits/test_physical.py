@@ -12,7 +12,7 @@ RING = np.array([[1, 2, 0]])
 
 
 def peers(switches: np.ndarray, pod: int, port: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Whom a port of a Pod talks to and whom it hears, (Pod, port), followed fibre by fibre."""
+    """Return the peers that a port of a Pod sends to and hears, as (Pod, port), followed fibre by fibre."""
     talks = int(switches[port, pod]), port ^ 1
     hears = int(np.flatnonzero(switches[port ^ 1] == pod)[0]), port ^ 1
     return talks, hears

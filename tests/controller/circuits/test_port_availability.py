@@ -19,7 +19,7 @@ from tests.controller.circuits.demands import feasible, full
 
 
 def works(plan: CircuitPlan, working: np.ndarray) -> bool:
-    """Whether no circuit ends at a port that does not."""
+    """Return whether every circuit ends at working ports."""
     return all(
         bool(working[h, k, i, 0] and working[h, k, plan.maps[h, k, i], 1])
         for h, k, i in np.argwhere(plan.maps >= 0)

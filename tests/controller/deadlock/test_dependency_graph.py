@@ -27,7 +27,7 @@ def all_paths(fabric: Fabric, hops: Sequence[int]) -> list[Path]:
 
 
 def permitted_by_search(fabric: Fabric, rules: RuleSet, u_turns: bool) -> dict[Channel, set[Channel]]:
-    """What `permitted` computes with arrays, channel by channel from those where frames enter."""
+    """Compute the result of `permitted` channel by channel, from the channels where frames enter."""
     waits: dict[Channel, set[Channel]] = {}
     fresh = [
         (node.name, neighbour, vl)

@@ -132,7 +132,7 @@ def test_kinds_of_paths_over_switches() -> None:
 
 
 def test_kinds_of_paths_over_rails() -> None:
-    """By its domain's switch, by the leaf of its rail, and over the spines: what is inside is no detour."""
+    """Paths through the domain's switch, the rail's leaf and the spines; a path inside is no detour."""
     fabric = rail_optimised(4, 4, radix=8, inside="switch")
     result = analyse(fabric, rule_set("T2-G", fabric), 4, ["gpu0"], refused=False)
     switches, top = PathClass.SWITCHED, PathClass.TOP

@@ -63,7 +63,7 @@ def members_of(fabric: Fabric, standby: SparePool) -> list[str]:
 
 
 def all_arrive(plan: Plan, members: Iterable[str]) -> None:
-    """By the tables alone, and by each bucket's source route where there is one."""
+    """Check delivery by the tables alone, and by the source route of every bucket that has one."""
     fake, fabric = FakeFabric(plan), plan.fabric
     for source, permutation in permutations(members, 2):
         scna, dcna = fabric.node(source).address, fabric.node(permutation).address

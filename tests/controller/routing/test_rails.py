@@ -97,7 +97,7 @@ def test_nothing_that_the_rules_permit_deadlocks(fabric: Fabric) -> None:
 
 
 def crossings(plan: Plan, lb: int = 0) -> dict[tuple[str, str], Walk]:
-    """Of all pairs on two rails and in two domains."""
+    """Return the walks of all pairs on different rails and in different domains."""
     fabric, fake = plan.fabric, FakeFabric(plan)
     return {
         (source, permutation): sent(fake, source, permutation, lb)

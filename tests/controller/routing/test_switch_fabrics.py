@@ -49,7 +49,7 @@ def ends(fabric: Fabric) -> list[str]:
 
 
 def tables_lead_everywhere(fabric: Fabric, plan: Plan) -> None:
-    """By P4's own look-ups and turn rules, without any source route."""
+    """Check delivery by P4's own look-ups and turn rules, without source routes."""
     fake = FakeFabric(plan)
     for switch in fake.switches.values():
         for entry in switch.tables.entries("all_path"):

@@ -46,12 +46,12 @@ class Both:
             channel.close()
 
     def write(self, updates: Sequence[p4r.Update]) -> list[tuple[str, str]]:
-        """What the engine and BMv2 answer to each update, by the names of the codes."""
+        """Return the answers of the engine and of BMv2 to each update, as names of codes."""
         engine, bmv2 = (_codes(stub, _request(updates)) for stub in self._stubs)
         return list(zip(engine, bmv2, strict=True))
 
     def entries(self, info: p4i.P4Info) -> list[p4r.TableEntry]:
-        """What the engine holds, without default and constant entries."""
+        """Return the engine's entries, without default and constant entries."""
         tables = (table for table in info.tables if not table.is_const_table)
         result = (entry for table in tables for entry in _entries(self._stubs[0], table).values())
         held = [entry for entry in result if not entry.is_default_action]
@@ -159,7 +159,7 @@ def _codes(stub: Any, request: p4r.WriteRequest) -> list[str]:
 
 
 def _entries(stub: Any, table: p4i.Table) -> dict[bytes, p4r.TableEntry]:
-    """By table key, both with match fields in order of their ids."""
+    """Return entries by table key, with match fields in order of their ids."""
     request = p4r.ReadRequest(device_id=_DEVICE)
     # PI does not tell the default action of an indirect table.
     for is_default in (False,) if table.implementation_id else (False, True):

@@ -156,7 +156,7 @@ class _Session:
         return True
 
     def _write_others(self) -> bool:
-        """What is no table entry; False if one of the two has taken an update that the other has refused."""
+        """Write entities other than table entries; False if only one switch refused an update."""
         makers: list[Callable[[], tuple[p4r.Update, str]]] = []
         makers += [self._replication.update] if self._replicates else []
         makers += [self._updates.profiles.update] if self._updates.profiles.by_members else []
@@ -241,7 +241,7 @@ class _Session:
         return port, data
 
     def _story(self, frame: Frame) -> tuple[str, str]:
-        """What kind of difference a frame makes, and all of it."""
+        """Return the kind and the full text of the difference that a frame makes."""
         expected, got = self._pair.exchange([frame], late_seconds=0.3)
         engine, bmv2 = (sorted(port for port, _ in outputs.elements()) for outputs in (expected, got))
         kind = f"frame: engine to {engine or 'nobody'}, BMv2 to {bmv2 or 'nobody'}"

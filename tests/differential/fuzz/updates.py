@@ -21,7 +21,7 @@ _DROP_PORT = 511
 
 @final
 class UpdateMaker:
-    """What it makes of the entries it has made before: modifications, deletions, duplicates."""
+    """Makes updates, among them modifications, deletions and duplicates of its earlier entries."""
 
     def __init__(self, info: p4i.P4Info, ports: Sequence[int], rng: random.Random, pool: Pool) -> None:
         self._rng, self._pool, self._ports = rng, pool, tuple(ports)
@@ -145,7 +145,7 @@ class UpdateMaker:
             call.params.add(param_id=parameter.id, value=encode(value))
 
     def _value(self, bits: int) -> int:
-        """What looks like a port often is one."""
+        """Return a value; a field as wide as a port often gets a port."""
         if bits == _PORT_BITS and self._rng.random() < 0.8:
             return self._rng.choice((*self._ports, *self._ports, CPU_PORT, _DROP_PORT))
         return self._pool.value(bits)

@@ -52,7 +52,7 @@ def corpus(p4c: Path) -> list[Path]:
 
 
 def _digest(source: Path) -> str:
-    """Of the compiler, the program and what it includes from its own directory."""
+    """Return the digest of the compiler, the program and its own includes."""
     version = subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout
     digest, seen, waiting = hashlib.sha256(version), set[Path](), [source.resolve()]
     while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names of an STF file mean in a compiled program, and what its numbers mean in a table's keys.
+"""Meaning of an STF file's names in a compiled program, and of its numbers in a table's keys.
 
 A file may leave out the front of a name (`t` for `ingress.t`), writes stacks as `stack$1.field`, and a
 validity bit as `header.valid` or `header.$valid$`.

@@ -73,7 +73,7 @@ class _Run:
         self._cli: subprocess.Popen[bytes] | None = None
 
     def _of_port(self, port: int) -> list[tuple[int, bytes]]:
-        """What comes by a port, each with its place in the file as its time."""
+        """Return the packets of a port, each with its place in the file as its time."""
         packets = [statement for statement in self._statements if isinstance(statement, Packet)]
         return [(time, packet.data) for time, packet in enumerate(packets) if packet.port == port]
 
@@ -271,7 +271,7 @@ def _key(key: Key, match: Match) -> str:
 
 
 def _packets(file: Path) -> list[bytes]:
-    """What a pcap file holds so far; its last packet may not be whole yet."""
+    """Return the packets in a pcap file so far; the last may not be whole yet."""
     data, at = file.read_bytes() if file.exists() else b"", 24
     result: list[bytes] = []
     while at + 16 <= len(data):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what came out of a switch is what an STF file expects."""
+"""Comparison of a switch's output with the expectations of an STF file."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _RELATIONS = {
 
 
 def ports(statements: Iterable[Statement]) -> list[int]:
-    """Those the file names, in order: packets that leave by another are seen by nobody."""
+    """Return the ports that the file names, in order; packets by other ports are not seen."""
     return sorted({statement.port for statement in statements if isinstance(statement, Packet | Expect)})
 
 
@@ -31,7 +31,7 @@ def expected_count(statements: Iterable[Statement]) -> int:
 
 
 def verdict(statements: Sequence[Statement], outputs: Outputs) -> list[str]:
-    """What differs, port by port; empty when the test has passed."""
+    """Return the differences port by port; empty when the test has passed."""
     differences: list[str] = []
     for port in ports(statements):
         expected = [
@@ -51,7 +51,7 @@ def verdict(statements: Sequence[Statement], outputs: Outputs) -> list[str]:
 
 
 def counter_agrees(statement: CheckCounter, packets: int, octets: int) -> str:
-    """What is wrong with the counter's value, or nothing."""
+    """Return the error of the counter's value, or an empty text."""
     value = octets if statement.what == "bytes" else packets
     if statement.what is None or _RELATIONS[statement.relation](value, statement.value):
         return ""

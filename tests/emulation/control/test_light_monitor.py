@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What optical switches see of light, and which ports are to be left out by it."""
+"""Light seen by optical switches, and the ports that it excludes."""
 
 from collections.abc import Callable
 

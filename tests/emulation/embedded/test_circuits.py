@@ -125,7 +125,7 @@ def test_circuits_change_under_traffic_at_exactly_the_times_they_should() -> Non
 
 @final
 class Truth:
-    """Which circuits stood when, worked out from the maps alone."""
+    """Circuits by time, computed from the maps alone."""
 
     def __init__(self, joined: Mapping[int, int]) -> None:
         self.spans: dict[int, list[list[int]]] = {port: [] for port in range(64)}  # far port, from, to
@@ -153,7 +153,7 @@ class Truth:
         self.coming = (now + DARK, new)
 
     def stood(self, port: int, neighbour: int, begin: int, end: int) -> bool:
-        """Whether the two ports were one circuit all that time."""
+        """Return whether the two ports were one circuit during the whole interval."""
         return any(
             other == neighbour and since <= begin and end <= to for other, since, to in self.spans[port][-3:]
         )
@@ -195,7 +195,7 @@ def test_a_thousand_random_reconfigurations_under_traffic(credit_bytes: int) -> 
             assert truth.stood(data[1], to, arrival - on_circuit, arrival), (data[1], to, at)
 
         def misses() -> dict[str, int]:
-            """What circuits that stand have ever lost or refused."""
+            """Return the losses and refusals of circuits that are up."""
             usage = testbed.link_usage()
             names = [f"ocs0:{a}-{b}" for a, b in circuits.crossconnect.items() if a < b]
             return {name: sum(way.lost_frames + way.refused_frames for way in usage[name]) for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with links of the embedded testbed, by their names."""
+"""Faults of links of the embedded testbed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

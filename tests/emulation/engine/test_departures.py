@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves a switch in several copies, through queues that its program looks at, or not at all."""
+"""Copies, queues that the program reads, and frames that do not leave."""
 
 import struct
 from typing import final

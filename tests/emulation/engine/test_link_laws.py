@@ -271,7 +271,7 @@ class Poisson:
 
 
 def interval(values: list[float], confidence: float = 0.99) -> tuple[float, float]:
-    """Of the mean, by batches that are long against the queue's memory."""
+    """Return the confidence interval of the mean, by batches longer than the queue's memory."""
     batches = [np.mean(batch) for batch in np.array_split(np.array(values), 30)]
     return stats.t.interval(confidence, len(batches) - 1, np.mean(batches), stats.sem(batches))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded of a link in virtual time."""
+"""Captures of a link in virtual time."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is missing in a kernel is named, with what builds it and where it comes from."""
+"""Missing kernel features are named with their option and source."""
 
 from types import MappingProxyType
 

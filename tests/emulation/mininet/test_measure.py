@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where frames were lost, worked out from what jacks and programs have counted."""
+"""Places of lost frames, computed from the counts of jacks and programs."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has made goes with it, whatever became of the run; nothing else does."""
+"""Everything that a run made is removed with it, however it ended; nothing else is."""
 
 import json
 import os

@@ -42,7 +42,7 @@ class Bench:
                     self.server.deliver(item)
 
     def ask(self, frame: bytes, port: int = 0) -> list[tuple[int, bytes]]:
-        """What switch 0 makes of a frame, in no time."""
+        """Return the outputs of switch 0 for a frame, without passing time."""
         with self.lock:
             return self.network.process(0, port, frame)
 

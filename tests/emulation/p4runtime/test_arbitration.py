@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is primary: what clients are told and what they may do."""
+"""Arbitration: what clients are told and what they may do."""
 
 import pytest
 from finsy.proto import U128, p4r, rpc_code

@@ -277,7 +277,7 @@ KINDS = ("INSERT", "MODIFY", "DELETE")
 
 
 def _identity(entity: p4r.Entity) -> object:
-    """What tells an entity from the others; None for what can only be modified."""
+    """Return the identity of an entity; None for an entity that can only be modified."""
     match entity.WhichOneof("entity"):
         case "table_entry":
             item = entity.table_entry

@@ -302,7 +302,7 @@ class TestController:
 
 
 class TestSwitch:
-    """What an NPU does and a switch does not."""
+    """Differences between an NPU and a switch."""
 
     @pytest.mark.parametrize("srh", [None, Srh(0, 0x800, instructions(0)), Srh(3, 0xC00, INSTR)])
     @pytest.mark.parametrize("router", [LRS, HRS, RAIL], indirect=True, ids=lambda router: router.program)

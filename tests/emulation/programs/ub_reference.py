@@ -126,7 +126,7 @@ class Router:
 
     @property
     def reasons(self) -> frozenset[DropReason]:
-        """Those for which it can drop a frame."""
+        """Reasons for which the router can drop a frame."""
         never = {DropReason.NO_HOST} if self.has_host else set[DropReason]()
         return frozenset(DropReason) - never - (set() if self.has_rail else {DropReason.FOREIGN_RAIL})
 
@@ -193,7 +193,7 @@ class Router:
         return 8 + y - (y > OWN_Y)
 
     def pxn_port(self, dcna: int) -> int | None:
-        """By the destination's rank, in another domain: the NIC, or the mesh. Rank 7 is missing."""
+        """Return the port for a rank in another domain: the NIC, or the mesh. Rank 7 is missing."""
         if not self.has_pxn or dcna >> 13 != 3 or dcna >> 3 & 1023 == OWN_DOMAIN or dcna & 7 == 7:
             return None
         rank = dcna & 7

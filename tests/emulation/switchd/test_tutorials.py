@@ -50,7 +50,7 @@ pytestmark = pytest.mark.skipif(bool(why := missing()), reason=why or "all there
 @final
 @dataclass(frozen=True)
 class Run:
-    """What an exercise left: all that was printed, and its folder."""
+    """Output and folder of an exercise."""
 
     output: str
     folder: Path

@@ -35,7 +35,7 @@ def prepared(write: Write, connections: str, head: str = HEAD) -> Prepared:
 
 
 def uplinks(ready: Prepared) -> Counter[tuple[str, str]]:
-    """How many connections each uplink of a ToR carries."""
+    """Count the connections that each uplink of a ToR carries."""
     search, result = PathProbe(ready.plan), Counter[tuple[str, str]]()
     for job in ready.jobs:
         assert job.connections is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part, on which grid, and what joins them: fabrics of rails, meshes, and what is refused."""
+"""Members, their grid and the links between them: rails, meshes, and refused requests."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Crux says of jobs, with few draws; how gains are judged."""
+"""Crux's claims about jobs, with few draws; judging of gains."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends to whom, how long an iteration takes, and where jobs are placed."""
+"""Senders and receivers, times of iterations, and placement of jobs."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of HPN, as far as it takes no run."""
+"""Claims about HPN that need no run."""
 
 from controller import make_plan
 from papers.hpn.claims.topology import choice_points, left_their_plane, run_choices

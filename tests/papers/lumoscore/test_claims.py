@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What LumosCore says of circuits between Pods, with few draws; and how its planning times are judged."""
+"""LumosCore's claims about circuits between Pods, with few draws; judging of planning times."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Rail-only says of collectives and of traffic, measured; and the large fabric, a little smaller."""
+"""Rail-only's claims about collectives and traffic, measured; and a smaller large fabric."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hangs on table entries: direct counters and meters, idle timeouts; constant and initial entries."""
+"""Attachments of table entries: direct counters and meters, idle timeouts; constant and initial entries."""
 
 import pytest
 from finsy.proto import p4r, rpc_code

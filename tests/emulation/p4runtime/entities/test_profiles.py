@@ -31,7 +31,7 @@ FLOWS = range(2000)
 
 
 def ports(bench: Bench, kind: int, value: int = 1) -> Counter[int]:
-    """How many flows leave by each port; 0 for those that are dropped."""
+    """Count the flows that leave by each port; port 0 counts dropped flows."""
     seen: Counter[int] = Counter()
     for flow in FLOWS:
         out = bench.ask(frame(kind, value, flow))

@@ -66,7 +66,7 @@ def tshark(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def dissected(tshark: Callable[..., str]) -> Callable[..., list[Layers]]:
-    """What the dissector makes of frames: of each its headers, by name, and in them the fields."""
+    """Dissect frames; each result has headers by name with their fields."""
 
     def read(frames: Sequence[bytes | Packet], **more: Any) -> list[Layers]:
         text = tshark(frames, "-T", "json", "--no-duplicate-keys", "-J", "ub", **more)

@@ -47,7 +47,7 @@ def peer(count: int, draw: Callable[[int], int] | None = None, window: int = 8) 
 
 
 def post(item: Peer, size: int) -> int:
-    """Which connection the next message of so many bytes takes."""
+    """Return the connection of the next message of `size` bytes."""
     sender = item.pick()
     assert sender is not None
     sender.send(1, 0, 0, 0, bytes(size), False, 0)
@@ -96,7 +96,7 @@ def test_data_are_right_whatever_goes_where(run_job: Run, choose: Choose, fortun
 
 
 def data_lbs(connections: Connections | None, lb_mode: int) -> Counter[int]:
-    """By lb, the first frames of rank 0 of two."""
+    """Count the first frames of rank 0 of two by lb."""
     sliced = slice_schedule(allreduce_ring(range(2), 4096), 64)
     data = make_data(0, 4096, "int32", 1)
     chosen = TransportParameters(lb_mode=lb_mode, connections=connections, window=6)

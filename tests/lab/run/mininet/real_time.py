@@ -20,7 +20,7 @@ Figures = dict[str, int | float]
 
 
 def result_on_mininet(folder: Path, kind: str, scenario: str) -> dict[str, Any]:
-    """What the run writes, whose assertions hold; nothing of it is left behind."""
+    """Run a scenario whose assertions hold, leave nothing behind, and return its result."""
     machine = Machine(folder)
     file = folder / "scenario.yaml"
     file.write_text(scenario)
