@@ -182,7 +182,7 @@ def test_routes_of_the_tables_belong_to_the_check() -> None:
     walk = FakeFabric(plan).send(
         "npu0", Frame(plan.fabric.node("npu4").address, route=SourceRoute(0, 0, (0,) * 6))
     )
-    assert walk == Walk(("npu0", "npu3"), (0,), "turn not allowed")
+    assert walk == Walk(("npu0", "npu3"), (0,), "vl")
 
 
 @pytest.mark.parametrize("rules", ["T2-V", "T2-DOR", "T1-UD", "T1-DOR+"])

@@ -83,7 +83,7 @@ def test_more_dimensions(write: Write, more: str):
             ":3: arrays of 100 elements have no equal blocks for 16",
         ),
         ("[4, 4]", "{algorithm: rings}", ":3: rings through a mesh of dimensions (4, 4)"),
-        ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; there are 2"),
+        ("[4]", "{algorithm: rings, rings: 3}", ":3: 3 rings on 4 NPUs that share no link; take up to 2"),
         ("[4]", "{}", ":3: mesh of dimensions (4,): halves need two"),
         ("[4, 4]", "{kind: reduce, root: 16}", ":3: root 16 of 16 NPUs; take 0 to 15"),
         ("[4, 4]", "{kind: dispatch, elements: 32, experts: 16}", ":3: 16 experts of 16 ranks"),

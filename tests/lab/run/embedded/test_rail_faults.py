@@ -305,7 +305,7 @@ def test_the_screen_and_the_report_say_it_too(railyard: Railyard, write: Write, 
         (scenario("{at_us: 1, gpu: rail0}", FULL), "rail0 is no NPU but rail; write `switch: rail0`"),
         (scenario("{at_us: 1, gpu: gpu99}", FULL), "no node named 'gpu99'"),
         (scenario("", ", spare_rails: 1"), "spare_rails is 1, and nothing leads to them"),
-        (scenario("", ", optical: 1"), "topology.optical"),
+        (scenario("", ", optical: 1"), "optical is 1; give true or false"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_line(
