@@ -69,7 +69,7 @@ def test_no_import_climbs(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "climbing"),
     [
         ("import railyard.cli", ["railyard"]),
         ("from emulation.traffic import frames", ["emulation"]),
@@ -77,8 +77,8 @@ def test_no_import_climbs(path: Path) -> None:
         ("from topologies import Fabric\nfrom .plan import Plan\nimport networkx", []),
     ],
 )
-def test_a_climb_would_be_found(source: str, result: list[str]) -> None:
-    assert climbs(ast.parse(source), "controller") == result
+def test_a_climb_would_be_found(source: str, climbing: list[str]) -> None:
+    assert climbs(ast.parse(source), "controller") == climbing
 
 
 @pytest.mark.parametrize("room", FLOORS)

@@ -55,7 +55,7 @@ def test_above_the_fabrics_no_kind_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "lines"),
     [
         ("from topologies import Fabric, NodeKind", ["line 1: NodeKind"]),
         ("from topologies import NodeKind as Kind", ["line 1: NodeKind"]),
@@ -70,8 +70,8 @@ def test_above_the_fabrics_no_kind_is_named(path: Path) -> None:
         ("kind == 'npu'", []),  # whose kind it is, it does not say
     ],
 )
-def test_a_kind_would_be_found(source: str, result: list[str]) -> None:
-    assert list(named(ast.parse(source))) == result
+def test_a_kind_would_be_found(source: str, lines: list[str]) -> None:
+    assert list(named(ast.parse(source))) == lines
 
 
 @pytest.mark.parametrize("kind", NodeKind)

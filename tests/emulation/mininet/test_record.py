@@ -160,12 +160,12 @@ def test_living_runs_go_on(root: Path) -> None:
         assert namespaces_of(run.id)
 
 
-@pytest.mark.parametrize("gone", [{"started": 1}, {"pid": 1 << 22}, {"boot": "of yesterday"}])
-def test_a_run_whose_owner_is_gone(root: Path, foreign: Foreign, removed: dict[str, object]) -> None:
+@pytest.mark.parametrize("owner", [{"started": 1}, {"pid": 1 << 22}, {"boot": "of yesterday"}])
+def test_a_run_whose_owner_is_gone(root: Path, foreign: Foreign, owner: dict[str, object]) -> None:
     run = RunRecord.create(root)
     name = run.namespace("a")
     process = sleeper(run)
-    disown(run, **removed)
+    disown(run, **owner)
     assert living(root) == []
     (foreseen,) = clean(dry_run=True, root=root)
     assert namespaces_of(run.id) == [name]

@@ -140,9 +140,7 @@ def test_a_program_that_is_not_there_is_named(railyard: Railyard, write: Write, 
     (programs / "ub_npu.json").unlink()
     code, _, err = railyard("run", write(SMALL))
     assert code == 2
-    assert re.search(
-        r"ub_npu\.json: No such file or directory; restore the compiled programs with `git checkout", err
-    )
+    assert re.search(r"ub_npu\.json: No such file or directory; restore the compiled programs with `git", err)
 
 
 def test_an_address_in_use_is_named(railyard: Railyard):

@@ -173,7 +173,10 @@ def test_without_what_it_takes(tmp_path: Path, file: Path) -> None:
     machine = Machine(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()
-    no_mininet = "from pathlib import Path; from emulation.mininet.linux import machine; machine._PLACE = Path('/none')"
+    no_mininet = (
+        "from pathlib import Path; from emulation.mininet.linux import machine; "
+        "machine._PLACE = Path('/none')"
+    )
     for kind, told, environment, main in (
         ("bmv2", r"simple_switch_grpc is not installed; install p4lang-bmv2", {"PATH": str(empty)}, ""),
         ("builtin", "is not installed; `make setup` installs it", {"PATH": str(empty)}, ""),
