@@ -21,7 +21,7 @@ SMALL = Study(
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def result() -> Comparison:
     return run(SMALL)
 
 

@@ -15,7 +15,7 @@ SMALL = Study(Cluster(4, 4, 64), Workload(jobs=150, npus=1024, sizes="eights"), 
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def result() -> Comparison:
     return run(SMALL)
 
 
