@@ -13,7 +13,7 @@ import typer
 
 from railyard.cli import check, clean, craft, dissector, experiments, model, run, show, sweep, up
 from railyard.cli import list as list_verb
-from railyard.cli.screen import complain, out
+from railyard.cli.display.screen import complain, out
 from topologies.errors import RailyardError
 
 __all__ = ["app", "main"]

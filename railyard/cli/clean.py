@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli.screen import out
+from railyard.cli.display.screen import out
 
 __all__ = ["EXAMPLES", "clean"]
 

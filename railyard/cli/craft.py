@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.screen import out
+from railyard.cli.display.screen import out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,7 @@ def craft(
     """
     from lab.frames.craft import Order
     from lab.frames.craft import craft as build
-    from railyard.cli.topology import fabric_of
+    from railyard.cli.options import fabric_of
 
     if ack and notice:
         raise typer.BadParameter("excludes --notice: a frame is either of the two", param_hint="--ack")
@@ -218,7 +218,7 @@ def _entry(fabric: Fabric, place: str) -> End:
 
 
 def _show(fabric: Fabric, frame: bytes) -> None:
-    from railyard.cli.frame_view import frame_view
+    from railyard.cli.display.frame_view import frame_view
 
     for part in frame_view(fabric, frame):
         out().print(part, soft_wrap=True)
@@ -228,7 +228,7 @@ def _walk(fabric: Fabric, frame: bytes, entry: End, strategy: str, rules: str, c
     from controller.planner import make_plan
     from controller.routing.all_path import STRATEGIES
     from lab.frames.walk import walk
-    from railyard.cli.frame_view import print_journey
+    from railyard.cli.display.frame_view import print_journey
 
     if strategy not in STRATEGIES:
         raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")

@@ -28,7 +28,7 @@ def dissector(
 ) -> None:
     """Print a Wireshark dissector, in Lua, for the headers that links carry."""
     from emulation.traffic.frames.dissector import dissector as lua
-    from railyard.cli.topology import fabric_of
+    from railyard.cli.options import fabric_of
 
     nodes = fabric_of(topology, dims, param or ()).nodes if topology else ()
     print(lua({node.address: node.name for node in nodes}), end="")

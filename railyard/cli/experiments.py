@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from railyard.cli.screen import out, progress
-from railyard.cli.table import print_table
+from railyard.cli.display.screen import out, progress
+from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console

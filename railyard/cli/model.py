@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from railyard.cli.screen import counting, out
-from railyard.cli.table import print_table
+from railyard.cli.display.screen import counting, out
+from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
     from papers.training.study import Outcome

@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices that several verbs offer."""
+"""Options that several verbs share: testbeds, switches, and a fabric by name, `--dims` and `--param`."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bed", "Switch"]
+import typer
+
+from topologies.families.registry import find
+
+if TYPE_CHECKING:
+    from topologies import Fabric
+    from topologies.families.declaration import Parameter
+
+__all__ = ["Bed", "Switch", "dims_of", "fabric_of"]
 
 
 class Bed(StrEnum):
@@ -18,3 +30,40 @@ class Switch(StrEnum):
 
     builtin = "builtin"
     bmv2 = "bmv2"
+
+
+def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
+    """Build the fabric of a topology's name, its `dims` and its parameters written NAME=VALUE.
+
+    TopologyError, or a usage error, names what is wrong.
+    """
+    family = find(name)
+    parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{text!r} is not like radix=64", param_hint="--param")
+        parameter = family.parameter(key)
+        try:
+            parameters[key] = parameter.parse(value)
+        except ValueError:
+            example = f"{key}={_example(parameter)}"
+            raise typer.BadParameter(f"{text!r} is not like {example}", param_hint="--param") from None
+    return family.build(**parameters)
+
+
+def _example(parameter: Parameter) -> str:
+    """Return a value to show when another cannot be read."""
+    if parameter.kind == "boolean":
+        return "true"
+    if parameter.kind == "whole numbers":
+        return "4x4"
+    return "4" if parameter.default is None else parameter.spell(parameter.default)
+
+
+def dims_of(text: str) -> tuple[int, ...]:
+    """Return extents written as 4x4; a usage error says when they are not."""
+    try:
+        return tuple(int(extent) for extent in text.split("x"))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not like 4x4", param_hint="--dims") from None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railyard.cli.display.screen import progress
 from railyard.cli.options import Bed, Switch
-from railyard.cli.screen import progress
 
 if TYPE_CHECKING:
     from lab.run.testbeds import TestbedChoice
@@ -62,7 +62,7 @@ def run(
     from lab.report.output import output_folder
     from lab.scenario.loader import load
     from railyard.api.scenarios import execute
-    from railyard.cli.summary import print_summary
+    from railyard.cli.display.summary import print_summary
 
     choice = _choice(testbed, switch, dilation)
     scenario, document = load(file)
@@ -100,7 +100,7 @@ def _resized(scenario: Scenario, dims: str) -> Scenario:
 
     Title, description and assertions of the file are about its own topology, and are left out.
     """
-    from railyard.cli.topology import dims_of
+    from railyard.cli.options import dims_of
 
     extents = dims_of(dims)
     topology = scenario.topology.resized("full-mesh", dims=extents)

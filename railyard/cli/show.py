@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from railyard.cli.screen import out
-from railyard.cli.table import print_table
+from railyard.cli.display.screen import out
+from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
     from topologies import Fabric, Node
@@ -39,7 +39,7 @@ def show(
     svg: Annotated[Path | None, typer.Option(help="draw the fabric into this file")] = None,
 ) -> None:
     """Show a topology in a few lines, as JSON, or as a drawing."""
-    from railyard.cli.topology import fabric_of
+    from railyard.cli.options import fabric_of
     from topologies.model.codec import to_json
 
     fabric = fabric_of(topology, dims, param or ())

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from railyard.cli.failures import fail_each
-from railyard.cli.screen import counting, out
-from railyard.cli.table import print_table
+from railyard.cli.display.screen import counting, out
+from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
+    from lab.sweeps.failures import TargetKind
     from lab.sweeps.sweep import Cut
 
 __all__ = ["EXAMPLES", "sweep"]
@@ -27,6 +28,8 @@ railyard sweep experiments/01_first_train/every_link.yaml --cut-each-link
 railyard sweep experiments/08_recovery/scenario.yaml --pairs 100 --jobs 4
 railyard sweep experiments/09_spare/scenario.yaml --fail-each-npu
 """
+
+_FAILED = {"npu": "NPUs failed", "switch": "switches failed"}
 
 
 def sweep(
@@ -68,7 +71,7 @@ def sweep(
             param_hint="sweep",
         )
     if not links:
-        return fail_each(
+        return _fail_each(
             file, "npu" if fail_each_npu else "switch", (variant or [None])[0], jobs, seed, folder
         )
     scenario, planned = plan_sweep(file, variant or (), seed, each_link=cut_each_link, pairs=pairs)
@@ -96,6 +99,38 @@ def sweep(
     for path in written:
         console.print(f"written: {path}", soft_wrap=True)
     raise typer.Exit(0 if all(cut.right for cut in results) else 1)
+
+
+def _fail_each(
+    file: Path, kind: TargetKind, variant: str | None, jobs: int, seed: int | None, folder: Path | None
+) -> None:
+    """Run a variant once for every NPU or switch, in parallel processes; write sweep.json."""
+    from lab.report.output import output_folder
+    from lab.sweeps.failures import failures, passed, plan_failures, to_json
+
+    scenario, planned = plan_failures(file, variant, seed, kind)
+    results = []
+    with output_folder(folder or Path("results", f"{scenario.name}-each-{kind}")) as target:
+        total = len(planned.targets)
+        with counting(total, _FAILED[kind]) as advance, closing(failures(planned, jobs)) as running:
+            for outcome in running:
+                results.append(outcome)
+                advance()
+        written = target.write("sweep.json", to_json(scenario, planned, "embedded", results))
+    console = out()
+    for outcome in results:
+        if not outcome.right:
+            word = "[yellow]stopped[/]" if outcome.stopped else "[red]wrong[/]"
+            console.print(f"{word} {escape(outcome.target)}: {escape(outcome.trouble)}", soft_wrap=True)
+    summary = f"{sum(outcome.right for outcome in results)} right results of {total}"
+    if spares := sum(bool(outcome.spare) for outcome in results):
+        summary += f", {spares} with a spare"
+    if stopped := sum(outcome.stopped for outcome in results):
+        summary += f", {stopped} stopped and said what was cut off"
+    slowest = max(results, key=lambda outcome: outcome.completion_us)
+    console.print(f"{summary}; slowest {slowest.completion_us:g} µs, {slowest.target}", markup=False)
+    console.print(f"written: {written}", soft_wrap=True)
+    raise typer.Exit(0 if passed(planned, results) else 1)
 
 
 def _print(console: Console, variants: Sequence[str], results: Sequence[Cut]) -> None:

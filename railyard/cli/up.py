@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from railyard.cli.display.screen import out
 from railyard.cli.options import Bed, Switch
-from railyard.cli.screen import out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def up(
     a terminal gets Mininet's own command line.
     """
     from controller.planner import make_plan
-    from railyard.cli.topology import fabric_of
+    from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
     if testbed is Bed.mininet:

@@ -10,7 +10,7 @@ from emulation.fidelity import Fidelity
 from lab.report.metrics import VariantRun
 from lab.report.results import conclude
 from lab.scenario.schema import Scenario
-from railyard.cli.summary import print_summary
+from railyard.cli.display.summary import print_summary
 
 
 def said(scenario: Scenario, runs: dict[str, VariantRun], testbed: str = "mininet") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from railyard.cli.table import print_table
+from railyard.cli.display.table import print_table
 from topologies.families.registry import names
 
 ROOT = Path(__file__).resolve().parents[3]

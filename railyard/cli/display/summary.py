@@ -16,8 +16,8 @@ from lab.report.markup import shown
 from lab.report.metrics import METRICS, VariantRun
 from lab.report.results import Result
 from lab.scenario.schema import Scenario
-from railyard.cli.screen import out
-from railyard.cli.table import print_table
+from railyard.cli.display.screen import out
+from railyard.cli.display.table import print_table
 
 __all__ = ["print_summary"]
 

@@ -14,7 +14,7 @@ from controller.plan import CPU_PORT
 from emulation.traffic.frames.dissector import headers
 from emulation.traffic.frames.layers import LPH, SRH, Ether, decode_length
 from lab.frames.walk import Hop, Journey
-from railyard.cli.table import print_table
+from railyard.cli.display.table import print_table
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["frame_view", "print_journey"]
