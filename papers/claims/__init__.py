@@ -1,27 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of papers beside measured or computed figures: `railyard experiments` prints the table.
 
-A claim is a check that computes or measures anew when it is asked, and reports findings. `claims` gathers
-the claims of a paper from the modules of `papers.<paper>.claims`; each module exports `CLAIMS` and
-imports what
-its checks need when they run, so that listing claims builds nothing. `figures` makes findings of closed
-formulas, `runs` runs the experiments' scenarios, `model_figure` is a model's figure beside the paper's.
+A `Claim` is declared as data: the paper's figure and its place, its kind, the interval in which it holds,
+for a known difference the interval in which ours is expected, and a mutation that must turn the verdict. A
+`Check` measures the values of its claims when asked. Each module of `papers.<paper>.claims` exports `CHECKS`
+and imports what a measurement needs when it runs, so that listing checks builds nothing.
+
+    claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
+    check.py        check, row of the table, counts by kind
+    statistics.py   median over seeds and its bootstrap interval
+    mutations.py    each mutation applied: the verdict has to turn
+    document.py     experiments.json
+    page.py         experiments.html: the table with plots, filtered by kind
+    findings.py     checks that judge themselves, where claims are not declared yet
+    figures.py model_figure.py picture.py   figures of closed formulas, as findings
+    runs.py         scenarios of the experiments, run for claims
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Literal, final
 
-__all__ = ["PAPERS", "Claim", "Finding", "Progress", "Verdict", "claims", "passed", "to_document"]
+from papers.claims.check import Check, Progress, Row, TableCheck, Values, counts, headline, passed
+from papers.claims.claim import (
+    ANY,
+    Claim,
+    Interval,
+    Kind,
+    Measured,
+    Mutation,
+    Verdict,
+    around,
+    at_least,
+    at_most,
+    between,
+    changed,
+    exactly,
+    scaled,
+    shifted,
+    verdict,
+)
+from papers.claims.statistics import over_seeds
 
-Verdict = Literal["holds", "differs", "not judged"]
-
-# Called by a check with what it is doing and which share of its work is done, 0 to 1.
-Progress = Callable[[str, float], None]
+__all__ = [
+    "ANY",
+    "PAPERS",
+    "Check",
+    "Claim",
+    "Interval",
+    "Kind",
+    "Measured",
+    "Mutation",
+    "Progress",
+    "Row",
+    "TableCheck",
+    "Values",
+    "Verdict",
+    "around",
+    "at_least",
+    "at_most",
+    "between",
+    "changed",
+    "checks",
+    "counts",
+    "exactly",
+    "headline",
+    "over_seeds",
+    "passed",
+    "scaled",
+    "shifted",
+    "verdict",
+]
 
 PAPERS: Mapping[str, str] = {
     "ub-mesh": "UB-Mesh: a Hierarchically Localized nD-FullMesh Datacenter Network Architecture (2503.20377)",
@@ -33,74 +84,10 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The outcome of a check, in words for a reader.
-
-    `source` says whose figure `paper` is: the paper's, with its section, "derived here" where it follows from
-    what the paper says, or "recalled" where it was not seen in the text. `known`: it differs, `reason` says
-    why, and that is where matters stand; any other difference is a failure.
-    """
-
-    claim: str
-    source: str
-    paper: str
-    ours: str
-    verdict: Verdict
-    reason: str = ""
-    known: bool = False
-
-    @property
-    def fails(self) -> bool:
-        return self.verdict == "differs" and not self.known
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A check of `paper`, asked for by its slug `name`.
-
-    `long`: it takes minutes, and is run when asked for. `picture` draws it as SVG, once `run` has come back.
-    """
-
-    name: str
-    paper: str
-    title: str
-    run: Callable[[Progress], Sequence[Finding]]
-    long: bool = False
-    picture: Callable[[], str] | None = None
-
-
-def claims(paper: str) -> tuple[Claim, ...]:
-    """Return the claims of a paper of `PAPERS`, module by module; KeyError for an unknown paper."""
+def checks(paper: str) -> tuple[TableCheck, ...]:
+    """Return the checks of a paper of `PAPERS`, module by module; KeyError for an unknown paper."""
     if paper not in PAPERS:
         raise KeyError(paper)
     package = import_module(f"papers.{paper.replace('-', '_')}.claims")
     modules = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(claim for name in modules for claim in import_module(f"{package.__name__}.{name}").CLAIMS)
-
-
-def passed(findings: Mapping[str, Sequence[Finding]]) -> bool:
-    """Return whether every finding holds or is a known difference."""
-    return not any(finding.fails for some in findings.values() for finding in some)
-
-
-def to_document(
-    paper: str, run: Sequence[Claim], findings: Mapping[str, Sequence[Finding]], left_out: Sequence[Claim]
-) -> dict[str, Any]:
-    """Return the contents of `experiments.json`: findings by claim, and the claims that were not run."""
-    return {
-        "paper": paper,
-        "title": PAPERS[paper],
-        "passed": passed(findings),
-        "claims": [
-            {
-                "name": claim.name,
-                "title": claim.title,
-                "findings": [asdict(finding) for finding in findings[claim.name]],
-            }
-            for claim in run
-        ],
-        "not_run": [claim.name for claim in left_out],
-    }
+    return tuple(check for name in modules for check in import_module(f"{package.__name__}.{name}").CHECKS)

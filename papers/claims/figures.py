@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from papers.claims import Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding
 from papers.claims.model_figure import Figure, Kind
 
 __all__ = ["computing", "finding"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -17,16 +17,16 @@ from railyard.cli.display.screen import out, progress
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from papers.claims import Claim, Finding
+    from lab.report.output import OutputFolder
+    from papers.claims import Row, TableCheck
 
 __all__ = ["EXAMPLES", "experiments"]
 
 EXAMPLES = """
 railyard experiments --list
 railyard experiments --only cables --out results/cables
-railyard experiments --paper hpn
+railyard experiments --paper hpn --kind stated
+railyard experiments --paper ub-mesh --only parts --mutate
 """
 
 
@@ -40,131 +40,247 @@ class Paper(StrEnum):
     hpn = "hpn"
 
 
-COLOURS = {"holds": "green", "differs": "red", "not judged": "yellow"}
+class KindChoice(StrEnum):
+    """Kinds of claims; the values of `papers.claims.Kind`."""
+
+    stated = "stated"
+    derived = "derived"
+    fitted = "fitted"
+    identity = "identity"
+    recalled = "recalled"
+
+
+COLOURS = {"holds": "green", "known difference": "yellow", "unexpected": "bold red", "not judged": "dim"}
 
 
 def experiments(
     paper: Annotated[Paper, typer.Option(help="paper whose claims are checked")] = Paper.ub_mesh,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="claim to check, however long it takes; see --list; may be repeated"
-        ),
+        typer.Option(metavar="NAME", help="check to run, however long it takes; see --list; may be repeated"),
     ] = None,
-    long: Annotated[bool, typer.Option("--long", help="also check claims that take minutes")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="list the claims and check none")] = False,
+    kind: Annotated[
+        list[KindChoice] | None, typer.Option(help="kind of claims to show; may be repeated")
+    ] = None,
+    long: Annotated[bool, typer.Option("--long", help="also run checks that take minutes")] = False,
+    mutate: Annotated[
+        bool, typer.Option("--mutate", help="apply the mutation of each claim: its verdict has to turn")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="list the checks and run none")] = False,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results, else results/PAPER")
     ] = None,
 ) -> None:
-    """Check the claims of a paper; print a table and write experiments.json.
+    """Check the claims of a paper; print a table, write experiments.json and experiments.html.
 
-    A row holds the claim, the paper's figure and its place in the paper, our figure, and the verdict.
-    Our figure is computed, or measured on an emulated fabric, by this command.
+    A row holds the claim, the paper's figure and its place, the claim's kind, the interval in which the
+    claim holds, our figure and the verdict. Our figure is computed or measured on an emulated fabric by
+    this command; the interval is declared before.
 
-    A claim holds, differs, or is not judged: the paper gives no figure, or a parameter was fitted to it.
-    A known difference has its reason below the table.
+    Kinds: stated (the paper prints the figure), derived (it follows from the paper, or is a target of this
+    project), fitted (a parameter was chosen so that ours agrees), identity (both sides are one formula),
+    recalled (remembered of the paper). The summary counts each kind apart.
 
-    Exit code 1: a claim differs for no known reason.
+    Verdicts: holds; known difference (ours lies where it is expected to differ, the reason is below the
+    table); unexpected (ours lies outside of the declared interval); not judged.
+
+    Results are printed and written check by check; after Ctrl-C the folder keeps what is done.
+
+    Exit code 1: a verdict is unexpected, or with --mutate a mutation turns no verdict.
     """
-    from lab.report.output import output_folder
-    from papers.claims import claims, passed, to_document
+    from papers.claims import checks
 
-    known = claims(paper.value)
+    known = checks(paper.value)
     if listing:
         _list(known)
         return
-    chosen = _chosen(known, only or (), long)
-    left_out = [claim for claim in known if claim not in chosen]
-    with output_folder(folder or Path("results", paper.value)) as target:
-        findings = _check(chosen)
-        document = to_document(paper.value, chosen, findings, left_out)
-        written = [
-            target.write("experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-        ]
-        written += [
-            target.write(f"{claim.name}.svg", claim.picture() + "\n")
-            for claim in chosen
-            if claim.picture is not None
-        ]
-    console = out()
-    _print(console, paper.value, chosen, findings)
+    kinds = [item.value for item in kind or ()]
+    chosen = _chosen(known, only or (), long, kinds)
+    if mutate:
+        raise typer.Exit(0 if _mutate(chosen) else 1)
+    good = _run(paper.value, known, chosen, kinds, folder or Path("results", paper.value))
+    left_out = [check for check in known if check.long and check not in chosen]
     if left_out and not only:
-        names = ", ".join(claim.name for claim in left_out)
-        console.print(f"not run, add --long: {names}", markup=False, soft_wrap=True)
-    for path in written:
-        console.print(f"written: {path}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if passed(findings) else 1)
+        names = ", ".join(check.name for check in left_out)
+        out().print(f"not run, add --long: {names}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if good else 1)
 
 
-def _chosen(known: Sequence[Claim], only: Sequence[str], long: bool) -> list[Claim]:
-    names = [claim.name for claim in known]
+def _chosen(
+    known: Sequence[TableCheck], only: Sequence[str], long: bool, kinds: Sequence[str]
+) -> list[TableCheck]:
+    names = [check.name for check in known]
     for name in only:
         if name not in names:
             close = get_close_matches(name, names, n=3)
             remedy = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
-            raise typer.BadParameter(f"no claim named {name!r}; {remedy}", param_hint="--only")
-    if only:
-        return [claim for claim in known if claim.name in only]
-    return [claim for claim in known if long or not claim.long]
+            raise typer.BadParameter(f"no check named {name!r}; {remedy}", param_hint="--only")
+    chosen = [check for check in known if (check.name in only if only else long or not check.long)]
+    if not kinds:
+        return chosen
+    # A check without declared claims tells the kinds of its rows only when it has run.
+    return [
+        check
+        for check in chosen
+        if not check.claims or any(claim.kind.value in kinds for claim in check.claims)
+    ]
 
 
-def _check(chosen: Sequence[Claim]) -> dict[str, Sequence[Finding]]:
-    """Return findings by claim; a claim that cannot be checked differs, and the rest is still checked."""
-    from papers.claims import Finding
-    from topologies.errors import RailyardError
+def _run(
+    paper: str,
+    known: Sequence[TableCheck],
+    chosen: Sequence[TableCheck],
+    kinds: Sequence[str],
+    folder: Path,
+) -> bool:
+    """Run the checks; print and write the rows of each as it ends; return whether all passed."""
+    from lab.report.output import output_folder
+    from papers.claims import PAPERS, headline, passed
 
-    findings: dict[str, Sequence[Finding]] = {}
-    with progress([claim.name for claim in chosen]) as note:
-        for claim in chosen:
-            note(claim.name, "starting", 0.0)
-            try:
-                findings[claim.name] = claim.run(
-                    lambda stage, share, name=claim.name: note(name, stage, share)
-                )
-            except RailyardError as ex:
-                findings[claim.name] = [
-                    Finding(claim.title, "", "-", "could not be checked", "differs", str(ex))
-                ]
-    return findings
-
-
-def _list(known: Sequence[Claim]) -> None:
-    print_table(
-        out(),
-        ("claim", "", "what is checked"),
-        [(escape(claim.name), "long" if claim.long else "", escape(claim.title)) for claim in known],
-        names=("claim",),
-        caption="long: takes minutes, checked with --long or --only",
-    )
-
-
-def _print(
-    console: Console, paper: str, chosen: Sequence[Claim], findings: Mapping[str, Sequence[Finding]]
-) -> None:
-    from papers.claims import PAPERS
-
+    console = out()
+    done: dict[str, Sequence[Row]] = {}
     notes: list[str] = []
-    rows: list[tuple[str, ...]] = []
-    for claim in chosen:
-        rows.append((f"[bold]{escape(claim.name)}[/]: {escape(claim.title)}",))
-        for finding in findings[claim.name]:
-            mark = ""
-            if finding.reason and finding.verdict != "holds":
-                if finding.reason not in notes:
-                    notes.append(finding.reason)
-                mark = f" ({notes.index(finding.reason) + 1})"
-            verdict = f"[{COLOURS[finding.verdict]}]{finding.verdict}[/]{mark}"
-            cells = (finding.claim, finding.paper, finding.source, finding.ours)
-            rows.append((*map(escape, cells), verdict))
-    headings = ("claim", "paper", "whose", "ours", "verdict")
-    print_table(console, headings, rows, title=PAPERS[paper])
+    written: dict[str, Path] = {}
+    console.print(PAPERS[paper], style="bold", highlight=False)
+    with output_folder(folder) as target:
+        try:
+            for number, check in enumerate(chosen, 1):
+                rows = _rows([item.name for item in chosen], check)
+                done[check.name] = [row for row in rows if not kinds or row.claim.kind.value in kinds]
+                _print(check, done[check.name], notes)
+                _write(target, paper, known, done, written, finished=number == len(chosen))
+        except (KeyboardInterrupt, SystemExit):
+            console.print(f"stopped: {len(done)} of {len(chosen)} checks are done", markup=False)
+            _say(written)
+            raise
     for number, reason in enumerate(notes, 1):
         console.print(f"({number}) {reason}", markup=False, soft_wrap=True)
-    every = [finding for group in findings.values() for finding in group]
-    counts = {verdict: sum(finding.verdict == verdict for finding in every) for verdict in COLOURS}
-    unexpected = sum(finding.fails for finding in every)
-    console.print(
-        f"{counts['holds']} hold, {counts['differs']} differ ({unexpected} of them unexpectedly), "
-        f"{counts['not judged']} not judged"
+    every = [row for rows in done.values() for row in rows]
+    for line in headline(every):
+        console.print(line, markup=False, soft_wrap=True)
+    _say(written)
+    return passed(every)
+
+
+def _rows(names: list[str], check: TableCheck) -> Sequence[Row]:
+    """Return the rows of a check; if it cannot be run, each of its claims is unexpected."""
+    from papers.claims import Row
+    from papers.claims.check import placeholder
+    from topologies.errors import RailyardError
+
+    with progress(names) as note:
+        note(check.name, "starting", 0.0)
+        try:
+            return check.rows(lambda stage, share: note(check.name, stage, share))
+        except RailyardError as ex:
+            claims = check.claims or (placeholder(check.title),)
+            return [Row(claim, None, "unexpected", str(ex)) for claim in claims]
+
+
+def _write(
+    target: OutputFolder,
+    paper: str,
+    known: Sequence[TableCheck],
+    done: dict[str, Sequence[Row]],
+    written: dict[str, Path],
+    *,
+    finished: bool,
+) -> None:
+    """Write the results so far; `written` gets each file's path by its name."""
+    from papers.claims import PAPERS
+    from papers.claims.document import to_document
+    from papers.claims.page import experiments_html
+
+    last = next(check for check in known if check.name == list(done)[-1])
+    if last.picture is not None and all(row.measured is not None for row in done[last.name]):
+        name = f"{last.name}.svg"
+        written[name] = target.write(name, last.picture() + "\n")
+    pictures = {
+        name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
+    }
+    document = to_document(paper, PAPERS[paper], done, known, finished=finished)
+    written["experiments.json"] = target.write(
+        "experiments.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     )
+    page = experiments_html(PAPERS[paper], done, known, pictures, finished=finished)
+    written["experiments.html"] = target.write("experiments.html", page)
+
+
+def _say(written: dict[str, Path]) -> None:
+    for path in written.values():
+        out().print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _list(known: Sequence[TableCheck]) -> None:
+    print_table(
+        out(),
+        ("check", "", "claims", "what is checked"),
+        [
+            (
+                escape(check.name),
+                "long" if check.long else "",
+                str(len(check.claims) or ""),
+                escape(check.title),
+            )
+            for check in known
+        ],
+        names=("check",),
+        numbers=("claims",),
+        caption="long: takes minutes, run with --long or --only",
+    )
+
+
+def _print(check: TableCheck, rows: Iterable[Row], notes: list[str]) -> None:
+    """Print the rows of a check; reasons of rows that do not hold are numbered in `notes`."""
+    from papers.claims.check import ours, says
+
+    table: list[tuple[str, ...]] = []
+    for row in rows:
+        claim, mark = row.claim, ""
+        if claim.reason and row.verdict != "holds":
+            if claim.reason not in notes:
+                notes.append(claim.reason)
+            mark = f" ({notes.index(claim.reason) + 1})"
+        judged = f"[{COLOURS[row.verdict]}]{row.verdict}[/]{mark}"
+        cells = (
+            claim.text,
+            says(claim),
+            claim.place,
+            claim.kind.value,
+            claim.accepted.text(claim.unit),
+            ours(row),
+        )
+        table.append((*map(escape, cells), judged))
+    if table:
+        headings = ("claim", "paper", "place", "kind", "accepted", "ours", "verdict")
+        print_table(out(), headings, table, title=f"{check.name}: {check.title}")
+
+
+def _mutate(chosen: Sequence[TableCheck]) -> bool:
+    """Print every mutation with the verdict that it gives; return whether each turns one."""
+    from papers.claims import Check
+    from papers.claims.claim import number
+    from papers.claims.mutations import mutated
+
+    good, total = 0, 0
+    for check in chosen:
+        if not isinstance(check, Check):
+            continue
+        with progress([item.name for item in chosen]) as note:
+            note(check.name, "starting", 0.0)
+            turns = mutated(check, lambda stage, share, name=check.name: note(name, stage, share))
+        rows = []
+        for turn in turns:
+            claim, measured = turn.row.claim, turn.row.measured
+            assert claim.mutation is not None
+            assert measured is not None
+            values = (number(measured.value, claim.unit), number(turn.value, claim.unit))
+            accepted = claim.accepted.text(claim.unit)
+            cells = (claim.text, accepted, values[0], claim.mutation.what, values[1])
+            colour = "green" if turn.turned else "bold red"
+            rows.append((*map(escape, cells), f"[{colour}]{'turns' if turn.turned else 'does not turn'}[/]"))
+        good, total = good + sum(turn.turned for turn in turns), total + len(turns)
+        headings = ("claim", "accepted", "ours", "mutation", "mutated", "verdict")
+        print_table(out(), headings, rows, title=f"{check.name}: {check.title}")
+    out().print(f"{good} of {total} mutations turn the verdict of their claim", markup=False)
+    return good == total

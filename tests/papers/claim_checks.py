@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 LEFT = {
     "ub-mesh": ("dependency-graphs", "superpod", "moe-dispatch", "moe-mix"),
@@ -14,7 +15,7 @@ LEFT = {
 """Claims of ten seconds to half a minute, which `railyard experiments` runs and no test does."""
 
 
-def short(claims: Iterable[Claim]) -> list[Claim]:
+def short(claims: Iterable[FindingsCheck]) -> list[FindingsCheck]:
     """Return the claims that tests run."""
     return [claim for claim in claims if not claim.long and claim.name not in LEFT.get(claim.paper, ())]
 

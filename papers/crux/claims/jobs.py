@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.crux.study import Comparison, Study
 
-__all__ = ["CLAIMS", "judged", "run_testbed"]
+__all__ = ["CHECKS", "judged", "run_testbed"]
 
 # The paper's gains of utilisation on its testbed over a network left to itself, % (section 6.2).
 _TESTBED = {
@@ -204,16 +205,16 @@ def _long_picture() -> str:
     return utilisation_svg([_compared(study) for study in _long()])
 
 
-CLAIMS = (
-    Claim("testbed", "crux", "Jobs side by side on 96 accelerators, at flow level", run_testbed),
-    Claim(
+CHECKS = (
+    FindingsCheck("testbed", "crux", "Jobs side by side on 96 accelerators, at flow level", run_testbed),
+    FindingsCheck(
         "trace",
         "crux",
         "Six hours of jobs on 2,080 accelerators, at flow level",
         _run_short,
         picture=_picture,
     ),
-    Claim(
+    FindingsCheck(
         "two-weeks",
         "crux",
         "A day under all schedulers, also on two tiers, and two weeks",

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
 from papers.claims.figures import computing
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.claims.model_figure import Figure
 
-__all__ = ["CLAIMS", "run_corrections", "run_intensity"]
+__all__ = ["CHECKS", "run_corrections", "run_intensity"]
 
 
 def run_intensity(note: Progress, draws: int = 20) -> Sequence[Finding]:
@@ -168,8 +169,10 @@ def _run_pair(note: Progress) -> Sequence[Finding]:
     return tuple(rows)
 
 
-CLAIMS = (
-    Claim("intensity", "crux", "GPU intensity, and that what is sent of it is the work done", run_intensity),
-    Claim("contention", "crux", "A GPT and a BERT on one link", _run_pair),
-    Claim("priority", "crux", "Which of two jobs goes first", run_corrections),
+CHECKS = (
+    FindingsCheck(
+        "intensity", "crux", "GPU intensity, and that what is sent of it is the work done", run_intensity
+    ),
+    FindingsCheck("contention", "crux", "A GPT and a BERT on one link", _run_pair),
+    FindingsCheck("priority", "crux", "Which of two jobs goes first", run_corrections),
 )

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
     from lab.run.observation import JobReport, Observation
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _SCENARIO = "18_priorities/scenario.yaml"
 _OWN = "this project's own limit; the paper has no such figure"
@@ -131,7 +132,7 @@ def run_profiled(note: Progress) -> Sequence[Finding]:
     )
 
 
-CLAIMS = (
-    Claim("packet-priorities", "crux", "priorities hold in the data plane", run_priorities),
-    Claim("packet-profiling", "crux", "jobs measured and ordered, packet by packet", run_profiled),
+CHECKS = (
+    FindingsCheck("packet-priorities", "crux", "priorities hold in the data plane", run_priorities),
+    FindingsCheck("packet-profiling", "crux", "jobs measured and ordered, packet by packet", run_profiled),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
-__all__ = ["CLAIMS", "run_compression", "run_paths", "run_steps"]
+__all__ = ["CHECKS", "run_compression", "run_paths", "run_steps"]
 
 _NEAR = 0.97
 _STEPS = "Crux, section 4.4"
@@ -120,9 +121,9 @@ def _five(note: Progress) -> Sequence[Finding]:
     return run_steps(note, 5, 3, 12)
 
 
-CLAIMS = (
-    Claim("paths", "crux", "Paths of the most intensive jobs", run_paths),
-    Claim("compression", "crux", "Few levels for many priorities", run_compression),
-    Claim("steps", "crux", "Each step beside the best of all choices, four jobs", run_steps),
-    Claim("steps-five", "crux", "The same, five jobs on three levels", _five, long=True),
+CHECKS = (
+    FindingsCheck("paths", "crux", "Paths of the most intensive jobs", run_paths),
+    FindingsCheck("compression", "crux", "Few levels for many priorities", run_compression),
+    FindingsCheck("steps", "crux", "Each step beside the best of all choices, four jobs", run_steps),
+    FindingsCheck("steps-five", "crux", "The same, five jobs on three levels", _five, long=True),
 )

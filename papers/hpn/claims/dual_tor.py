@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress, Verdict
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
 
 if TYPE_CHECKING:
     from controller.recovery.lacp import Lacpdu
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     Usage = Mapping[str, tuple[LinkUsage, LinkUsage]]
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _DUAL = "HPN, non-stacked dual-ToR"
 _FAILURES = "HPN, link failures"
@@ -224,7 +225,7 @@ def _went(item: Observation, healthy: Observation) -> str:
     )
 
 
-def _goes_on(item: Observation, healthy: Observation) -> Verdict:
+def _goes_on(item: Observation, healthy: Observation) -> FindingVerdict:
     right = item.correct_nodes == item.nodes and item.checksum == healthy.checksum
     return "holds" if right else "differs"
 
@@ -277,8 +278,8 @@ def _joined(offset: int) -> int:
     return sum(bonds["gpu0"].carries(port) for port in bonded_ports(fabric, "gpu0"))
 
 
-CLAIMS = (
-    Claim("lacp", "hpn", "Two ToRs are one partner to a NIC", run_lacp),
-    Claim("share", "hpn", "What a host has left without one of its 16 cables", run_share),
-    Claim("failures", "hpn", "Cables and ToRs fail under an AllReduce", run_failures),
+CHECKS = (
+    FindingsCheck("lacp", "hpn", "Two ToRs are one partner to a NIC", run_lacp),
+    FindingsCheck("share", "hpn", "What a host has left without one of its 16 cables", run_share),
+    FindingsCheck("failures", "hpn", "Cables and ToRs fail under an AllReduce", run_failures),
 )

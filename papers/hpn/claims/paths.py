@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress, Verdict
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["CLAIMS", "idle_downlinks", "port_imbalance"]
+__all__ = ["CHECKS", "idle_downlinks", "port_imbalance"]
 
 _SELECTION = "HPN, path selection"
 _BALANCE = "HPN, load balance"
@@ -28,7 +29,7 @@ _BEFORE, _AFTER = 2.0, 1.1
 _PAPER_GAIN = "up to 34.7 %"
 
 
-def _verdict(holds: bool) -> Verdict:
+def _verdict(holds: bool) -> FindingVerdict:
     return "holds" if holds else "differs"
 
 
@@ -239,8 +240,10 @@ def _picture() -> str:
     return plot_svg(_SEEDS)
 
 
-CLAIMS = (
-    Claim("path-search", "hpn", "disjoint paths, found by working out the hash", run_search),
-    Claim("polarisation", "hpn", "the same hash on every tier, with and without planes", run_polarisation),
-    Claim("four-allreduces", "hpn", "what precise paths are worth", run_allreduces, picture=_picture),
+CHECKS = (
+    FindingsCheck("path-search", "hpn", "disjoint paths, found by working out the hash", run_search),
+    FindingsCheck(
+        "polarisation", "hpn", "the same hash on every tier, with and without planes", run_polarisation
+    ),
+    FindingsCheck("four-allreduces", "hpn", "what precise paths are worth", run_allreduces, picture=_picture),
 )

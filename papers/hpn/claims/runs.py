@@ -8,16 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim
+from papers.claims.findings import FindingsCheck
 
 if TYPE_CHECKING:
     from emulation.testbed import Testbed
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["CLAIMS", "small"]
+__all__ = ["CHECKS", "small"]
 
-CLAIMS: tuple[Claim, ...] = ()
+CHECKS: tuple[FindingsCheck, ...] = ()
 
 _SCENARIO = """
 name: hpn-claim

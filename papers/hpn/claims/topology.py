@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from controller.plan import Entry, Plan
     from topologies import Fabric
 
-__all__ = ["CLAIMS", "choice_points", "left_their_plane"]
+__all__ = ["CHECKS", "choice_points", "left_their_plane"]
 
 _STRUCTURE = "HPN, structure"
 _DERIVED = "derived here from HPN's ports"
@@ -227,8 +228,8 @@ def _lanes(fabric: Fabric) -> str:
     return f"{audit['tor0.0.0'].used} and {audit['agg0.0'].used}"
 
 
-CLAIMS = (
-    Claim("sizes", "hpn", "The Pod of 15,360 GPUs, port by port", run_sizes),
-    Claim("planes", "hpn", "No frame changes planes", run_planes),
-    Claim("choices", "hpn", "One choice is left to a hash", run_choices),
+CHECKS = (
+    FindingsCheck("sizes", "hpn", "The Pod of 15,360 GPUs, port by port", run_sizes),
+    FindingsCheck("planes", "hpn", "No frame changes planes", run_planes),
+    FindingsCheck("choices", "hpn", "One choice is left to a hash", run_choices),
 )

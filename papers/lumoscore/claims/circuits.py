@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress, Verdict
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from controller.circuits.flow import Ints
 
 __all__ = [
-    "CLAIMS",
+    "CHECKS",
     "DERIVED",
     "SEED",
     "TARGET",
@@ -35,7 +36,7 @@ SEED = 24110
 _FAMILY = (2, 4, 8, 16, 32)
 
 
-def holds(good: bool) -> Verdict:
+def holds(good: bool) -> FindingVerdict:
     """Return the verdict of a property that must hold exactly."""
     return "holds" if good else "differs"
 
@@ -249,10 +250,10 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
     return talks, hears
 
 
-CLAIMS = (
-    Claim("decomposition", "lumoscore", "Symmetric integer matrix decomposition", run_decomposition),
-    Claim(
+CHECKS = (
+    FindingsCheck("decomposition", "lumoscore", "Symmetric integer matrix decomposition", run_decomposition),
+    FindingsCheck(
         "realisable", "lumoscore", "Demands realised by cross wiring and by uniform wiring", run_realisable
     ),
-    Claim("ports", "lumoscore", "Every port hears whom it talks to", run_ports),
+    FindingsCheck("ports", "lumoscore", "Every port hears whom it talks to", run_ports),
 )

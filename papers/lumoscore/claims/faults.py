@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 from papers.claims.runs import observed
 from papers.lumoscore.claims.circuits import DERIVED, SEED, TARGET, holds, of
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from emulation.control.rewiring_record import RewiringRecord
     from lab.run.observation import Observation
 
-__all__ = ["CLAIMS", "run_left", "run_light"]
+__all__ = ["CHECKS", "run_left", "run_light"]
 
 _SCENARIO = "15_circuits/faults.yaml"
 
@@ -134,7 +135,9 @@ def _words(change: RewiringRecord) -> str:
     return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"
 
 
-CLAIMS = (
-    Claim("left", "lumoscore", "Demands on what is left when ports, switches or spines fail", run_left),
-    Claim("light", "lumoscore", "Light goes under running jobs", run_light),
+CHECKS = (
+    FindingsCheck(
+        "left", "lumoscore", "Demands on what is left when ports, switches or spines fail", run_left
+    ),
+    FindingsCheck("light", "lumoscore", "Light goes under running jobs", run_light),
 )

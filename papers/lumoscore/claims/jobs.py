@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
 from papers.claims.figures import finding
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.flow_level.study import Comparison
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 # From least to most mean completion time in the released logs.
 _ORDER = ("ideal", "leaf-centric, tau 2", "leaf-centric, tau 1", "clos")
@@ -64,8 +65,8 @@ def _picture() -> str:
     return plot_svg(_found())
 
 
-CLAIMS = (
-    Claim(
+CHECKS = (
+    FindingsCheck(
         "jobs",
         "lumoscore",
         "1,000 jobs on 4,096 accelerators, at flow level",

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 from papers.lumoscore.claims.circuits import DERIVED, SEED, TARGET, holds, of
 
-__all__ = ["CLAIMS", "run_leaves", "run_rewirings"]
+__all__ = ["CHECKS", "run_leaves", "run_rewirings"]
 
 _LEAF = "2603.28168, abstract"
 
@@ -160,7 +161,7 @@ def _leaves(tau: int, draws: int, note: Callable[[float], None]) -> Iterable[Fin
     )
 
 
-CLAIMS = (
-    Claim("rewirings", "lumoscore", "Circuits moved, beside the exact program", run_rewirings),
-    Claim("leaf-centric", "lumoscore", "Links from leaves to spines are not overloaded", run_leaves),
+CHECKS = (
+    FindingsCheck("rewirings", "lumoscore", "Circuits moved, beside the exact program", run_rewirings),
+    FindingsCheck("leaf-centric", "lumoscore", "Links from leaves to spines are not overloaded", run_leaves),
 )

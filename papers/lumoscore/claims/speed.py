@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.lumoscore.speed import Change, Cluster
 
-__all__ = ["CLAIMS", "judged"]
+__all__ = ["CHECKS", "judged"]
 
 _CODE = "LumosCore, released code"
 _OURS = f"{_CODE}; a tenth is our target"
@@ -121,8 +122,8 @@ def _picture() -> str:
     return growth_svg(clusters())
 
 
-CLAIMS = (
-    Claim(
+CHECKS = (
+    FindingsCheck(
         "planning-time",
         "lumoscore",
         "Seconds to plan a change of 2k to 32k NPUs, on this machine",

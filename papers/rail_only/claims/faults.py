@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 from papers.claims.runs import observed
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _FAULTS = "Rail-only, fault tolerance"
 
@@ -62,8 +63,8 @@ def run_rail_switch(note: Progress) -> Sequence[Finding]:
     return tuple(result)
 
 
-CLAIMS = (
-    Claim(
+CHECKS = (
+    FindingsCheck(
         "faults", "rail-only", "A rail switch, a GPU and a domain fail under an AllReduce", run_rail_switch
     ),
 )

@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
 from papers.claims.figures import computing, finding
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.claims.model_figure import Figure
     from papers.rail_only.parts import Parts
     from topologies import Fabric
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 
 def _counts() -> Sequence[Figure]:
@@ -90,15 +91,17 @@ def _as_generated(name: str, fabric: Fabric, counted: Parts) -> Finding:
     )
 
 
-CLAIMS = (
-    Claim("counts", "rail-only", "switches and transceivers of Table II", computing(_counts)),
-    Claim("fabrics", "rail-only", "the same counts in fabrics that are generated", _run_fabrics),
-    Claim("savings", "rail-only", "cost and power of Table II, and what the text says", computing(_savings)),
-    Claim(
+CHECKS = (
+    FindingsCheck("counts", "rail-only", "switches and transceivers of Table II", computing(_counts)),
+    FindingsCheck("fabrics", "rail-only", "the same counts in fabrics that are generated", _run_fabrics),
+    FindingsCheck(
+        "savings", "rail-only", "cost and power of Table II, and what the text says", computing(_savings)
+    ),
+    FindingsCheck(
         "collectives",
         "rail-only",
         "All-to-All and AllReduce by the paper's equations",
         computing(_collectives),
     ),
-    Claim("iteration", "rail-only", "iteration time by domain, bandwidth and NIC", _run_iterations),
+    FindingsCheck("iteration", "rail-only", "iteration time by domain, bandwidth and NIC", _run_iterations),
 )

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress, Verdict
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
 from papers.claims.runs import Runs, observed
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     Equation = Callable[[Grid, float, Rates], float]
 
-__all__ = ["CLAIMS", "alltoall"]
+__all__ = ["CHECKS", "alltoall"]
 
 _EQUATIONS = "Rail-only, equations of collectives"
 _DERIVED = "derived here"
@@ -34,7 +35,7 @@ def _right(runs: Runs, *names: str) -> bool:
     return all(seen.correct_nodes == seen.nodes for _, seen in (runs[name] for name in names))
 
 
-def _verdict(holds: bool, runs: Runs, *names: str) -> Verdict:
+def _verdict(holds: bool, runs: Runs, *names: str) -> FindingVerdict:
     return "holds" if holds and _right(runs, *names) else "differs"
 
 
@@ -179,15 +180,17 @@ def _slices(note: Progress) -> Sequence[Finding]:
     return findings
 
 
-CLAIMS = (
-    Claim("all-to-all", "rail-only", "All-to-All on the testbed, 8 GPUs of 4 domains", partial(alltoall, 4)),
-    Claim(
+CHECKS = (
+    FindingsCheck(
+        "all-to-all", "rail-only", "All-to-All on the testbed, 8 GPUs of 4 domains", partial(alltoall, 4)
+    ),
+    FindingsCheck(
         "all-to-all-16",
         "rail-only",
         "All-to-All on the testbed, 8 GPUs of 16 domains",
         partial(alltoall, 16),
         long=True,
     ),
-    Claim("gathers", "rail-only", "AllGather, ReduceScatter and AllReduce on the testbed", _gathers),
-    Claim("slices", "rail-only", "phases that overlap", _slices),
+    FindingsCheck("gathers", "rail-only", "AllGather, ReduceScatter and AllReduce on the testbed", _gathers),
+    FindingsCheck("slices", "rail-only", "phases that overlap", _slices),
 )

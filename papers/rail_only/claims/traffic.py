@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
     from topologies import Fabric
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _ROUTING = "Rail-only, routing"
 _TRAFFIC = "Rail-only, traffic of training"
@@ -179,7 +180,7 @@ def _shares() -> Sequence[Finding]:
     )
 
 
-CLAIMS = (
-    Claim("pxn", "rail-only", "ways across rails", _pxn),
-    Claim("placements", "rail-only", "what TP, PP and DP send along rails", _placements),
+CHECKS = (
+    FindingsCheck("pxn", "rail-only", "ways across rails", _pxn),
+    FindingsCheck("placements", "rail-only", "what TP, PP and DP send along rails", _placements),
 )

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress, Verdict
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
 
 if TYPE_CHECKING:
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _DERIVED = "derived here"
 _RINGS = "UB-Mesh §5.1 has multi-ring AllReduce; its rings and times are derived here"
@@ -89,7 +90,7 @@ def _runs(text: str, note: Progress) -> dict[str, tuple[Prepared, Observation]]:
     return seen
 
 
-def _verdict(holds: bool, seen: Observation) -> Verdict:
+def _verdict(holds: bool, seen: Observation) -> FindingVerdict:
     return "holds" if holds and seen.correct_nodes == seen.nodes else "differs"
 
 
@@ -287,13 +288,13 @@ def _mix(note: Progress) -> Sequence[Finding]:
     ]
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim("rings", "ub-mesh", "rings that share no link", _rings),
-    Claim("allreduce-board", "ub-mesh", "AllReduce on a board by rings and direct", _k8),
-    Claim("rings-borrow", "ub-mesh", "idle links borrowed by rings", _borrowed),
-    Claim("allreduce-rack", "ub-mesh", "AllReduce on the rack", _rack),
-    Claim("allreduce-balance", "ub-mesh", "AllReduce by dimensions, links balanced", _pod),
-    Claim("all-to-all", "ub-mesh", "all-to-all in two partitions", _exchange),
-    Claim("moe-dispatch", "ub-mesh", "tokens to experts by levels", _dispatch),
-    Claim("moe-mix", "ub-mesh", "the traffic mix of an MoE-2T iteration", _mix),
+CHECKS: tuple[FindingsCheck, ...] = (
+    FindingsCheck("rings", "ub-mesh", "rings that share no link", _rings),
+    FindingsCheck("allreduce-board", "ub-mesh", "AllReduce on a board by rings and direct", _k8),
+    FindingsCheck("rings-borrow", "ub-mesh", "idle links borrowed by rings", _borrowed),
+    FindingsCheck("allreduce-rack", "ub-mesh", "AllReduce on the rack", _rack),
+    FindingsCheck("allreduce-balance", "ub-mesh", "AllReduce by dimensions, links balanced", _pod),
+    FindingsCheck("all-to-all", "ub-mesh", "all-to-all in two partitions", _exchange),
+    FindingsCheck("moe-dispatch", "ub-mesh", "tokens to experts by levels", _dispatch),
+    FindingsCheck("moe-mix", "ub-mesh", "the traffic mix of an MoE-2T iteration", _mix),
 )

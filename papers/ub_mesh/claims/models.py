@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
 from papers.claims.figures import computing, finding
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.claims.model_figure import Figure
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 
 def _counts() -> Sequence[Figure]:
@@ -66,16 +67,16 @@ def _linearity() -> Sequence[Figure]:
     return linearity_figures()
 
 
-CLAIMS = (
-    Claim("parts", "ub-mesh", "NPUs, lanes and switches; HRS and optics saved", computing(_counts)),
-    Claim("cables", "ub-mesh", "the mix of cables of Table 2", _run_cables),
-    Claim(
+CHECKS = (
+    FindingsCheck("parts", "ub-mesh", "NPUs, lanes and switches; HRS and optics saved", computing(_counts)),
+    FindingsCheck("cables", "ub-mesh", "the mix of cables of Table 2", _run_cables),
+    FindingsCheck(
         "cost",
         "ub-mesh",
         "CapEx, OpEx and cost-efficiency of Fig. 21",
         computing(_cost),
         picture=_cost_picture,
     ),
-    Claim("availability", "ub-mesh", "MTBF and availability of 8,192 NPUs", computing(_availability)),
-    Claim("linearity", "ub-mesh", "performance of an NPU at scale, Fig. 22", computing(_linearity)),
+    FindingsCheck("availability", "ub-mesh", "MTBF and availability of 8,192 NPUs", computing(_availability)),
+    FindingsCheck("linearity", "ub-mesh", "performance of an NPU at scale, Fig. 22", computing(_linearity)),
 )

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from controller import Mode, Plan
     from lab.sweeps.notification import Costs, NotificationReport
     from topologies import Fabric
 
-__all__ = ["CLAIMS", "job_pairs"]
+__all__ = ["CHECKS", "job_pairs"]
 
 US = 10**6  # in ps
 
@@ -241,8 +242,8 @@ def _pod_findings(plan: Plan, note: Progress) -> Sequence[Finding]:
     return findings
 
 
-CLAIMS = (
-    Claim("recovery", "ub-mesh", "direct notification and flooding in a rack", _rack),
-    Claim("recovery-twice", "ub-mesh", "two links of a rack fail, told directly", _second),
-    Claim("recovery-pod", "ub-mesh", "direct notification and flooding in a Pod", _pod, long=True),
+CHECKS = (
+    FindingsCheck("recovery", "ub-mesh", "direct notification and flooding in a rack", _rack),
+    FindingsCheck("recovery-twice", "ub-mesh", "two links of a rack fail, told directly", _second),
+    FindingsCheck("recovery-pod", "ub-mesh", "direct notification and flooding in a Pod", _pod, long=True),
 )

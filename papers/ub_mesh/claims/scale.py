@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from controller import Plan
     from topologies import Fabric
 
-__all__ = ["CLAIMS", "job_peers"]
+__all__ = ["CHECKS", "job_peers"]
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
 
@@ -144,7 +145,7 @@ def _pod(note: Progress) -> Sequence[Finding]:
     return tuple(findings)
 
 
-CLAIMS = (
-    Claim("pod-run", "ub-mesh", "An AllReduce over 1,024 NPUs", _pod, long=True),
-    Claim("superpod-plan", "ub-mesh", "Planning for 8,192 NPUs", _superpod, long=True),
+CHECKS = (
+    FindingsCheck("pod-run", "ub-mesh", "An AllReduce over 1,024 NPUs", _pod, long=True),
+    FindingsCheck("superpod-plan", "ub-mesh", "Planning for 8,192 NPUs", _superpod, long=True),
 )

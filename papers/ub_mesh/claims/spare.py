@@ -10,12 +10,13 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from lab.sweeps.failures import Failure, TargetKind
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _PAPER = "UB-Mesh, backup NPU (64+1)"
 _DERIVED = "derived here"
@@ -154,8 +155,10 @@ def _each(kind: TargetKind, note: Progress, start: float) -> Sequence[Failure]:
     return result
 
 
-CLAIMS = (
-    Claim("spare-ways", "ub-mesh", "Ways to the spare NPU of a rack", _run_ways),
-    Claim("spare-takeover", "ub-mesh", "An AllReduce that loses an NPU", _run_takeover),
-    Claim("spare-each", "ub-mesh", "An AllReduce that loses each NPU, each switch", _run_each, long=True),
+CHECKS = (
+    FindingsCheck("spare-ways", "ub-mesh", "Ways to the spare NPU of a rack", _run_ways),
+    FindingsCheck("spare-takeover", "ub-mesh", "An AllReduce that loses an NPU", _run_takeover),
+    FindingsCheck(
+        "spare-each", "ub-mesh", "An AllReduce that loses each NPU, each switch", _run_each, long=True
+    ),
 )

@@ -8,13 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from controller.deadlock.dependency_graph import DependencyGraph
     from lab.run.saturation import SaturationResult
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 _PAPER = "UB-Mesh, TFC"
 _DERIVED = "derived here"
@@ -255,16 +256,16 @@ def _defined(ptr: int, bitmap: int) -> int | str:
     return bits[:ptr].count("1") if bits[ptr] == "1" else "tables"
 
 
-CLAIMS = (
-    Claim("turn-rules", "ub-mesh", "Turn rules: paths admitted, lanes taken, no cycle", _run_rules),
-    Claim("dependency-graphs", "ub-mesh", "Dependency graphs up to the SuperPod", _run_graphs),
-    Claim(
+CHECKS = (
+    FindingsCheck("turn-rules", "ub-mesh", "Turn rules: paths admitted, lanes taken, no cycle", _run_rules),
+    FindingsCheck("dependency-graphs", "ub-mesh", "Dependency graphs up to the SuperPod", _run_graphs),
+    FindingsCheck(
         "deadlock",
         "ub-mesh",
         "A full lossless fabric on one lane and on two",
         _run_stops,
         picture=_stopped_picture,
     ),
-    Claim("saturation", "ub-mesh", "Ten million frames on two lanes", _run_saturation, long=True),
-    Claim("source-route", "ub-mesh", "The source-route header in the P4 program", _run_headers),
+    FindingsCheck("saturation", "ub-mesh", "Ten million frames on two lanes", _run_saturation, long=True),
+    FindingsCheck("source-route", "ub-mesh", "The source-route header in the P4 program", _run_headers),
 )

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from topologies import Fabric, NodeKind
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 DERIVED = "derived here"
 
@@ -189,10 +190,10 @@ def _dcn(note: Progress) -> Sequence[Finding]:
     return (Finding("NPUs under a DCN", "UB-Mesh, DCN", "at least 100,000", size, verdict, reason),)
 
 
-CLAIMS = (
-    Claim("rack", "ub-mesh", "Nodes, links, degree, distance and lanes of a rack", _rack),
-    Claim("pod", "ub-mesh", "Racks of a Pod and the links between them", _pod),
-    Claim("superpod", "ub-mesh", "A SuperPod, all its lanes counted", _superpod),
-    Claim("rack-alternatives", "ub-mesh", "The rack built in other ways (Fig. 16)", _alternatives),
-    Claim("dcn", "ub-mesh", "The network above SuperPods, as numbers", _dcn),
+CHECKS = (
+    FindingsCheck("rack", "ub-mesh", "Nodes, links, degree, distance and lanes of a rack", _rack),
+    FindingsCheck("pod", "ub-mesh", "Racks of a Pod and the links between them", _pod),
+    FindingsCheck("superpod", "ub-mesh", "A SuperPod, all its lanes counted", _superpod),
+    FindingsCheck("rack-alternatives", "ub-mesh", "The rack built in other ways (Fig. 16)", _alternatives),
+    FindingsCheck("dcn", "ub-mesh", "The network above SuperPods, as numbers", _dcn),
 )

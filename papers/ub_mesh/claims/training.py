@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import Claim, Finding, Progress
+from papers.claims import Progress
+from papers.claims.findings import Finding, FindingsCheck
 
 if TYPE_CHECKING:
     from papers.training.study import Outcome
 
-__all__ = ["CLAIMS"]
+__all__ = ["CHECKS"]
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
 
@@ -293,13 +294,17 @@ def _calibrated(note: Progress) -> Sequence[Finding]:
     )
 
 
-CLAIMS = (
-    Claim("training-rack", "ub-mesh", "a rack as 2D-FM, 1D-FM, Clos: training performance, Fig. 17", _rack),
-    Claim(
+CHECKS = (
+    FindingsCheck(
+        "training-rack", "ub-mesh", "a rack as 2D-FM, 1D-FM, Clos: training performance, Fig. 17", _rack
+    ),
+    FindingsCheck(
         "training-racks", "ub-mesh", "Shortest, Detour, Borrow against Clos between racks, Fig. 19", _racks
     ),
-    Claim("training-bandwidth", "ub-mesh", "x4 to x32 lanes out of the rack, Fig. 20", _sweep),
-    Claim("training-traffic", "ub-mesh", "traffic of an iteration of MoE-2T, Table 1", _traffic),
-    Claim("training-linearity", "ub-mesh", "training performance of an NPU at scale, Fig. 22", _linearity),
-    Claim("training-model", "ub-mesh", "the collective model against the emulator", _calibrated),
+    FindingsCheck("training-bandwidth", "ub-mesh", "x4 to x32 lanes out of the rack, Fig. 20", _sweep),
+    FindingsCheck("training-traffic", "ub-mesh", "traffic of an iteration of MoE-2T, Table 1", _traffic),
+    FindingsCheck(
+        "training-linearity", "ub-mesh", "training performance of an NPU at scale, Fig. 22", _linearity
+    ),
+    FindingsCheck("training-model", "ub-mesh", "the collective model against the emulator", _calibrated),
 )

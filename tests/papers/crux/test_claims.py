@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from papers.claims import Finding, Progress, claims
+from papers.claims import Progress, checks
+from papers.claims.findings import Finding
 from papers.crux.claims import jobs as crux_jobs
 from papers.crux.claims import model as crux_model
 from papers.crux.claims import steps as crux_steps
@@ -29,7 +30,7 @@ def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
 
 
 def test_only_what_takes_minutes_is_long() -> None:
-    short = {claim.name for claim in claims("crux") if not claim.long}
+    short = {claim.name for claim in checks("crux") if not claim.long}
     assert {*FEW, "contention", "trace"} <= short
     assert {"two-weeks", "steps-five"} & short == set()
 

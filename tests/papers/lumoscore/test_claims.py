@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from controller.circuits import allocate, check_demand, crossconnects
-from papers.claims import Finding, Progress, claims
+from papers.claims import Progress, checks
+from papers.claims.findings import Finding
 from papers.lumoscore.claims import circuits as circuits
 from papers.lumoscore.claims import faults as faults
 from papers.lumoscore.claims import rewirings as rewirings
@@ -34,7 +35,7 @@ def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
 
 
 def test_only_what_measures_time_is_long() -> None:
-    short = [claim.name for claim in claims("lumoscore") if not claim.long]
+    short = [claim.name for claim in checks("lumoscore") if not claim.long]
     assert set(FEW) <= set(short)
     assert "planning-time" not in short
 

@@ -8,7 +8,7 @@ import pytest
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
-from papers.claims import Claim
+from papers.claims.findings import FindingsCheck
 from papers.rail_only.claims import runs as runs
 from papers.rail_only.claims import traffic as traffic
 from tests.papers.claim_checks import short
@@ -17,8 +17,8 @@ LARGE = Path(__file__).parents[3] / "experiments" / "14_rails_2048" / "scenario.
 
 
 @pytest.mark.long("pxn")
-@pytest.mark.parametrize("claim", short((*runs.CLAIMS, *traffic.CLAIMS)), ids=lambda claim: claim.name)
-def test_what_is_measured_is_what_the_paper_says(claim: Claim) -> None:
+@pytest.mark.parametrize("claim", short((*runs.CHECKS, *traffic.CHECKS)), ids=lambda claim: claim.name)
+def test_what_is_measured_is_what_the_paper_says(claim: FindingsCheck) -> None:
     told: list[float] = []
     findings = claim.run(lambda _, share: told.append(share))
     assert findings
@@ -29,7 +29,7 @@ def test_what_is_measured_is_what_the_paper_says(claim: Claim) -> None:
 
 
 def test_only_the_runs_of_16_domains_are_long() -> None:
-    assert [claim.name for claim in (*runs.CLAIMS, *traffic.CLAIMS) if claim.long] == ["all-to-all-16"]
+    assert [claim.name for claim in (*runs.CHECKS, *traffic.CHECKS) if claim.long] == ["all-to-all-16"]
 
 
 @pytest.mark.long

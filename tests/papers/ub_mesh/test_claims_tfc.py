@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from lab.frames.header_vectors import HOPS, INSTRUCTIONS, REFUSED, TABLES, Headers, put_every_header
-from papers.claims import Claim
-from papers.ub_mesh.claims.tfc import CLAIMS
+from papers.claims.findings import FindingsCheck
+from papers.ub_mesh.claims.tfc import CHECKS
 from tests.papers.claim_checks import short
 
 
@@ -17,8 +17,8 @@ def headers() -> Headers:
 
 
 @pytest.mark.long("deadlock")
-@pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
-def test_every_finding_holds(claim: Claim) -> None:
+@pytest.mark.parametrize("claim", short(CHECKS), ids=lambda claim: claim.name)
+def test_every_finding_holds(claim: FindingsCheck) -> None:
     told: list[tuple[str, float]] = []
     findings = claim.run(lambda what, share: told.append((what, share)))
     assert findings
@@ -30,7 +30,7 @@ def test_every_finding_holds(claim: Claim) -> None:
 
 
 def test_only_the_ten_million_frames_are_long() -> None:
-    assert [claim.name for claim in CLAIMS if claim.long] == ["saturation"]
+    assert [claim.name for claim in CHECKS if claim.long] == ["saturation"]
 
 
 def test_instructions_count_bits_set_before(headers: Headers) -> None:

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A claim: a figure, the interval in which it holds, and a mutation that turns its verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Literal, final
+
+__all__ = [
+    "ANY",
+    "Claim",
+    "Interval",
+    "Kind",
+    "Measured",
+    "Mutation",
+    "Verdict",
+    "around",
+    "at_least",
+    "at_most",
+    "between",
+    "changed",
+    "exactly",
+    "number",
+    "scaled",
+    "shifted",
+    "verdict",
+]
+
+Verdict = Literal["holds", "known difference", "unexpected", "not judged"]
+
+
+class Kind(StrEnum):
+    """Origin of the figure that a claim compares ours with."""
+
+    stated = "stated"  # the paper prints the figure
+    derived = "derived"  # it follows from what the paper says, or is a target of this project
+    fitted = "fitted"  # a parameter was chosen so that our figure agrees
+    identity = "identity"  # both sides are one formula on the same inputs
+    recalled = "recalled"  # remembered of the paper, its text was not at hand
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All values from `low` to `high`, both included."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"interval from {self.low} to {self.high} is empty; give the lower end first")
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def text(self, unit: str = "") -> str:
+        """Return the interval in words, such as "at most 1 %" or "95 to 96 %"."""
+        if self.low == self.high:
+            return number(self.low, unit)
+        if math.isinf(self.low):
+            return f"at most {number(self.high, unit)}" if math.isfinite(self.high) else "-"
+        if math.isinf(self.high):
+            return f"at least {number(self.low, unit)}"
+        return f"{number(self.low)} to {number(self.high, unit)}"
+
+
+ANY = Interval()
+
+
+def exactly(value: float) -> Interval:
+    """Return the interval of one value."""
+    return Interval(value, value)
+
+
+def between(low: float, high: float) -> Interval:
+    """Return the interval from `low` to `high`."""
+    return Interval(low, high)
+
+
+def around(value: float, within: float) -> Interval:
+    """Return the interval of all values at most `within` away, in the claim's unit."""
+    return Interval(value - within, value + within)
+
+
+def at_least(value: float) -> Interval:
+    """Return the interval without an upper end."""
+    return Interval(low=value)
+
+
+def at_most(value: float) -> Interval:
+    """Return the interval without a lower end."""
+    return Interval(high=value)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A change that must turn a claim's verdict.
+
+    The claim's check measures again with `parameters`; where there are none, the measured value becomes
+    `scale * value + shift`.
+    """
+
+    what: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def of(self, measured: Measured) -> Measured:
+        """Return the measured value scaled and shifted."""
+
+        def of(value: float) -> float:
+            return self.scale * value + self.shift
+
+        if measured.low is None or measured.high is None:
+            return replace(measured, value=of(measured.value))
+        low, high = sorted((of(measured.low), of(measured.high)))
+        return replace(measured, value=of(measured.value), low=low, high=high)
+
+
+def changed(what: str, **parameters: Any) -> Mutation:
+    """Return the mutation that measures again with other parameters; `what` describes the change."""
+    return Mutation(what, parameters)
+
+
+def scaled(by: float) -> Mutation:
+    """Return the mutation that multiplies the measured value."""
+    return Mutation(f"the value times {by:g}", scale=by)
+
+
+def shifted(by: float) -> Mutation:
+    """Return the mutation that adds to the measured value."""
+    return Mutation(f"the value {by:+g}", shift=by)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value that a check measured or computed, in the claim's unit.
+
+    Attributes:
+        value: the figure; the median where there are several samples.
+        low: lower end of the confidence interval of the median; None for an exact value.
+        high: upper end of that interval.
+        samples: number of seeds behind the interval.
+        detail: further figures, in words for a reader.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    samples: int = 1
+    detail: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A figure of a paper or of this project, declared before anything is measured.
+
+    Attributes:
+        name: key of the measured value in its check, a slug.
+        text: the quantity, in words.
+        place: the paper's section, figure or table; for a derived figure what it follows from.
+        kind: origin of the paper's figure.
+        unit: unit of all figures of the claim: "%", "x", "us", or a plural noun for counts.
+        paper: the paper's figure, as an interval or in words; None where it gives none.
+        holds: values at which the claim holds.
+        expected: for a known difference, the values that ours is expected to have; else None.
+        reason: why the difference exists, or what the claim rests on.
+        mutation: the change that turns the verdict; None for an identity only.
+    """
+
+    name: str
+    text: str
+    place: str
+    kind: Kind
+    holds: Interval
+    mutation: Mutation | None
+    unit: str = ""
+    paper: Interval | str | None = None
+    expected: Interval | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.expected is not None and not self.reason:
+            raise ValueError(f"claim {self.name!r} expects a difference; give its reason")
+        if (
+            (expected := self.expected) is not None
+            and expected.low in self.holds
+            and expected.high in self.holds
+        ):
+            raise ValueError(f"claim {self.name!r} expects a difference where it holds; narrow one interval")
+
+    @property
+    def accepted(self) -> Interval:
+        """Interval outside which the claim's verdict is "unexpected"."""
+        return self.holds if self.expected is None else self.expected
+
+
+def verdict(claim: Claim, measured: Measured) -> Verdict:
+    """Judge a value: the whole confidence interval has to lie in what the claim accepts."""
+    low = measured.value if measured.low is None else measured.low
+    high = measured.value if measured.high is None else measured.high
+    if not all(value in claim.accepted for value in (low, measured.value, high)):
+        return "unexpected"
+    return "holds" if claim.expected is None else "known difference"
+
+
+def number(value: float, unit: str = "") -> str:
+    """Return a number to four digits, counts in full, with its unit."""
+    if float(value).is_integer() and abs(value) < 1e15:
+        text = f"{value:,.0f}"
+    elif abs(value) >= 1000:
+        text = f"{value:,.1f}"
+    else:
+        text = f"{value:.4g}"
+    return f"{text}{unit}" if unit == "x" else f"{text} {unit}".rstrip()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""experiments.json: claims, measured values as numbers with their unit, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from papers.claims.check import Row, TableCheck, counts, passed
+from papers.claims.claim import Interval
+
+__all__ = ["to_document"]
+
+
+def to_document(
+    paper: str,
+    title: str,
+    done: Mapping[str, Sequence[Row]],
+    checks: Sequence[TableCheck],
+    *,
+    finished: bool,
+) -> dict[str, Any]:
+    """Return the contents of `experiments.json`.
+
+    Args:
+        paper: key of the paper.
+        title: title of the paper.
+        done: rows by the name of their check, of the checks that have run.
+        checks: all checks of the paper, in order.
+        finished: False while checks that were asked for have still to run.
+    """
+    rows = [row for group in done.values() for row in group]
+    return {
+        "paper": paper,
+        "title": title,
+        "finished": finished,
+        "passed": passed(rows),
+        "counts": {kind.value: dict(counter) for kind, counter in counts(rows).items()},
+        "checks": [
+            {"name": check.name, "title": check.title, "claims": [_row(row) for row in done[check.name]]}
+            for check in checks
+            if check.name in done
+        ],
+        "not_run": [check.name for check in checks if check.name not in done],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    claim, measured = row.claim, row.measured
+    result: dict[str, Any] = {
+        "name": claim.name,
+        "claim": claim.text,
+        "place": claim.place,
+        "kind": claim.kind.value,
+        "unit": claim.unit,
+        "paper": _ends(claim.paper) if isinstance(claim.paper, Interval) else claim.paper,
+        "holds": _ends(claim.holds),
+        "expected": None if claim.expected is None else _ends(claim.expected),
+        "value": None if measured is None else _finite(measured.value),
+        "confidence": None if measured is None or measured.low is None else [measured.low, measured.high],
+        "samples": 0 if measured is None else measured.samples,
+        "detail": row.trouble if measured is None else measured.detail,
+        "verdict": row.verdict,
+        "reason": claim.reason,
+        "mutation": None if claim.mutation is None else claim.mutation.what,
+    }
+    return result
+
+
+def _ends(interval: Interval) -> list[float | None]:
+    """Return the two ends; null for an end that is open."""
+    return [_finite(interval.low), _finite(interval.high)]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
