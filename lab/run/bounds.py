@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from statistics import mean
 
 from emulation.traffic import collectives as c
+from emulation.traffic.collectives.declaration import Capacity
+from emulation.traffic.collectives.registry import find
 from lab.run.collective import schedule_of
 from lab.run.grids import dimension_rates, grid_of, groups_of, out_bps, pair_rates
 from lab.scenario.schema import ELEMENT_BYTES, Collective
@@ -33,31 +35,21 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
 
 
 def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:
-    ranks, data = len(members), collective.data_bytes
-    ports = [_port_bps(fabric, name) for name in members]
-    average = ports[0] if min(ports) == max(ports) else mean(ports)
-    match collective.kind:
-        case "allreduce":
-            groups = (c.allreduce_ports_bound_ps(n, data, rate) for n, rate in _groups(fabric, members))
-            return max(c.allreduce_ports_bound_ps(ranks, data, average), *groups)
-        case "reduce-scatter" | "all-gather":
-            groups = (c.gather_bound_ps(n, data, rate) for n, rate in _groups(fabric, members))
-            return max(c.gather_bound_ps(ranks, data, average), *groups)
-        case "all-to-all":
-            # The part of a group's data that is for other groups leaves the group.
-            groups = (c.gather_bound_ps(n, data * ranks / n, rate) for n, rate in _groups(fabric, members))
-            leave = max(c.gather_bound_ps(ranks, data, average), *groups)
-            if any(link.dimension is None for link in fabric.links) or ranks < len(fabric.nodes):
-                return leave  # paths other than along the dimensions exist
-            grid = grid_of(fabric, members)
-            rates = dimension_rates(fabric, members, range(len(grid)), grid)
-            return max(leave, c.all_to_all_bound_ps(grid, data // ranks, rates))
-        case "broadcast" | "reduce":
-            return c.send_bound_ps(data, ports[collective.root])
-        case "p2p":
-            return c.send_bound_ps(data, max(ports))
-        case _:
-            return c.traffic_bound_ps(schedule_of(fabric, members, collective), sum(ports), ELEMENT_BYTES)
+    def mesh() -> tuple[Sequence[int], Sequence[float]] | None:
+        if any(link.dimension is None for link in fabric.links) or len(members) < len(fabric.nodes):
+            return None  # paths other than along the dimensions exist
+        grid = grid_of(fabric, members)
+        return grid, dimension_rates(fabric, members, range(len(grid)), grid)
+
+    capacity = Capacity(
+        collective.data_bytes,
+        [_port_bps(fabric, name) for name in members],
+        collective.root,
+        groups=lambda: _groups(fabric, members),
+        mesh=mesh,
+        schedule=lambda: schedule_of(fabric, members, collective),
+    )
+    return find(collective.kind).bound_ps(capacity)
 
 
 def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:

@@ -12,7 +12,6 @@ from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
-    ALGORITHMS,
     BRANCHES,
     ELEMENT_BYTES,
     NUMBER,
@@ -23,7 +22,6 @@ from lab.scenario.traffic import (
 )
 
 __all__ = [
-    "ALGORITHMS",
     "BRANCHES",
     "Assertion",
     "Collective",

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, final
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
+from emulation.traffic.collectives.declaration import Algorithm
+from emulation.traffic.collectives.registry import find, kinds, names
 from emulation.traffic.frames.layers import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.host.iterations import Rhythm
 from lab.scenario.topology import Model, Name, NotNegative, Positive
+from topologies.errors import RailyardError
 
 __all__ = [
-    "ALGORITHMS",
     "BRANCHES",
     "ELEMENT_BYTES",
     "LAST_PRIORITY",
@@ -37,85 +38,46 @@ ELEMENT_BYTES = 4
 Dimension = Annotated[int, Field(ge=0)]
 
 
-CollectiveKind = Literal[
-    "allreduce",
-    "reduce-scatter",
-    "all-gather",
-    "all-to-all",
-    "broadcast",
-    "reduce",
-    "dispatch",
-    "combine",
-    "p2p",
-]
-Algorithm = Literal[
-    "bidirectional-dimension-order",
-    "ring",
-    "rings",
-    "bidirectional-rings",
-    "direct",
-    "dimension-wise",
-    "partitions",
-    "hierarchical",
-    "pipeline",
-    "sequential",
-    "concurrent",
-]
+def _known(name: str) -> str:
+    try:
+        return find(name).name
+    except RailyardError as error:
+        raise ValueError(f"{error.message}; {error.remedy}") from None
 
-# The algorithms of each kind of collective, its default first.
-ALGORITHMS: Mapping[str, tuple[Algorithm, ...]] = {
-    "allreduce": (
-        "bidirectional-dimension-order",
-        "ring",
-        "rings",
-        "bidirectional-rings",
-        "direct",
-        "dimension-wise",
-    ),
-    "reduce-scatter": ("dimension-wise", "direct"),
-    "all-gather": ("dimension-wise", "direct"),
-    "all-to-all": ("partitions", "direct"),
-    "broadcast": ("hierarchical", "direct"),
-    "reduce": ("hierarchical", "direct"),
-    "dispatch": ("hierarchical", "direct"),
-    "combine": ("hierarchical", "direct"),
-    "p2p": ("pipeline",),
-    "mixture": ("sequential", "concurrent"),
-}
 
-# Keys of a collective beside kind, algorithm and data, with the kinds or algorithms that have them.
-_TAKEN_BY: Mapping[str, tuple[str, ...]] = {
-    "root": ("broadcast", "reduce"),
-    "experts": ("dispatch", "combine"),
-    "rings": ("rings", "bidirectional-rings"),
-    "shares": ("dimension-wise",),
-    "exchange": ("dimension-wise",),
-    "order": ("dimension-wise", "partitions"),
-    "parts": ("mixture",),
-    "rounds": ("mixture",),
-}
+CollectiveName = Annotated[str, AfterValidator(_known)]
 
 
 def _with_algorithm(values: Any) -> Any:
     """Add the default algorithm of the kind where none is given; a wrong shape stays as it is."""
     if isinstance(values, dict) and "algorithm" not in values:
-        known = ALGORITHMS.get(values.get("kind", "allreduce"), ())
-        return {**values, "algorithm": known[0]} if known else values
+        kind = values.get("kind", "allreduce")
+        if isinstance(kind, str) and kind in names():
+            return {**values, "algorithm": find(kind).algorithms[0].name}
     return values
 
 
-def _check_algorithm(kind: str, algorithm: str) -> None:
-    known = ALGORITHMS[kind]
-    if algorithm not in known:
-        raise ValueError(f"algorithm {algorithm} does not do {kind}; take {' or '.join(known)}")
+def _algorithm(kind: str, name: str) -> Algorithm:
+    try:
+        return find(kind).algorithm(name)
+    except RailyardError as error:
+        raise ValueError(f"{error.message}; {error.remedy}") from None
+
+
+def _takers(key: str) -> list[str]:
+    """Return the kinds and algorithms that take a key which not all collectives take."""
+    takers = {kind.name: None for kind in kinds() if key in kind.keys}
+    for kind in kinds():
+        takers |= {algorithm.name: None for algorithm in kind.algorithms if key in algorithm.keys}
+    return list(takers)
 
 
 @final
 class Part(Model):
     """One collective of a mixture, among each group of NPUs that differ in the dimensions `over` alone."""
 
-    kind: CollectiveKind
-    algorithm: Algorithm = "bidirectional-dimension-order"
+    kind: CollectiveName
+    algorithm: str = "bidirectional-dimension-order"
     share: Positive
     over: tuple[Dimension, ...] | None = None
     order: tuple[Dimension, ...] | None = None
@@ -131,9 +93,11 @@ class Part(Model):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        _check_algorithm(self.kind, self.algorithm)
-        if self.kind == "allreduce" and self.algorithm not in ("dimension-wise", "direct"):
-            raise ValueError(f"algorithm {self.algorithm} in a mixture; take dimension-wise or direct")
+        if self.kind == "mixture":
+            raise ValueError("a mixture in a mixture; give its parts themselves")
+        if not _algorithm(self.kind, self.algorithm).in_mixture:
+            usable = [known.name for known in find(self.kind).algorithms if known.in_mixture]
+            raise ValueError(f"algorithm {self.algorithm} in a mixture; take {' or '.join(sorted(usable))}")
         return self
 
 
@@ -166,8 +130,8 @@ class Collective(Model):
         rounds: Repetitions of a mixture.
     """
 
-    kind: Literal[CollectiveKind, "mixture"] = "allreduce"
-    algorithm: Algorithm = "bidirectional-dimension-order"
+    kind: CollectiveName = "allreduce"
+    algorithm: str = "bidirectional-dimension-order"
     elements: Annotated[int, Field(ge=1, le=2**28)] = 1 << 20
     dtype: Literal["int32", "float32"] = "int32"
     payload_bytes: Annotated[
@@ -192,10 +156,9 @@ class Collective(Model):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        _check_algorithm(self.kind, self.algorithm)
-        for key in sorted(self.model_fields_set & _TAKEN_BY.keys()):
-            takers = _TAKEN_BY[key]
-            if self.kind not in takers and self.algorithm not in takers:
+        algorithm = _algorithm(self.kind, self.algorithm)
+        for key in sorted(self.model_fields_set - {*find(self.kind).keys, *algorithm.keys}):
+            if takers := _takers(key):
                 raise ValueError(f"`{key}:` is for {' and '.join(takers)}; leave it out")
         if self.kind == "mixture" and not self.parts:
             raise ValueError("a mixture has `parts:`; give each a kind and a share")

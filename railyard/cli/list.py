@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard list: scenarios, studies and topologies by name, parameters of a topology, metrics."""
+"""railyard list: scenarios, studies, topologies and collectives by name, parameters, metrics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def list_names(
     topology: Annotated[str, typer.Argument(help="a topology, to list its parameters")] = "",
     metrics: Annotated[bool, typer.Option("--metrics", help="list the metrics of a result instead")] = False,
 ) -> None:
-    """List scenarios, studies and topologies, or the parameters of a topology."""
+    """List scenarios, studies, topologies and collectives, or the parameters of a topology."""
     console = out()
     if metrics:
         _print_metrics(console)
@@ -43,6 +43,7 @@ def list_names(
     else:
         _print_files(console)
         _print_topologies(console)
+        _print_collectives(console)
         console.print("`railyard list NAME` shows the parameters of a topology.", markup=False)
 
 
@@ -83,6 +84,14 @@ def _print_topologies(console: Console) -> None:
 
     rows = [(family.name, escape(family.text)) for family in families()]
     print_table(console, ("topology", "what it is"), rows, names=("topology",))
+    console.print()
+
+
+def _print_collectives(console: Console) -> None:
+    from emulation.traffic.collectives.registry import kinds
+
+    rows = [(kind.name, ", ".join(algorithm.name for algorithm in kind.algorithms)) for kind in kinds()]
+    print_table(console, ("collective", "algorithms, the default first"), rows, names=("collective",))
     console.print()
 
 

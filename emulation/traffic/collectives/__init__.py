@@ -9,6 +9,7 @@ hierarchical    broadcast, reduce, dispatch, combine
 compose         several collectives in one schedule
 cutting         arrays cut into parts, grids cut into lines
 bounds          lower bounds of the times
+declaration     what the other rooms know of a kind of collective; catalogue: ours, registry: all by name
 """
 
 from emulation.traffic.collectives.bounds import (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from emulation.traffic.collectives.registry import find, kinds
 from lab.errors import ScenarioError
 from lab.run.bounds import bound_ps
 from lab.run.collective import schedule_of
@@ -13,7 +14,7 @@ from lab.run.grids import grid_of
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
-from lab.scenario.schema import ALGORITHMS, Collective
+from lab.scenario.schema import Collective
 from papers.ub_mesh.claims.collectives import CLAIMS
 from tests.papers.claim_checks import short
 from topologies import full_mesh, ub_rack
@@ -41,7 +42,12 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
 @pytest.mark.long("all-path-dispatch-direct", "shortest-dispatch-hierarchical")
 @pytest.mark.parametrize(
     ("kind", "algorithm"),
-    [(kind, algorithm) for kind in ALGORITHMS for algorithm in ALGORITHMS[kind] if kind != "mixture"],
+    [
+        (kind.name, algorithm.name)
+        for kind in kinds()
+        for algorithm in kind.algorithms
+        if kind.name != "mixture"
+    ],
 )
 @pytest.mark.parametrize("strategy", ["all-path", "shortest"])
 def test_every_kind_runs_and_is_right(write: Write, kind: str, algorithm: str, strategy: str):
@@ -50,7 +56,7 @@ def test_every_kind_runs_and_is_right(write: Write, kind: str, algorithm: str, s
     runs(write, dims, f"{{kind: {kind}, algorithm: {algorithm}, {size}}}", f"{{strategy: {strategy}}}")
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS["mixture"])
+@pytest.mark.parametrize("algorithm", [algorithm.name for algorithm in find("mixture").algorithms])
 def test_a_mixture_runs_and_is_right(write: Write, algorithm: str):
     runs(write, "[4, 4]", MIXTURE % algorithm)
 

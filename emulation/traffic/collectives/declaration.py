@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declaration of a kind of collective: its algorithms, the lower bound of its time, and the keys it takes.
+
+A scenario names the kind and the algorithm. The declaration tells the other rooms all that they need to know
+of a collective, so that a new collective is a single module:
+
+    def _half(request: Request) -> Schedule:
+        return half_exchange(request.ranks, request.elements)
+
+    half = CollectiveKind(
+        "half-exchange",
+        (Algorithm("direct", _half, needs_grid=False),),
+        bound_ps=lambda capacity: send_bound_ps(capacity.data_bytes, max(capacity.port_rates)),
+        bound_source="D/P: what has to leave an NPU",
+    )
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import final
+
+from emulation.errors import EmulationError
+from emulation.traffic.schedule.schedule import Schedule
+
+__all__ = ["Algorithm", "Capacity", "CollectiveKind", "Request"]
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """What a scenario asks of an algorithm.
+
+    Attributes:
+        grid: Dimensions of the members, whose product is their number; a single one without a mesh.
+        elements: Length of the array of one member, in elements of 4 bytes.
+        order: Single order of the dimensions; None leaves the orders to the algorithm.
+        root: Rank of the source of a broadcast or the target of a reduce.
+        experts: Number of members that receive each member's tokens.
+        rings: Number of rings; None takes all disjoint rings.
+        single_order: Whether all data take the first order of the dimensions.
+        exchange: Number of last dimensions whose pieces are exchanged whole.
+        detours: Whether routing may send over a third member.
+        dimension_rates: Returns bits per second between two members of a line, by dimension; None if the
+            members are no mesh of known rates.
+        pair_rates: Returns bits per second by pair of ranks that a link joins.
+    """
+
+    grid: tuple[int, ...]
+    elements: int
+    order: tuple[int, ...] | None = None
+    root: int = 0
+    experts: int = 4
+    rings: int | None = None
+    single_order: bool = False
+    exchange: int = 0
+    detours: bool = True
+    dimension_rates: Callable[[], Sequence[float] | None] = lambda: None
+    pair_rates: Callable[[], Mapping[tuple[int, int], float]] = dict
+
+    @property
+    def ranks(self) -> int:
+        """Number of members."""
+        return prod(self.grid)
+
+    @property
+    def block(self) -> int:
+        """Length of one of as many equal blocks as there are members; EmulationError if they do not fit."""
+        if self.elements % self.ranks:
+            raise EmulationError(
+                f"arrays of {self.elements} elements have no equal blocks for {self.ranks} NPUs",
+                remedy=f"take a multiple of {self.ranks}, such as "
+                f"{max(1, self.elements // self.ranks) * self.ranks}",
+            )
+        return self.elements // self.ranks
+
+
+@final
+@dataclass(frozen=True)
+class Capacity:
+    """What the links of a fabric offer a collective; bounds are computed from it.
+
+    Attributes:
+        data_bytes: Size of the array of one member.
+        port_rates: Bits per second that each member can send over all its links, by rank.
+        root: Rank of the root of a broadcast or a reduce.
+        groups: Returns, for each dimension, the number of groups of members of equal coordinate and their
+            mean rate outwards in bits per second.
+        mesh: Returns dimensions and rates of a full mesh without paths beside it, else None.
+        schedule: Returns the schedule of the collective.
+    """
+
+    data_bytes: int
+    port_rates: Sequence[float]
+    root: int
+    groups: Callable[[], Sequence[tuple[int, float]]]
+    mesh: Callable[[], tuple[Sequence[int], Sequence[float]] | None]
+    schedule: Callable[[], Schedule]
+
+    @property
+    def ranks(self) -> int:
+        """Number of members."""
+        return len(self.port_rates)
+
+    @cached_property
+    def mean_rate(self) -> float:
+        """Mean of `port_rates`; exactly their value if they are equal."""
+        low, high = min(self.port_rates), max(self.port_rates)
+        return low if low == high else sum(self.port_rates) / len(self.port_rates)
+
+
+@final
+@dataclass(frozen=True)
+class Algorithm:
+    """A way to do a collective.
+
+    Attributes:
+        name: Name in `collective.algorithm`.
+        build: Returns the schedule of a request; EmulationError says why it does not fit.
+        keys: Keys of `collective:` that the algorithm takes beside those of every collective.
+        needs_grid: Whether the members have to form a mesh.
+        in_mixture: Whether a part of a mixture may use it.
+        source: Where the algorithm comes from, a sentence without its full stop; empty for a textbook's.
+    """
+
+    name: str
+    build: Callable[[Request], Schedule]
+    keys: tuple[str, ...] = ()
+    needs_grid: bool = True
+    in_mixture: bool = True
+    source: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class CollectiveKind:
+    """An operation on the arrays of the members, with its algorithms, the default first.
+
+    Attributes:
+        name: Name in `collective.kind`.
+        algorithms: Algorithms by which the operation can be done.
+        bound_ps: Returns the least time on links of a capacity, in ps.
+        bound_source: Formula and origin of the bound, for reports. N members, D bytes each, P the rate of all
+            links of a member.
+        keys: Keys of `collective:` that every algorithm takes.
+        blocks: Whether the array consists of as many equal blocks as there are members.
+    """
+
+    name: str
+    algorithms: tuple[Algorithm, ...]
+    bound_ps: Callable[[Capacity], float]
+    bound_source: str
+    keys: tuple[str, ...] = ()
+    blocks: bool = False
+
+    def algorithm(self, name: str) -> Algorithm:
+        """Return the algorithm of a name; EmulationError names the known algorithms."""
+        for algorithm in self.algorithms:
+            if algorithm.name == name:
+                return algorithm
+        known = " or ".join(algorithm.name for algorithm in self.algorithms)
+        raise EmulationError(f"algorithm {name} does not do {self.name}", remedy=f"take {known}")
