@@ -7,8 +7,6 @@ A 0-1 unknown for each slot and each ordered pair of Pods that want circuits: sm
 from typing import Any, final
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from controller.circuits.flow import Ints
 from controller.circuits.pairs import check_sums
@@ -119,6 +117,9 @@ class _Program:
 
     def solve(self, room: str, **limits: float) -> Ints:
         """Return the maps of the optimum; PlanError when it is not proven within `limits`."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import coo_array
+
         maps = np.full((self._slots, self._n), -1)
         if not len(self.slot):
             return maps

@@ -12,7 +12,6 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from controller.errors import PlanError
 
@@ -129,6 +128,8 @@ class _Arcs:
 
     def flows(self, supply: Ints) -> list[Ints]:
         """Return the cheapest flow, part by part; the solver gets no arcs without capacity."""
+        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+
         tail, head, capacity, cost = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         some = np.flatnonzero(capacity)
         solver: Any = SimpleMinCostFlow()  # its stubs have no arrays that numpy could make

@@ -6,7 +6,6 @@ ports break it: finding circuits that fit is then an edge colouring with forbidd
 """
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from controller.circuits.allocation import allocate
 from controller.circuits.demand import check_demand, trim_demand
@@ -73,6 +72,8 @@ def fill_unused_ports(
     `standing`. With `working` as `realise_left` has it, ports that do not work get no circuit, but keep one
     whose ports nobody else has a use for.
     """
+    from scipy.optimize import linear_sum_assignment
+
     maps = plan.maps.copy()
     spines, pairs, n = maps.shape
     has = plan.counts.sum(axis=0)

@@ -6,8 +6,6 @@ even ports and A[j, i] from its odd ones, C = A + A.T (LumosCore's symmetric int
 """
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from controller.circuits.entries import Entries
 from controller.circuits.flow import Ints, Items, Nodes, minimise_cost, sharing_cost
@@ -22,6 +20,9 @@ def symmetric_split(demand: Ints) -> Ints:
     both ways. What is odd makes a simple graph; with its odd nodes joined to one more its edges fall into
     closed trails, and going round each gives every node as many edges out as in. O(N**2).
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     demand = np.asarray(demand)
     n = len(demand)
     half = demand // 2

@@ -10,10 +10,7 @@ switches hold one each: two thirds.
 from itertools import combinations
 from typing import Any, Literal
 
-import networkx as nx
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from controller.circuits.demand import check_demand
 from controller.circuits.flow import Ints
@@ -63,6 +60,8 @@ def dual_link_maps(maps: Ints) -> Ints:
 
 
 def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
+    import networkx as nx
+
     left = demand.copy()
     matched = []
     for k in range(ports):
@@ -78,6 +77,9 @@ def _greedy_matchings(demand: Ints, ports: int) -> list[tuple[int, int, int]]:
 
 
 def _most_circuits(demand: Ints, ports: int, seconds: float) -> list[tuple[int, int, int]]:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     n = len(demand)
     low, high = np.nonzero(np.triu(demand))
     edges = len(low)
