@@ -32,6 +32,7 @@ _SOL_PACKET, _PACKET_AUXDATA = 263, 8
 _AUXDATA = struct.Struct("IIIHHHH")
 _VLAN_VALID = 0x10
 _START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
 _SOCKET_BYTES = 8 << 20
 # What a network driver may gather into one long frame, and how to ask for it not to (linux/ethtool.h).
 _SIOCETHTOOL = 0x8946
@@ -145,7 +146,11 @@ class Bmv2:
         self.client.close()
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=10)
+            try:
+                self._process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:  # it closes hundreds of ports one by one
+                self._process.kill()
+                self._process.wait()
             self._process = None
         for raw in self._sockets.values():
             raw.close()
