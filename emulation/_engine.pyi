@@ -135,6 +135,9 @@ class Network(SwitchSet):
     def hops(self) -> int: ...
     @property
     def frames_without_link(self) -> int: ...
+    @property
+    def frames_failed(self) -> int:
+        """Number of frames that set_tolerant(True) has dropped."""
     def connect(
         self,
         sw_a: int,
@@ -198,8 +201,18 @@ class Network(SwitchSet):
     def record(self, link: int, path: str, direction: int | None = None) -> None:
         """To a capture file, each frame as it begins to be sent; both ways without `direction`. OSError."""
     def end_recordings(self) -> None: ...
-    def run(self, until_ps: int | None = None) -> int:
-        """0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock()."""
+    def run(self, until_ps: int | None = None, events: int = ...) -> int:
+        """Run at most `events` events, and Python's signal handlers between them.
+
+        0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock(), 4: more
+        events are left.
+        """
+    def set_tolerant(self, tolerant: bool, /) -> None:
+        """Drop a frame that its program stops, and report it as an item "log".
+
+        Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a frame, and so does
+        the end of its budget of passes, copies and rounds (docs/engine.md).
+        """
     def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
     def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:
         """Direction 0 comes from the host, 1 goes to it."""

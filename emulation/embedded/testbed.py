@@ -6,11 +6,12 @@ scenario and seed give the same run.
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, final
+from typing import Any, Literal, Self, TypeVar, final
 
 from emulation._engine import Network
 from emulation.circuits import circuit_switches, set_circuit_up
@@ -27,7 +28,10 @@ from topologies.transform.circuits import circuit_link, circuit_of
 
 __all__ = ["EmbeddedTestbed"]
 
-_REACHED_UNTIL, _CONTROL, _DEADLOCK = 1, 2, 3
+_T = TypeVar("_T")
+
+_REACHED_UNTIL, _CONTROL, _DEADLOCK, _PAUSED = 1, 2, 3, 4
+_SERVED_EVENTS, _SERVER_TURN_SECONDS = 20_000, 0.001
 
 # Bit position of the lane within a priority: the last bit of the VL in the LPH, behind the Ethernet header.
 _LANE_BIT = 8 * 15 + 2
@@ -60,6 +64,7 @@ class EmbeddedTestbed:
         self.fabric = fabric
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
+        self.on_log: Callable[[str], None] | None = None
         self.network = Network()
         self._credit_bytes = credit_bytes
         self._scheduler: Literal["strict", "round-robin"] = scheduler
@@ -303,16 +308,20 @@ class EmbeddedTestbed:
         Table entries age while time passes, but without `until_ps` time does not pass for ageing alone.
         DeadlockedError if frames wait for credits that cannot return.
         """
-        while True:
-            with self._lock:
-                end = self._engine(lambda: self.network.run(until_ps))
-                item = self.network.take_control() if end == _CONTROL else None
-            if item is not None:
-                self._dispatch(item)
-            elif end == _DEADLOCK:
-                raise self._deadlock()
-            else:
-                return end != _REACHED_UNTIL
+        while (end := self._advance(until_ps)) == _CONTROL:
+            pass
+        return end != _REACHED_UNTIL
+
+    def _advance(self, until_ps: int | None, events: int | None = None) -> int:
+        with self._lock:
+            run = self.network.run
+            end = self._engine(lambda: run(until_ps) if events is None else run(until_ps, events))
+            item = self.network.take_control() if end == _CONTROL else None
+        if item is not None:
+            self._dispatch(item)
+        elif end == _DEADLOCK:
+            raise self._deadlock()
+        return end
 
     @property
     def busy(self) -> bool:
@@ -333,23 +342,37 @@ class EmbeddedTestbed:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def serve(self, stopped: threading.Event) -> None:
-        """Run the network after every packet-out, until `stopped` is set."""
-        while not stopped.is_set():
-            if self._work.wait(timeout=0.2):
-                self._work.clear()
-                self.run()
+        """Run the network after every packet-out, until `stopped` is set.
 
-    def _engine(self, call: Callable[[], object]) -> object:
+        A frame that its program stops is dropped and reported to `on_log`. Frames that circulate between
+        switches without end leave the P4Runtime server its turns.
+        """
+        with self._lock:
+            self.network.set_tolerant(True)
+        while not stopped.is_set():
+            if not self._work.wait(timeout=0.2):
+                continue
+            self._work.clear()
+            while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (
+                _CONTROL,
+                _PAUSED,
+            ):
+                if end == _PAUSED:
+                    time.sleep(_SERVER_TURN_SECONDS)
+
+    def _engine(self, call: Callable[[], _T]) -> _T:
         try:
             return call()
         except RuntimeError as error:
             raise EmulationError(str(error)) from error
 
     def _dispatch(self, item: tuple[str, int, int, int, bool, bytes]) -> None:
-        kind, _, switch, value, up, _ = item
+        kind, _, switch, value, up, data = item
         if kind == "alarm":
             self._alarms.pop(value)()
             return
+        if kind == "log" and self.on_log is not None:
+            self.on_log(data.decode(errors="replace"))
         if self._server is not None:
             self._server.deliver(item)
         if kind == "port" and self.on_port is not None:

@@ -6,6 +6,7 @@ streams        StreamChannel: arbitration, packet-outs and acknowledgements in; 
 device         one switch: its committed and saved configurations, its roles, batches of writes
 roles          permissions of a role
 arbitration    election of the primary of one (device, role)
+advisories     pace of the notifications of a change of primary
 reconcile      RECONCILE_AND_COMMIT: state that a new pipeline keeps
 target         the state of one switch under one pipeline: reads, writes, inverses
 entities/      reads and writes of each kind of entity

@@ -12,6 +12,7 @@ from finsy.proto import p4r, rpc_code, stratum
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 
+from emulation.p4runtime.advisories import Advisories
 from emulation.p4runtime.arbitration import Arbitration
 from emulation.p4runtime.pipeline.values import canonical
 from emulation.p4runtime.status import Refusal
@@ -47,11 +48,12 @@ def entity_id(entity: p4r.Entity) -> int:
 
 @final
 class Role:
-    """A role of one device: its arbitration and its permissions."""
+    """A role of one device: its arbitration, its notifications and its permissions."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.arbitration: Arbitration[Hashable] = Arbitration()
+        self.advisories: Advisories[Hashable] = Advisories()
         self.config: AnyMessage | None = None
         self._rules: stratum.P4RoleConfig | None = None
         self._ids: frozenset[int] = frozenset()

@@ -75,7 +75,9 @@ class Streams:
             listener.cancel()
             self._open.discard(stream)
             if stream.device is not None:
-                self._notify(stream.device, stream.role, stream.role.arbitration.leave(stream))
+                told = stream.role.arbitration.leave(stream)
+                stream.role.advisories.leave(stream)
+                self._change(stream.device, stream.role, told)
 
     async def _listen(self, stream: Stream, messages: AsyncIterator[p4r.StreamMessageRequest]) -> None:
         try:
@@ -130,7 +132,18 @@ class Streams:
             if before is not stream:
                 with self._lock:
                     device.primary_changed()
-        self._notify(device, role, told)
+        self._change(device, role, told, stream, before)
+
+    def _change(self, device: Device, role: Role, told: Iterable[Any], *at_once: Any) -> None:
+        """Notify clients of a change: those of `at_once` now, the others as the pace of the role allows."""
+        loop, advisories = asyncio.get_running_loop(), role.advisories
+        waited = advisories.deadline is not None
+        self._notify(device, role, advisories.change(told, loop.time(), at_once))
+        if not waited and advisories.deadline is not None:
+            loop.call_at(advisories.deadline, self._notify_due, device, role)
+
+    def _notify_due(self, device: Device, role: Role) -> None:
+        self._notify(device, role, role.advisories.due(asyncio.get_running_loop().time()))
 
     def _notify(self, device: Device, role: Role, told: Iterable[Any]) -> None:
         update = p4r.MasterArbitrationUpdate(device_id=device.id)
@@ -171,8 +184,11 @@ class Streams:
                 f"a packet-out of {len(packet.payload)} bytes; a frame has at most {_LONGEST_FRAME}",
             )
         frame = device.forwarding.pipeline.packet_out.join(packet)
-        with self._lock:
-            self._network.packet_out(device.switch, frame)
+        try:
+            with self._lock:
+                self._network.packet_out(device.switch, frame)
+        except RuntimeError as error:  # its program has stopped the frame
+            raise Refusal(rpc_code.INTERNAL, str(error)) from error
         if self._on_packet_out is not None:
             self._on_packet_out()
 

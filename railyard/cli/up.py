@@ -90,6 +90,7 @@ def _keep_embedded(plan: Plan, grpc: str) -> None:
         # With the controller gone, a client may become primary with any election id.
         running.client.close()
         console = out()
+        testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
         for line in _welcome(plan.fabric, testbed.address, running.entries):
             console.print(line, markup=False, soft_wrap=True)
         console.print("Ctrl-C ends it")

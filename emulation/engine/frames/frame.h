@@ -22,6 +22,14 @@ struct Held {
     std::uint8_t vl = 0;
 };
 
+// Work that a frame and all its copies may still cause in a switch, so that no program and no entry keeps the
+// switch busy without end. Copies that wait in queues divide what is left.
+struct Budget {
+    std::uint32_t passes = 1000;     // further passes: resubmitted, recirculated, cloned by egress
+    std::uint32_t copies = 1 << 16;  // copies of multicast groups and clone sessions
+    std::uint32_t rounds = 1 << 20;  // rounds of loops, and states of the parser
+};
+
 // Packet header vector: results of parser and ingress, kept while the frame waits for its egress.
 struct Phv {
     std::vector<std::uint64_t> slots;
@@ -29,21 +37,19 @@ struct Phv {
     std::uint32_t parsed = 0;
     std::uint64_t ingress_length = 0, length = 0;
     std::uint32_t truncate = 0;
+    Budget left;
 };
 
 class FramePool;
 
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
-    static constexpr unsigned kMostPasses =
-        1000;  // further passes through a switch that a frame and its copies cause
 
     std::uint32_t start = 0, length = 0;
     std::size_t size_class = 0;
     Held held;
     std::uint8_t vl = 0;
     bool pending = false;             // egress has not run yet; it continues with `phv`
-    std::uint16_t passes_left = 0;    // further passes that a pending frame may cause
     std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
     Time enqueued = 0;
     std::unique_ptr<std::uint8_t[]> buffer;
@@ -90,7 +96,6 @@ class FramePool {
         frame->held = {};
         frame->vl = 0;
         frame->pending = false;
-        frame->passes_left = 0;
         return FrameHandle(frame);
     }
     FrameHandle acquire(const void* bytes, std::size_t length) {

@@ -55,7 +55,12 @@ FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t p
     const Held held = std::exchange(frame->held, Held{});
     Outputs out;
     out.swap(egress_out_);  // reuses memory; a nested egress allocates
-    sw.egress(std::move(frame), port, record, now_, out);
+    try {
+        sw.egress(std::move(frame), port, record, now_, out);
+    } catch (const std::exception& error) {
+        if (!tolerant_) throw;
+        fail(sw, switch_index, error);
+    }
     after_pass(sw, switch_index);
     if (out.empty()) release(held, now_);
     else hold(held, out);

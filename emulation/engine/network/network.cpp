@@ -111,8 +111,13 @@ void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
     // The switch does not know receive buffers: they are freed here, or pass to the frames that leave.
     const Held held = std::exchange(frame->held, Held{});
     out_.clear();
-    if (sw.reads_queue()) sw.ingress(std::move(frame), port, now_, out_);
-    else sw.process(std::move(frame), port, now_, out_);
+    try {
+        if (sw.reads_queue()) sw.ingress(std::move(frame), port, now_, out_);
+        else sw.process(std::move(frame), port, now_, out_);
+    } catch (const std::exception& error) {
+        if (!tolerant_) throw;
+        fail(sw, switch_index, error);
+    }
     after_pass(sw, switch_index);
     if (out_.empty()) return release(held, now_);
     hold(held, out_);
@@ -167,6 +172,11 @@ void Network::after_pass(Switch& sw, int index) {
     if (sw.take_revived()) watch_ageing(index);
 }
 
+void Network::fail(const Switch& sw, int index, const std::exception& error) {
+    ++failed_;
+    control_.push_back({ControlItem::Kind::Log, now_, index, 0, false, error.what()});
+}
+
 void Network::send(int host, std::string_view bytes, int vl) {
     const auto lane = std::find(vls_.begin(), vls_.end(), vl);
     if (lane == vls_.end())
@@ -202,16 +212,16 @@ void Network::alarm(Time time, std::int64_t token) {
     push(std::max(time, now_), EventKind::Alarm, index);
 }
 
-RunEnd Network::run(Time until) {
-    const RunEnd end = run_events(until);
+RunEnd Network::run(Time until, std::uint64_t events) {
+    const RunEnd end = run_events(until, events);
     if (end != RunEnd::Control)
         for (const auto& file : recordings_) file->flush();
     return end;
 }
 
-RunEnd Network::run_events(Time until) {
+RunEnd Network::run_events(Time until, std::uint64_t events) {
     resume_ageing();
-    for (;;) {
+    for (;; --events) {
         if (!control_.empty()) return RunEnd::Control;
         // Frames wait for credits, and no frame moves that could return credits.
         if (network_events_ == 0 && waiting_frames_ > 0) return RunEnd::Deadlock;
@@ -222,6 +232,7 @@ RunEnd Network::run_events(Time until) {
             now_ = std::max(now_, until);
             return RunEnd::Until;
         }
+        if (events == 0) return RunEnd::Paused;
         const Event event = events_.pop();
         now_ = event.time;
         dispatch(event);

@@ -21,7 +21,7 @@ namespace railyard {
 
 constexpr Time kForever = (Time{1} << 62) - 1;
 
-enum class RunEnd : int { Idle, Until, Control, Deadlock };
+enum class RunEnd : int { Idle, Until, Control, Deadlock, Paused };
 
 class Network : public SwitchSet {
    public:
@@ -52,8 +52,11 @@ class Network : public SwitchSet {
     void clear_timer(int host);
     void alarm(Time time, std::int64_t token);
 
-    // Idle: no event is left, or only ageing and no bound on time.
-    RunEnd run(Time until);
+    // Idle: no event is left, or only ageing and no bound on time. Paused: `events` events have run.
+    RunEnd run(Time until, std::uint64_t events = ~0ULL);
+    // What a frame does whose program stops it, as by a failed assert or a round without end: throw out of
+    // run() and packet_out(), or be dropped and reported to the control plane as a log line.
+    void set_tolerant(bool tolerant) { tolerant_ = tolerant; }
     Time now() const override { return now_; }
     void watch_ageing(int switch_index) override;
 
@@ -69,6 +72,7 @@ class Network : public SwitchSet {
     const ChannelStats& host_stats(int host, int direction) const;  // 0: from the host
     std::uint64_t frames_without_link() const { return without_link_; }
     std::uint64_t hops() const { return hops_; }
+    std::uint64_t frames_failed() const { return failed_; }
 
     struct Waiting {
         int link, direction, vl;  // link -1: the link of host `direction`
@@ -93,7 +97,7 @@ class Network : public SwitchSet {
     };
 
     void push(Time time, EventKind kind, int index);
-    RunEnd run_events(Time until);
+    RunEnd run_events(Time until, std::uint64_t events);
     void dispatch(const Event& event);
     void enqueue(int channel, FrameHandle frame, bool at_once);
     void wake(Channel& c, int index, Time time);
@@ -105,6 +109,7 @@ class Network : public SwitchSet {
     std::uint8_t lane_of(const Frame& frame) const;
     void forward(FrameHandle frame, int switch_index, std::uint32_t port, bool at_once = true);
     void after_pass(Switch& sw, int index);
+    void fail(const Switch& sw, int index, const std::exception& error);
     void release(const Held& held, Time when);
     void discard(FrameHandle frame);
     // The channel that leads to the receive buffer of `held`.
@@ -158,7 +163,8 @@ class Network : public SwitchSet {
     };
     std::vector<Share> shares_;
     std::vector<std::int32_t> free_shares_;
-    std::uint64_t without_link_ = 0, hops_ = 0;
+    std::uint64_t without_link_ = 0, hops_ = 0, failed_ = 0;
+    bool tolerant_ = false;
     Time bin_ = 0;
     int bin_vls_ = kVls;
     std::vector<std::uint64_t> bins_;

@@ -140,10 +140,20 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
         .def("end_recordings", [](PyNetwork& n) { n.end_recordings(); })
         .def(
             "run",
-            [](PyNetwork& n, std::optional<Time> until) {
-                return static_cast<int>(n.run(until.value_or(kForever)));
+            [](PyNetwork& n, std::optional<Time> until, std::uint64_t events) {
+                // Signal handlers of Python run between slices.
+                constexpr std::uint64_t kSlice = 1 << 16;
+                for (std::uint64_t left = events;;) {
+                    const std::uint64_t slice = std::min(left, kSlice);
+                    const RunEnd end = n.run(until.value_or(kForever), slice);
+                    left -= slice;
+                    if (end != RunEnd::Paused || left == 0) return static_cast<int>(end);
+                    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+                }
             },
-            nb::arg("until_ps") = nb::none())
+            nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL)
+        .def("set_tolerant", [](PyNetwork& n, bool tolerant) { n.set_tolerant(tolerant); })
+        .def_prop_ro("frames_failed", [](PyNetwork& n) { return n.frames_failed(); })
         .def("link_stats", [](PyNetwork& n, int link,
                               int direction) { return stats_of(n.stats(link, direction), n.vls()); })
         .def("host_stats", [](PyNetwork& n, int host,

@@ -12,9 +12,6 @@ namespace railyard {
 
 namespace {
 
-// Limit of loop rounds and parser states, summed over all passes of a frame.
-constexpr unsigned kMostRounds = 1u << 20;
-
 std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000'000); }
 
 }  // namespace
@@ -63,8 +60,7 @@ void Traversal::restore(std::uint64_t list) {
 
 void Traversal::begin(const Frame& frame, std::uint32_t ingress_port, Time now) {
     now_ = now;
-    passes_left_ = Frame::kMostPasses;
-    rounds_left_ = kMostRounds;
+    left_ = {};
     std::fill_n(slots_.begin(), program_.cleared_slots, 0);
     ingress_length_ = length_ = frame.length;
     truncate_ = 0;
@@ -89,7 +85,7 @@ void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, O
     try {
         ingress_pass(std::move(frame), out, defer);
         if (!waiting_.empty()) finish_waiting(out, defer);
-        if (defer) divide_passes(out, first);
+        if (defer) divide_budget(out, first);
     } catch (...) {
         waiting_.clear();
         throw;
@@ -100,15 +96,14 @@ void Traversal::run_egress(FrameHandle&& frame, std::uint32_t port, const QueueR
                            Outputs& out) {
     assert(waiting_.empty() && frame->pending);
     now_ = now;
-    passes_left_ = frame->passes_left;
-    rounds_left_ = kMostRounds;
+    left_ = frame->phv->left;
     load(*frame);
     frame->pending = false;
     const std::size_t first = out.size();
     try {
         egress_pass(std::move(frame), port, queue, out, true);
         if (!waiting_.empty()) finish_waiting(out, true);
-        divide_passes(out, first);
+        divide_budget(out, first);
     } catch (...) {
         waiting_.clear();
         throw;
@@ -126,38 +121,50 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
     }
 }
 
-// Resubmitted, recirculated and cloned frames can cause further frames without end. A frame has a budget of
-// further passes; copies that wait in different queues divide the budget, so that their sum never exceeds it.
+// Resubmitted, recirculated and cloned frames can cause further frames without end, and a loop further
+// rounds.
 void Traversal::use_pass() {
-    if (passes_left_ == 0)
+    if (left_.passes == 0)
         throw std::runtime_error("switch " + switch_.name() +
                                  ": a frame was resubmitted, recirculated or cloned by egress " +
-                                 std::to_string(Frame::kMostPasses) +
+                                 std::to_string(Budget{}.passes) +
                                  " times, its copies included, and there is no end to it; program " +
                                  program_.name + " must end its rounds");
-    --passes_left_;
+    --left_.passes;
 }
 
-void Traversal::divide_passes(Outputs& out, std::size_t first) const {
-    unsigned pending = 0;
-    for (std::size_t i = first; i < out.size(); ++i) pending += out[i].frame->pending;
-    for (std::size_t i = first; i < out.size(); ++i)
-        if (out[i].frame->pending)
-            out[i].frame->passes_left = static_cast<std::uint16_t>(passes_left_ / pending);
+void Traversal::use_copies(std::size_t count) {
+    if (count > left_.copies)
+        throw std::runtime_error("switch " + switch_.name() + ": more than " +
+                                 std::to_string(Budget{}.copies) +
+                                 " copies of a frame, by multicast groups and clone sessions in all its "
+                                 "passes; give them fewer replicas, or let program " +
+                                 program_.name + " copy a frame in one pass only");
+    left_.copies -= static_cast<std::uint32_t>(count);
 }
 
 void Traversal::use_rounds(unsigned count) {
-    if (count > rounds_left_)
+    if (count > left_.rounds)
         throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
-                                 " went round " + std::to_string(kMostRounds) +
-                                 " times for one frame; it must end");
-    rounds_left_ -= count;
+                                 " went round " + std::to_string(Budget{}.rounds) +
+                                 " times for one frame, its copies included; it must end");
+    left_.rounds -= count;
+}
+
+void Traversal::divide_budget(Outputs& out, std::size_t first) const {
+    std::uint32_t pending = 0;
+    for (std::size_t i = first; i < out.size(); ++i) pending += out[i].frame->pending;
+    for (std::size_t i = first; i < out.size(); ++i)
+        if (out[i].frame->pending)
+            out[i].frame->phv->left = {left_.passes / pending, left_.copies / pending,
+                                       left_.rounds / pending};
 }
 
 // Send a copy with the present slots to the egress of each replica. The frame still has its original bytes.
 void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,
                          bool counts) {
     const StandardSlots& s = program_.standard;
+    use_copies(replicas.size());
     for (const Replica& r : replicas) {
         slots_[s.egress_rid] = r.rid & low_mask(16);
         FrameHandle copy = switch_.pool_.acquire(frame.data(), frame.length);

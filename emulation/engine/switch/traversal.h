@@ -80,8 +80,9 @@ class Traversal {
     // traversal.cpp
     void begin(const Frame& frame, std::uint32_t ingress_port, Time now);
     void finish_waiting(Outputs& out, bool defer);
-    void divide_passes(Outputs& out, std::size_t first) const;
+    void divide_budget(Outputs& out, std::size_t first) const;
     void use_pass();
+    void use_copies(std::size_t count);
     void use_rounds(unsigned count);
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
@@ -143,8 +144,7 @@ class Traversal {
     std::uint32_t parsed_ = 0;          // bytes the parser consumed
     std::uint32_t truncate_ = 0;        // 0: whole
     Requests requests_;
-    unsigned passes_left_ = 0;  // further passes that the frame may cause
-    unsigned rounds_left_ = 0;  // rounds of loops, and states of the parser
+    Budget left_;
     Ring<Waiting> waiting_;
     std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves
     std::vector<std::uint64_t> set_aside_;  // slots while copies are made

@@ -25,6 +25,7 @@ constexpr std::size_t kMostControl = 10'000;  // pending notifications; more are
 constexpr std::size_t kMostEgress =
     1024;  // egress passes of queued frames in a row, before the control plane has its turn
 constexpr std::int64_t kMostPause = 2'000'000;   // nanoseconds
+constexpr std::int64_t kMostFlush = 5'000'000;   // nanoseconds of egress passes while another thread waits
 constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
 constexpr Time kNever = std::numeric_limits<Time>::max();
 
@@ -275,12 +276,14 @@ void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     }
     egress_out_.clear();
     if (!sw.digests().empty()) collect(port.switch_index);
+    if (others_wait() && clock_nanoseconds() - flush_began_ > kMostFlush) egress_left_ = 0;
 }
 
-// Send queued frames, until all are sent or kMostEgress egress passes have run.
+// Send queued frames, until all are sent, kMostEgress egress passes have run, or another thread has waited.
 void Wire::flush_all() {
     flushing_ = true;
     egress_left_ = kMostEgress;
+    flush_began_ = clock_nanoseconds();
     while (!dirty_.empty() && egress_left_ > 0) {
         Port& port = *dirty_.back();
         dirty_.pop_back();

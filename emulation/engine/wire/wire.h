@@ -133,7 +133,8 @@ class Wire : public SwitchSet {
     std::vector<int> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
-    std::size_t egress_left_ = 0;  // egress passes left in this flush
+    std::size_t egress_left_ = 0;   // egress passes left in this flush
+    std::int64_t flush_began_ = 0;  // nanoseconds
     Outputs out_, egress_out_;
     std::vector<std::pair<std::string, std::string>> messages_;
     std::string pcap_directory_;

@@ -11,7 +11,8 @@ from typing import Any
 
 import grpc
 import pytest
-from finsy.proto import p4r, p4r_grpc, rpc_code
+from finsy.proto import p4i, p4r, p4r_grpc, rpc_code
+from google.protobuf import text_format
 
 from controller.p4runtime.event_loop import run
 from emulation._engine import Network
@@ -108,3 +109,19 @@ def test_engine_calls_wait_for_the_lock(ready: Controller, bench: Bench) -> None
         assert bench.network.table_len(0, 0) == 0
     write.join(timeout=10)
     assert bench.network.table_len(0, 0) == 1
+
+
+def test_a_packet_out_that_its_program_stops_is_named_and_the_stream_goes_on(
+    bench: Bench, client: Controller
+) -> None:
+    build = Path(__file__).resolve().parents[2] / "programs" / "build" / "departures"
+    info = text_format.Parse(build.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
+    client.push((build.with_suffix(".json").read_bytes(), info))
+    bench.network.clone_set(0, 1, [(2, 0)], 0)
+    looping = p4r.PacketOut(payload=bytes([2 << 3, 0x04]) + bytes(60))  # clones itself, and so does its clone
+    for _ in range(2):
+        client.send(packet=looping)
+        error = client.receive().error
+        assert error.canonical_code == rpc_code.INTERNAL
+        assert "switch1: a frame was resubmitted, recirculated or cloned" in error.message
+        assert error.packet_out.packet_out == looping

@@ -249,3 +249,24 @@ def test_up_serves_until_ctrl_c(tmp_path: Path):
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert err == ""
+
+
+def test_up_serves_and_ends_while_frames_circulate(tmp_path: Path):
+    """The program of every switch sends every frame on by port 1, and the frame comes back by it."""
+    from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+
+    wire = Path(__file__).resolve().parents[2] / "programs" / "build" / "wire"
+    files = ProgramFiles(*(wire.with_suffix(end).read_bytes() for end in (".json", ".p4info.txtpb")))
+    with command("up", "full-mesh", "--dims", "2", "--grpc", "127.0.0.1:0", folder=tmp_path) as process:
+        assert process.stdout is not None
+        address = re.search(r"P4Runtime: (\S+)", "".join(until(process.stdout, "Ctrl-C")))
+        assert address is not None
+        with P4RuntimeClient(address[1]) as client:
+            client.connect({"npu0": 1, "npu1": 2}, election_id=2)
+            client.push_pipeline({"npu0": files, "npu1": files})
+            client.packet_out("npu0", bytes([1 << 3]) + bytes(63))
+            for _ in range(3):
+                assert client.read("npu1") == []
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pace of the notifications that tell the clients of one (device, role) about its primary.
+
+Every change of primary concerns every client (P4Runtime specification, "Arbitration Updates"): n clients that
+enter one after the other, each with a higher election id, cause n² / 2 notifications. A client that only
+watches needs the latest state, not every state before it.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar, final
+
+__all__ = ["SECONDS_A_CLIENT", "Advisories"]
+
+Client = TypeVar("Client", bound=Hashable)
+
+SECONDS_A_CLIENT = 0.0005
+"""Time given to the notification of a client: a round to n clients holds the next one up for n times this."""
+
+
+@final
+class Advisories(Generic[Client]):
+    """Which clients to notify now, and which later. The caller has the clock and sends."""
+
+    __slots__ = ("_held_until", "_waiting")
+
+    def __init__(self) -> None:
+        self._held_until = 0.0
+        self._waiting: dict[Client, None] = {}  # in the order in which they are to be notified
+
+    def change(self, clients: Iterable[Client], now: float, at_once: Iterable[Client]) -> list[Client]:
+        """Return the clients to notify now of a change that concerns `clients`, in their order.
+
+        Those of `at_once` are never held up; the others are while a round holds the next one up. They are
+        due later, at `deadline`.
+        """
+        told = list(clients)
+        if now < self._held_until:
+            urgent = frozenset(at_once)
+            self._waiting.update(dict.fromkeys(client for client in told if client not in urgent))
+            told = [client for client in told if client in urgent]
+        else:
+            self._held_until = now + len(told) * SECONDS_A_CLIENT
+        for client in told:
+            self._waiting.pop(client, None)
+        return told
+
+    def leave(self, client: Client) -> None:
+        """Forget a client."""
+        self._waiting.pop(client, None)
+
+    @property
+    def deadline(self) -> float | None:
+        """Time at which the clients that wait are due; None if none waits."""
+        return self._held_until if self._waiting else None
+
+    def due(self, now: float) -> list[Client]:
+        """Return the clients that have waited, to be notified of the present state."""
+        told = list(self._waiting)
+        self._waiting.clear()
+        self._held_until = now + len(told) * SECONDS_A_CLIENT
+        return told
