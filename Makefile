@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test test-all bmv2 check format sanitize fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
@@ -10,7 +10,8 @@ GRPC ?= 127.0.0.1:9559
 NODE ?= npu0
 MINUTES ?= 10
 # Node.js comes as a wheel, a quarter of all that there is to install: nothing is fetched when pyright runs.
-LINT := 'pyright[nodejs]>=1.1.410,<1.2' 'ruff>=0.17,<0.18' 'codespell>=2.4,<3'
+LINT := 'ruff>=0.17,<0.18' 'codespell>=2.4,<3'
+TYPES := 'pyright[nodejs]>=1.1.410,<1.2'
 LINT_CPP := 'clang-format==23.1.5'
 CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
@@ -29,7 +30,7 @@ p4: base ## compile the P4 programs where p4c is installed
 demo: base ## 64 NPUs, an AllReduce, a link cut under it
 	@$(BIN)/railyard run $(FIRST) --out results/first-train
 
-test: setup ## the tests, but the long ones and those that compare with BMv2
+test: setup lint ## lint, and the tests but the long ones and those that compare with BMv2
 	@$(BIN)/python -m pytest -n 2
 
 test-all: setup ## the long tests as well
@@ -38,14 +39,17 @@ test-all: setup ## the long tests as well
 bmv2: setup ## the tests that hold switch and lab against BMv2, where it is installed; as root
 	@$(BIN)/python -m pytest -n 2 -m bmv2 --bmv2 --long
 
-check: base ## lint, formatting, types, spelling, plain English, and whether the compiled P4 is current
-	@$(BIN)/python -m pip install --quiet $(LINT) $(LINT_CPP)
+lint: base ## rules and format of the Python, spelling, plain English, and whether the compiled P4 is current
+	@$(BIN)/python -m pip install --quiet $(LINT)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@git ls-files | xargs $(BIN)/codespell
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
+
+check: lint ## the same, types, and the format of the engine
+	@$(BIN)/python -m pip install --quiet $(TYPES) $(LINT_CPP)
+	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: base ## put the sources in their usual form
