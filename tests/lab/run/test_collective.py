@@ -39,7 +39,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
     assert seen.completion_ps > ready.bound_ps > 0
 
 
-@pytest.mark.long("all-path-dispatch-direct", "shortest-dispatch-hierarchical")
+@pytest.mark.long("all-path-dispatch-direct")
 @pytest.mark.parametrize(
     ("kind", "algorithm"),
     [
@@ -49,7 +49,7 @@ def runs(write: Write, dims: str, collective: str, routing: str = "{}") -> None:
         if kind.name != "mixture"
     ],
 )
-@pytest.mark.parametrize("strategy", ["all-path", "shortest"])
+@pytest.mark.parametrize("strategy", ["all-path", pytest.param("shortest", marks=pytest.mark.long)])
 def test_every_kind_runs_and_is_right(write: Write, kind: str, algorithm: str, strategy: str):
     dims = "[8]" if algorithm.endswith("rings") else "[4, 4]"
     size = "elements: 4096, payload_bytes: 512, dtype: float32"

@@ -53,6 +53,7 @@ def test_a_ring_keeps_to_its_own_bound(write: Callable[[str], Path]):
     assert 1.0 < results.metrics["run.ratio_to_bound"] < 1.15
 
 
+@pytest.mark.long
 def test_a_ring_that_borrows_links_is_faster_and_held_against_all_of_them(write: Callable[[str], Path]):
     ring = HEAD.replace("{elements", "{algorithm: ring, elements")
     text = ring + "variants: [{name: alone, routing: {strategy: shortest}}, {name: borrowing}]\n"

@@ -198,6 +198,7 @@ def test_pairs_are_drawn_by_the_seed_and_are_different():
     assert len(sample_pairs(links[:4], 99, seed=1)) == 6
 
 
+@pytest.mark.long
 def test_a_run_is_right_when_the_way_around_fails_too(write: Callable[[str], Path]):
     """npu0 moves onto a link that the plan would not have told it of, and asks by a source route."""
     text = RACK.replace("notification: MODE, weights: oblivious", "strategy: shortest, notification: direct")

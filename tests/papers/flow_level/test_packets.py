@@ -38,6 +38,7 @@ def predicted(run: Prepared, *, planned: bool) -> float:
     return completion_seconds(run.fabric, schedule, run.members, ways, overhead=overhead)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("topology", "collective"),
     [

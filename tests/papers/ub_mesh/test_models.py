@@ -98,6 +98,7 @@ def test_the_generated_superpod_has_the_cables_and_switches_of_the_formula(super
     assert created == {kind: SUPERPOD.cable_lanes[kind] for kind in created}
 
 
+@pytest.mark.long
 def test_the_copper_of_the_formula_is_the_generated_racks_kind_by_kind(superpod: Fabric):
     lanes = dict.fromkeys(SUPERPOD.copper_lanes_per_rack, 0)
     for link in superpod.links:

@@ -104,6 +104,7 @@ def test_a_superpod_has_8192_npus_in_128_racks_behind_64_hrs() -> None:
     assert longest_way(fabric) == 6
 
 
+@pytest.mark.long
 def test_no_lane_of_a_superpod_is_left_over() -> None:
     assert lanes(superpod()) == {
         (NodeKind.NPU, 0): {LaneUse(72, 72)},

@@ -113,6 +113,7 @@ def test_what_cannot_be_is_refused(arguments: dict, match: str) -> None:
         dimension_wise(**{"elements": 8, **arguments})
 
 
+@pytest.mark.long
 def test_a_thousand_ranks_share_their_plans() -> None:
     dims, elements = (8, 8, 4, 4), 1 << 14
     schedule = dimension_wise(dims, elements, shares=in_order(dims))

@@ -139,6 +139,7 @@ def test_the_same_seed_gives_the_same_bytes_with_losses_and_hellos(write: Write)
     assert result(1) != result(2)
 
 
+@pytest.mark.long
 def test_the_first_fault_counts_whatever_the_order_of_the_file(write: Write) -> None:
     faults = "faults: [{at_us: 3, link: npu2-npu3}, {at_us: 1, link: npu0-npu1}]\n"
     assert measure(ran(write(HEAD + faults)))["fault_us"] == 1.0

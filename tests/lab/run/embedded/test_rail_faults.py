@@ -85,6 +85,7 @@ def test_an_idle_gpu_takes_address_and_rail(seen: Seen, inside: str, peers: str)
     )
 
 
+@pytest.mark.long
 def test_with_one_path_a_pair(seen: Seen) -> None:
     right(seen("{at_us: 1, gpu: gpu5}", FULL, strategy="shortest"), took=[("gpu5", "spare1")])
 

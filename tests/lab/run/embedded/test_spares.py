@@ -64,6 +64,7 @@ def test_the_same_run_again_is_the_same(write: Write) -> None:
     assert seen(path) == seen(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["shortest", "detour", "borrow"])
 def test_with_every_strategy(write: Write, strategy: str) -> None:
     text = scenario("{at_us: 1, npu: npu0}").replace("peers: job", f"peers: job, strategy: {strategy}")
@@ -107,6 +108,7 @@ def test_a_spare_takes_over_while_a_link_elsewhere_is_down(write: Write) -> None
     assert len(result.takeovers) == 1
 
 
+@pytest.mark.long
 def test_what_failed_may_come_back_later_and_changes_nothing(write: Write) -> None:
     healthy = seen(write(scenario()))
     result = seen(write(scenario("{at_us: 1, npu: npu5}, {at_us: 6, npu: npu5, event: up}")))
@@ -154,6 +156,7 @@ def test_no_spare_left_is_a_stop_that_says_so(railyard: Railyard, write: Write, 
     assert "Lost NPUs" in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_spare_that_is_gone_itself_helps_nobody(write: Write) -> None:
     result = seen(write(scenario("{at_us: 0.5, npu: spare1}, {at_us: 1, npu: npu4}")))
     assert result.takeovers == ()
