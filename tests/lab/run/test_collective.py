@@ -15,7 +15,7 @@ from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
 from lab.scenario.schema import Collective
-from papers.ub_mesh.claims.collectives import CLAIMS
+from papers.ub_mesh.claims.collectives import CHECKS
 from tests.papers.claim_checks import short
 from topologies import full_mesh, ub_rack
 
@@ -162,7 +162,7 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
 
 
 @pytest.mark.long("allreduce-rack", "rings-borrow", "all-to-all", "allreduce-board")
-@pytest.mark.parametrize("claim", short(CLAIMS), ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", short(CHECKS), ids=lambda claim: claim.name)
 def test_what_is_claimed_of_collectives_holds(claim):
     findings = claim.run(lambda stage, share: None)
     assert findings
