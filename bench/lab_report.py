@@ -68,7 +68,7 @@ def lab_text(result: LabResult) -> str:
     some = next(iter(result.starts.values()))
     rounds = len(some["start"].values)
     measured = f"Measured on {today}: {machine()}; BMv2 {result.bmv2_version or 'not installed'}."
-    how = f"Start and memory: median of {rounds}, in brackets the least and the most. Runs: one each."
+    how = f"Start and memory: median of {rounds}, in brackets minimum and maximum. Each run: once."
     size = f"{some['interfaces'].median:,.0f} interfaces, {some['entries'].median:,.0f} table entries."
     parts = [
         measured,
@@ -76,7 +76,7 @@ def lab_text(result: LabResult) -> str:
         "",
         *_starts(result),
         "",
-        f"{size} The start with the built-in switch is to take at most {TARGET_START_SECONDS} s.",
+        f"{size} Target for the start with the built-in switch: at most {TARGET_START_SECONDS} s.",
         "",
         *(line for variant in _variants(result) for line in (*_runs(result, variant), "")),
         *_doubts(result),
@@ -130,7 +130,7 @@ def _runs(result: LabResult, variant: str) -> list[str]:
             lambda item: f"{item['completion_us']:.3f}",
         ),
         row("data frames, each counted once", lambda item: f"{item['data_frames']:,}"),
-        row("sent again", lambda item: f"{item['retransmitted_frames']:,}"),
+        row("retransmissions", lambda item: f"{item['retransmitted_frames']:,}"),
         row("real seconds", lambda item: _number(item.get("real_seconds", item["wall_seconds"]))),
         row("dilation", lambda item: f"{item['dilation']:,}", real=True),
         row("processors busy", lambda item: f"{100 * item['cpu_busy']:.0f} %", real=True),
@@ -139,7 +139,7 @@ def _runs(result: LabResult, variant: str) -> list[str]:
             lambda item: _number(item["passes_a_second"]),
             real=True,
         ),
-        row("its times can be believed", lambda item: "yes" if item["trustworthy"] else "no", real=True),
+        row("times trustworthy", lambda item: "yes" if item["trustworthy"] else "no", real=True),
     ]
 
 

@@ -72,21 +72,20 @@ def _table(result: Result) -> str:
     bmv2 = f"BMv2 {result.bmv2_version}" if result.bmv2_version else "BMv2 not installed"
     lines = [
         f"Measured on {today}: {machine()}; Python {sys.version.split()[0]}; {bmv2}.",
-        f"Median of {result.rounds} rounds, ours and BMv2's in turn; in brackets the least and the most.",
+        f"Median of {result.rounds} rounds, the built-in switch and BMv2 in turn; "
+        "in brackets minimum and maximum.",
         "",
         "| | built-in switch | BMv2 | ratio | target |",
         "|---|---:|---:|---:|---:|",
         *(comparison.row() for comparison in result.comparisons),
         "",
         *(f"{text}\n" for text in result.notes.values()),
-        "Where the time of one hop in process goes, of a frame of 100 bytes:",
+        "Processor time of a hop in process, for a frame of 100 bytes:",
         "",
         "| part | nanoseconds |",
         "|---|---:|",
         *(f"| {part} | {series} |" for part, series in zip(PARTS, result.profile, strict=True)),
-        f"| a program that only copies the frame from port to port, whole | {result.floor} |",
-        "",
-        "![Ratios to BMv2](images/performance.svg)",
+        f"| in all, for a program that only copies the frame from port to port | {result.floor} |",
     ]
     return "\n".join(lines)
 

@@ -2,11 +2,13 @@
 
 import doctest
 import re
+import shlex
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from pydantic import BaseModel
+from typer.main import get_command
 
 from controller.deadlock.turn_rules import rule_names
 from lab.report.metrics import METRICS
@@ -14,12 +16,34 @@ from lab.run.prepare import prepare
 from lab.scenario.loader import load
 from lab.scenario.schema import Collective, Control, Fault, LinkSettings, Routing, Transport
 from papers.training.study import load as load_study
+from railyard.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")])
 STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
 SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
 REFERENCE = (ROOT / "docs" / "scenarios.md").read_text()
+TEXTS = {path: path.read_text() for path in GUIDES}
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXTS[path], flags=re.DOTALL)
+
+
+# Files that guides tell the reader to write, by the comment in their first line.
+WRITTEN = {
+    name
+    for path in GUIDES
+    for block in blocks(path, "yaml")
+    for name in re.findall(r"^# (\S+\.yaml)\n", block)
+}
+COMMANDS = [
+    (path, line)
+    for path in GUIDES
+    for block in blocks(path, "sh")
+    for line in block.replace("\\\n", " ").splitlines()
+    if re.match(r"(sudo )?\.venv/bin/railyard ", line)
+]
 
 
 def name_of(path: Path) -> str:
@@ -48,11 +72,39 @@ def test_links_lead_somewhere(path: Path):
                 ]
 
 
-@pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", REFERENCE, flags=re.DOTALL))
-def test_scenarios_of_the_reference_are_good(block: str, tmp_path: Path):
-    path = tmp_path / "scenario.yaml"
-    path.write_text(block)
-    assert prepare(*load(path))
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        pytest.param(path, block, id=f"{name_of(path)}-{number}")
+        for path in GUIDES
+        for number, block in enumerate(blocks(path, "yaml"))
+        if "\nname:" in f"\n{block}"
+    ],
+)
+def test_scenarios_of_the_guides_are_good(path: Path, block: str, tmp_path: Path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(block)
+    assert prepare(*load(scenario))
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), COMMANDS, ids=[f"{name_of(path)}: {line}" for path, line in COMMANDS]
+)
+def test_commands_have_existing_options_and_files(path: Path, line: str):
+    words = shlex.split(re.split(r"[|>&]", line)[0], comments=True)
+    verb, *arguments = words[words.index(".venv/bin/railyard") + 1 :]
+    command = get_command(app).get_command(None, verb)
+    assert command is not None, verb
+    command.make_context(verb, list(arguments))
+    files = [word for word in arguments if word.endswith((".yaml", ".ipynb"))]
+    assert [name for name in files if name not in WRITTEN and not (ROOT / name).exists()] == []
+
+
+def test_every_guide_is_in_the_index():
+    index = TEXTS[ROOT / "docs" / "index.md"]
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/*.ipynb"), *ROOT.glob("experiments/*/README.md")]
+    missing = [name_of(page) for page in pages if name_of(page).removeprefix("docs/") not in index]
+    assert missing == ["docs/index.md"]
 
 
 @pytest.mark.long(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guides' committed pictures are what scripts/pictures.py draws."""
+"""The guides' committed pictures are what scripts/pictures draws."""
 
 import re
 import subprocess
@@ -11,12 +11,12 @@ IMAGES = ROOT / "docs" / "images"
 
 
 def test_committed_pictures_are_current(tmp_path: Path):
-    command = [sys.executable, "scripts/pictures.py", tmp_path]
+    command = [sys.executable, "-m", "scripts.pictures", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     drawn = sorted(tmp_path.glob("*.svg"))
     assert drawn
     stale = [path.name for path in drawn if path.read_bytes() != (IMAGES / path.name).read_bytes()]
-    assert stale == [], "run python scripts/pictures.py"
+    assert stale == [], "run python -m scripts.pictures"
 
 
 def test_every_picture_is_shown_by_a_guide():

@@ -20,7 +20,7 @@ __all__ = ["completion_times", "deliveries", "link_use", "picture_svg"]
 SHEET_STYLE = """
 svg { color: #1c2127; --page: #fff; }
 @media (prefers-color-scheme: dark) { svg { color: #e4e8ec; --page: #14181c; } }
-.sheet { fill: var(--page); }
+.sheet { fill: #fff; fill: var(--page, #fff); }
 .head { font: 600 15px system-ui, sans-serif; fill: currentColor; }
 """
 

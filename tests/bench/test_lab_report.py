@@ -48,7 +48,7 @@ def test_the_tables_have_a_cell_for_every_testbed(result: LabResult):
     assert "| NPUs with the right array | 8 of 8 | 8 of 8 | 8 of 8 |" in lines
     assert "| completion, µs of the scenario; bound 2.949 | 3.250 | 3.000 | 3.000 |" in lines
     assert "| dilation |  | 12,000,000 | 12,000,000 |" in lines
-    assert "| its times can be believed |  | no | no |" in lines
+    assert "| times trustworthy |  | no | no |" in lines
     assert "Mininet, BMv2, healthy: a frame left late." in lines
     assert "| switch processes, µs a frame through a switch | 207 | 207 |" in lines
 

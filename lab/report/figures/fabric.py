@@ -42,7 +42,7 @@ FABRIC_STYLE = """
 .fabric path { fill: none; stroke: #3f8fe0; stroke-linecap: round; }
 .fabric path.cut { stroke: #e0600a; stroke-width: 2.6; stroke-dasharray: 5 4; stroke-opacity: 1; }
 .fabric .cross { stroke: #e0600a; stroke-width: 3; stroke-linecap: round; }
-.fabric circle { fill: var(--page, #fff); stroke: currentColor; stroke-width: 1; }
+.fabric circle { fill: #fff; fill: var(--page, #fff); stroke: currentColor; stroke-width: 1; }
 .fabric text { fill: currentColor; font: 9px system-ui, sans-serif; text-anchor: middle;
   dominant-baseline: central; }
 .fabric text.small { font-size: 6.5px; }

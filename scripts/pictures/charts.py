@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars: figures beside limits or beside a paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from emulation.fidelity import Measured, judge
+from papers.ub_mesh.cost import capex_figures
+from scripts.pictures.svg import Box, picture, stroke, text
+
+__all__ = ["capex", "limits"]
+
+LEFT, SPAN, ROW = 280.0, 320.0, 30.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a length from 0 to 1, with its label, the words behind it, and a mark at another length."""
+
+    label: str
+    length: float
+    words: str
+    style: str = "blue"
+    mark: float | None = None
+
+    def svg(self, y: float) -> list[str]:
+        """Return the bar, whose upper edge is at height `y`."""
+        parts = [text(LEFT - 8, y + 15, self.label, "small right")]
+        parts += Box(LEFT, y + 4, SPAN * min(self.length, 1.0), 15, (), self.style).svg()
+        end = max(self.length, self.mark or 0.0)
+        parts.append(text(LEFT + SPAN * min(end, 1.0) + 8, y + 15, self.words, "small left"))
+        if self.mark is not None:
+            parts.append(stroke(f"M{LEFT + SPAN * self.mark:g} {y:g}v23", "mark"))
+        return parts
+
+
+def bars_picture(title: str, bars: Sequence[Bar], note: str) -> str:
+    """Return a picture of bars, one below the other, with a note below."""
+    parts = [part for number, bar in enumerate(bars) for part in bar.svg(12 + ROW * number)]
+    bottom = 12 + ROW * len(bars)
+    return picture(
+        LEFT + SPAN + 150, bottom + 28, title, [*parts, text(LEFT, bottom + 16, note, "small left")]
+    )
+
+
+def limits() -> str:
+    """Draw the share of each limit that the hurried run of the guide to fidelity used up."""
+    calm = Measured(
+        dilation=40_000, seconds=1.2, stated_bps=10e6, offered_bytes=12_000_000, sent_bytes=11_900_000,
+        lateness_us=(80, 900, 6_000), waiting_us=(2_000, 41_000, 90_000),
+        cpu_busy=0.62, busiest=("switch npu3", 0.35), drops={"veth": 0, "fault": 12}, shaped=True, steps=4,
+    )  # fmt: skip
+    hurried = replace(calm, dilation=10_000, seconds=0.6, sent_bytes=9_000_000, cpu_busy=0.98)
+    bars = [
+        Bar(check.what, min(check.used, 2.0) / 2, f"{check.value}", "blue" if check.holds else "orange", 0.5)
+        for check in judge(hurried).checks
+    ]
+    return bars_picture(
+        "Limits of a run in real time",
+        bars,
+        "share of each limit that a run used up; orange: the limit is not kept",
+    )
+
+
+def capex() -> str:
+    """Draw the CapEx of networks in place of UB-Mesh's, and the paper's ratios."""
+    figures = [figure for figure in capex_figures() if figure.unit == "x"]
+    most = 1.05 * max(max(figure.ours, figure.paper or 0) for figure in figures)
+    bars = [
+        Bar(
+            figure.name.removeprefix("CapEx of "),
+            figure.ours / most,
+            f"{figure.ours:.2f}x" + (f", paper {figure.paper:.2f}x" if figure.paper else ""),
+            mark=figure.paper / most if figure.paper else None,
+        )
+        for figure in figures
+    ]
+    return bars_picture(
+        "CapEx against UB-Mesh", bars, "times the CapEx of UB-Mesh; the mark is the paper's figure"
+    )
