@@ -72,7 +72,7 @@ def _table(result: Result) -> str:
     bmv2 = f"BMv2 {result.bmv2_version}" if result.bmv2_version else "BMv2 not installed"
     lines = [
         f"Measured on {today}: {machine()}; Python {sys.version.split()[0]}; {bmv2}.",
-        f"Median of {result.rounds} rounds, built-in switch and BMv2 in turn; in brackets minimum and maximum.",
+        f"Median of {result.rounds} rounds, built-in switch and BMv2 in turn; brackets: minimum and maximum.",
         "",
         "| | built-in switch | BMv2 | ratio | target |",
         "|---|---:|---:|---:|---:|",
