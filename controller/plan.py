@@ -16,6 +16,7 @@ __all__ = [
     "Lpm",
     "Match",
     "Optional",
+    "Params",
     "Path",
     "Plan",
     "Range",
@@ -84,6 +85,9 @@ class Optional:
 
 Match = Exact | Lpm | Ternary | Range | Optional
 
+Params = tuple[tuple[str, int], ...]
+"""Names and values of an action's parameters, in its order."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -91,14 +95,17 @@ class Entry:
     """One table entry: `match` by key name in the table's key order, `params` in the action's order.
 
     A key that matches anything (ternary, range, optional, prefix 0) is left out of `match`.
-    `priority` is 0 unless the table has a ternary, range or optional key; then higher wins.
+    `priority` is 0 unless the table has a ternary, range or optional key; then higher wins. In a table with
+    an action selector `members` gives the parameters of each member in the order in which the selector
+    numbers them, and `params` is empty.
     """
 
     table: str
     match: tuple[tuple[str, Match], ...]
     action: str
-    params: tuple[tuple[str, int], ...] = ()
+    params: Params = ()
     priority: int = 0
+    members: tuple[Params, ...] = ()
 
     @property
     def key(self) -> Hashable:

@@ -14,9 +14,9 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from controller.errors import InstallError
-from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+from controller.plan import Entry, Exact, Lpm, Match, Optional, Params, Range, Ternary
 
-__all__ = ["P4Info", "describe"]
+__all__ = ["P4Info", "calls_of", "describe"]
 
 _REMEDY = "plan entries for the program whose p4info was pushed"
 
@@ -32,8 +32,13 @@ _MATCH_KINDS: dict[int, type[Match]] = {
 def describe(entry: Entry) -> str:
     """Describe an entry: `dcna=0x0009 bucket=3 -> push_route(bitmap=0x800, instr=0x0a0000000000)`."""
     match = " ".join(f"{name}={_show(value)}" for name, value in entry.match) or "(no match)"
-    params = ", ".join(f"{name}={value:#x}" for name, value in entry.params)
-    return f"{match} -> {entry.action}({params})"
+    calls = (", ".join(f"{name}={value:#x}" for name, value in params) for params in calls_of(entry))
+    return f"{match} -> " + " | ".join(f"{entry.action}({params})" for params in calls)
+
+
+def calls_of(entry: Entry) -> tuple[Params, ...]:
+    """Return the parameters of an entry's action, or of the action of each member of its group."""
+    return entry.members or (entry.params,)
 
 
 def _show(match: Match) -> str:
@@ -149,16 +154,26 @@ class P4Info:
         chosen = table.actions.get(entry.action)
         if chosen is None:
             raise _unknown(f"table {entry.table}: action", entry.action, table.actions)
-        action = message.action.action
+        if not entry.members:
+            self._encode_action(entry, chosen, entry.params, message.action.action)
+            return
+        add = message.action.action_profile_action_set.action_profile_actions.add
+        for params in entry.members:
+            member = add()
+            member.weight = 1
+            self._encode_action(entry, chosen, params, member.action)
+
+    @staticmethod
+    def _encode_action(entry: Entry, chosen: _Action, params: Params, action: p4r.Action) -> None:
         action.action_id = chosen.id
-        if len(entry.params) != len(chosen.params):
+        if len(params) != len(chosen.params):
             raise InstallError(
                 f"table {entry.table}: action {entry.action} takes {len(chosen.params)} parameters, "
-                f"not {len(entry.params)}: {describe(entry)}",
+                f"not {len(params)}: {describe(entry)}",
                 remedy=_REMEDY,
             )
         add = action.params.add
-        for (name, value), param in zip(entry.params, chosen.params, strict=True):
+        for (name, value), param in zip(params, chosen.params, strict=True):
             if name != param.name:
                 raise _unknown(f"table {entry.table}: action {entry.action}: parameter", name, [param.name])
             sent = add()
@@ -194,21 +209,27 @@ class P4Info:
     # -- entries in
 
     def decode(self, message: p4r.TableEntry) -> Entry:
-        """Return the entry in a message of a switch."""
+        """Return the entry in a message of a switch; InstallError if the p4info does not have its action.
+
+        A group of members consists of calls of a single action; a member of weight w appears w times.
+        """
         table = self._tables_by_id.get(message.table_id)
-        action = table and table.actions_by_id.get(message.action.action.action_id)
+        group = message.action.action_profile_action_set.action_profile_actions
+        calls = [member.action for member in group for _ in range(member.weight)]
+        ids = {call.action_id for call in calls or [message.action.action]}
+        action = table.actions_by_id.get(min(ids)) if table is not None and len(ids) == 1 else None
         if table is None or action is None:
             raise InstallError(
                 f"the switch has an entry of table {message.table_id} with action "
-                f"{message.action.action.action_id}, which the p4info does not name",
+                f"{', '.join(map(str, sorted(ids)))}, which the p4info does not name",
                 remedy="push the pipeline again: the switch runs another program",
             )
         sent = {field.field_id: field for field in message.match}
         decoded = ((key, _decode(sent[key.id])) for key in table.keys if key.id in sent)
         match = tuple((key.name, match) for key, match in decoded if not _matches_all(match, key.bits))
-        values = {param.param_id: int.from_bytes(param.value) for param in message.action.action.params}
-        params = tuple((param.name, values[param.id]) for param in action.params)
-        return Entry(table.name, match, action.name, params, message.priority)
+        members = tuple(_decode_params(action, call) for call in calls)
+        params = () if members else _decode_params(action, message.action.action)
+        return Entry(table.name, match, action.name, params, message.priority, members)
 
     # -- everything else
 
@@ -273,6 +294,11 @@ _ENCODERS: dict[type, Callable[..., None]] = {
     Range: _encode_range,
     Optional: _encode_optional,
 }
+
+
+def _decode_params(action: _Action, call: p4r.Action) -> Params:
+    values = {param.param_id: int.from_bytes(param.value) for param in call.params}
+    return tuple((param.name, values[param.id]) for param in action.params)
 
 
 def _decode(field: p4r.FieldMatch) -> Match:

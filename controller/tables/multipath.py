@@ -8,16 +8,18 @@ from controller.routing.paths import PathFinder, ocs_dimensions
 from controller.tables.segment import EgressPort, NextHop, has_table
 from topologies import Fabric
 
-__all__ = ["expand_parallel_links", "group_entries", "group_size", "hash_shift"]
+__all__ = ["expand_parallel_links", "group_entry", "group_size", "hash_shift"]
 
-# More members than ways by so many bits, where ways are no power of two: some get one in eight more at most.
-# Half the largest switch, 128 ways, have 128 members; all groups of a switch together 1,024 at most.
+# More values than ways by so many bits, where ways are no power of two: some get one in eight more at most.
 _EXTRA_BITS = 3
 _MAX_BITS = 9
 
 
 def group_size(ways: int) -> int:
-    """Return the members of a group, a power of two; the member counts of its ways differ by at most 1."""
+    """Return the values of the hash that a group distinguishes, a power of two.
+
+    The number of values of any two ways differs by at most 1.
+    """
     bits = (ways - 1).bit_length()
     return 1 << (bits if ways == 1 << bits else max(bits, min(bits + _EXTRA_BITS, _MAX_BITS)))
 
@@ -55,18 +57,18 @@ def expand_parallel_links(finder: PathFinder, node: str, member: NextHop) -> Nex
     return tuple(expanded) if len(expanded) > 1 else member
 
 
-def group_entries(finder: PathFinder, node: str, base: int, ways: Sequence[EgressPort]) -> list[Entry]:
-    """Return the entries of the table multipath for one group of a node."""
+def group_entry(finder: PathFinder, node: str, group: int, ways: Sequence[EgressPort]) -> Entry:
+    """Return the entry of the table multipath for one group of a node, a member for each way.
+
+    The selector takes the value of the hash modulo the members.
+    """
     ports = [finder.port_to(node, way) if isinstance(way, str) else way for way in ways]
-    return [
-        Entry(
-            "multipath",
-            (("index", Exact(base + number)),),
-            "set_way",
-            (("port", ports[number % len(ports)]),),
-        )
-        for number in range(group_size(len(ways)))
-    ]
+    return Entry(
+        "multipath",
+        (("group", Exact(group)),),
+        "set_way",
+        members=tuple((("port", port),) for port in ports),
+    )
 
 
 def _group_widths(fabric: Fabric) -> dict[int, int]:

@@ -21,7 +21,7 @@ from controller.plan import BUCKETS, Entry, Exact, Lpm, Path, Strategy, Ternary
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
 from controller.tables.linear import pxn_table, rail_table, segments
-from controller.tables.multipath import expand_parallel_links, group_entries, group_size, hash_shift
+from controller.tables.multipath import expand_parallel_links, group_entry, group_size, hash_shift
 from controller.tables.pxn import pxn_entries
 from controller.tables.segment import EgressPort, NextHops, TernarySegment
 from topologies import HOST_PORT
@@ -72,8 +72,7 @@ def linear_entries(finder: PathFinder, node: str) -> tuple[Entry, ...]:
         else:
             match = (("dcna", Lpm(*segment.prefix)),) if segment.prefix.length else ()
             lookups.append(Entry("segment", match, "set_segment", action))
-    for group, group_base in groups.items():
-        results += group_entries(finder, node, group_base, group)
+    results += [group_entry(finder, node, number, group) for group, number in groups.items()]
     return (*lookups, *results, *pxn_entries(finder, node, finder.cached_for(node, pxn_table)))
 
 
@@ -90,9 +89,9 @@ def _array_entries(
             port = HOST_PORT if next_hop == node else finder.port_to(node, next_hop)
             entries.append(Entry("linear", match, "set_port", (("port", port),)))
         elif next_hop is not None:
-            group_base = groups.setdefault(next_hop, sum(group_size(len(group)) for group in groups))
+            group = groups.setdefault(next_hop, len(groups))
             shift = hash_shift(fabric, node, finder.hashing)
-            params = ("base", group_base), ("shift", shift), ("mask", group_size(len(next_hop)) - 1)
+            params = ("group", group), ("shift", shift), ("mask", group_size(len(next_hop)) - 1)
             entries.append(Entry("linear", match, "set_group", params))
     return entries
 

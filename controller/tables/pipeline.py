@@ -292,25 +292,22 @@ class Pipeline:
         """Return the egress port of a frame whose destination has this routing action."""
         if action.action != "set_group":
             return _parameter(action, "port")
+        ports = self.ports_of(action)
+        if isinstance(ports, DropReason):
+            return ports
         number = frame.lb if frame.lb_mode else frame_hash(frame.scna, frame.dcna, frame.lb)
-        member = self.tables.lookup("multipath", index=_index(action, number))
-        return DropReason.NO_ROUTE if member is None else _parameter(member, "port")
+        return ports.ports[int(ports.of(number))]
 
     def ports_of(self, action: Entry) -> PortChoice | DropReason:
-        """Return the egress ports that a routing action lets the hash choose from.
-
-        NO_ROUTE if a member of the group is missing.
-        """
+        """Return the ports that a routing action lets the hash choose from; NO_ROUTE without a group."""
         if action.action != "set_group":
             return PortChoice((_parameter(action, "port"),))
-        base = _parameter(action, "base")
-        members = (
-            self.tables.lookup("multipath", index=base + number)
-            for number in range(_parameter(action, "mask") + 1)
-        )
-        ports = tuple(_parameter(member, "port") for member in members if member is not None)
-        complete = len(ports) == _parameter(action, "mask") + 1
-        return PortChoice(ports, _parameter(action, "shift")) if complete else DropReason.NO_ROUTE
+        group = self.tables.lookup("multipath", group=_parameter(action, "group"))
+        if group is None:
+            return DropReason.NO_ROUTE
+        ports = tuple(dict(member)["port"] for member in group.members)
+        values = range(_parameter(action, "mask") + 1)
+        return PortChoice(tuple(ports[value % len(ports)] for value in values), _parameter(action, "shift"))
 
     def routing_action(self, dcna: int) -> Entry | DropReason:
         """Return the entry that names a port or a group for a destination."""

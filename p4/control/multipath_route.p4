@@ -29,8 +29,8 @@ control MultipathRoute(inout headers_t hdr, inout metadata_t meta, inout standar
     action set_port(port_t port) {
         meta.egress_port = port;
     }
-    action set_group(bit<16> base, bit<8> shift, bit<16> mask) {
-        meta.base = base;
+    action set_group(bit<16> group, bit<8> shift, bit<16> mask) {
+        meta.group = group;
         meta.shift = shift;
         meta.mask = mask;
     }

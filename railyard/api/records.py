@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.p4runtime.p4info import calls_of
 from controller.plan import Entry, Exact, Lpm, Match, Optional, Range
 from emulation.testbed import LinkUsage
 from topologies import Link
@@ -47,7 +48,7 @@ def entry_record(node: str, entry: Entry) -> Record:
         "table": entry.table,
         "match": ", ".join(f"{key}={_match(match)}" for key, match in entry.match),
         "action": entry.action,
-        "params": ", ".join(_params(dict(entry.params))),
+        "params": " | ".join(", ".join(_params(dict(call))) for call in calls_of(entry)),
         "priority": entry.priority,
     }
 

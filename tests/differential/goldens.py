@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from controller import Exact, Lpm, Match, Ternary
+from controller.p4runtime.p4info import calls_of
 from controller.tables.pipeline import DropReason
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun
@@ -157,9 +158,10 @@ def _standing(router: Router) -> str:
     lines = []
     for entry in router.entries:
         keys = " ".join(f"{name}:{_key(match)}" for name, match in entry.match)
-        arguments = ",".join(f"{name}:{value}" for name, value in entry.params)
+        arguments = (",".join(f"{name}:{value}" for name, value in call) for call in calls_of(entry))
         priority = f"{entry.priority} " if entry.priority else ""
-        lines.append(f"add {entry.table} {priority}{keys} {entry.action}({arguments})\n")
+        calls = " | ".join(f"{entry.action}({call})" for call in arguments)
+        lines.append(f"add {entry.table} {priority}{keys} {calls}\n")
     return "".join(lines)
 
 

@@ -186,18 +186,17 @@ def _installed(entries: Sequence[Entry], address: int) -> Iterator[int]:
             if (address ^ prefix.value) >> (16 - prefix.prefix) == 0 and prefix.prefix > length:
                 best, length = entry, prefix.prefix
         elif entry.table in tables:
-            index = match["index"]
-            assert isinstance(index, Exact)
-            tables[entry.table][index.value] = entry
+            (number,) = match.values()  # of the array or of the group
+            assert isinstance(number, Exact)
+            tables[entry.table][number.value] = entry
     assert best is not None
     where = _values(best)
     entry = tables["linear"][where["base"] + (address >> where["shift"] & where["mask"])]
     if entry.action == "set_port":
         yield _values(entry)["port"]
         return
-    group = _values(entry)
-    for number in range(group["mask"] + 1):
-        yield _values(tables["multipath"][group["base"] + number])["port"]
+    for member in tables["multipath"][_values(entry)["group"]].members:
+        yield dict(member)["port"]
 
 
 def _values(entry: Entry) -> Mapping[str, int]:

@@ -7,13 +7,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
+from controller.p4runtime.p4info import describe
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation import sampler
@@ -81,6 +82,29 @@ def test_entries_of_every_match_kind_come_back_as_installed(client: P4RuntimeCli
     assert by_text(entry for entry in read if entry.table != "const_table") == by_text(EVERY_KIND)
     assert by_text(client.read("npu1", "lpm_table")) == by_text(EVERY_KIND[2:4])
     assert client.read("npu0", "lpm_table") == []
+
+
+def test_a_group_comes_back_with_its_members_in_order(bench: Bench) -> None:
+    build = Path(__file__).parents[3] / "p4" / "build"
+    files = ProgramFiles(*((build / f"rail_switch.{end}").read_bytes() for end in ("json", "p4info.txtpb")))
+    group = Entry(
+        "multipath",
+        (("group", Exact(7)),),
+        "set_way",
+        members=tuple((("port", port),) for port in (5, 2, 9, 2)),
+    )
+    with P4RuntimeClient(bench.address) as client:
+        client.connect({"npu0": 1})
+        client.push_pipeline({"npu0": files})
+        client.install({"npu0": [group]})
+        assert client.read("npu0") == [group]
+        changed = replace(group, members=group.members[1:3])
+        client.write("npu0", [Update("modify", changed)])
+        assert client.read("npu0", "multipath") == [changed]
+        wrong = replace(group, match=(("group", Exact(8)),), members=((("port", 1 << 9),),))
+        with pytest.raises(InstallError, match=r"npu0: port = 0x200 does not fit in 9 bits"):
+            client.install({"npu0": [wrong]})
+    assert describe(changed) == "group=0x7 -> set_way(port=0x2) | set_way(port=0x9)"
 
 
 def test_large_installs_go_in_batches_and_report_progress(client: P4RuntimeClient) -> None:

@@ -2,6 +2,7 @@
 """STF, the test language of p4c: what a file asks for, line by line, names not yet looked up.
 
     add ingress.t 10 hdr.h.a:0x25** hdr.h.b:7 ingress.act(port:2)    # more important: larger number
+    add ingress.s hdr.h.a:7 ingress.act(port:2) | ingress.act(port:3)  # ours: a group of members
     setdefault ingress.t ingress.act(port:3)
     packet 0 0001 02ff
     expect 2 0001 ****$                                              # $: and nothing more
@@ -52,6 +53,7 @@ class Add:
     keys: tuple[tuple[str, str], ...]
     action: str
     arguments: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()  # calls of the group's further members
 
 
 @final
@@ -107,7 +109,7 @@ _COMMANDS = {
     *("meter_get_rates", "meter_set_rates", "meter_array_set_rates"),
 }
 
-_TOKEN = re.compile(r'\s*(?:"([^"]*)"|([\w$.*\[\]]+)|([<>=!]=|[<>=:,()/]))')
+_TOKEN = re.compile(r'\s*(?:"([^"]*)"|([\w$.*\[\]]+)|([<>=!]=|[<>=:,()/|]))')
 
 
 def parse(text: str) -> tuple[Statement, ...]:
@@ -186,7 +188,12 @@ def _add(line: int, tokens: Iterator[str]) -> Add:
         token, following = after, next(tokens)
     if following != "(":
         raise ValueError(f"{following!r} where the action's ( should be")
-    return Add(line, table, priority, tuple(keys), token, _arguments(tokens))
+    first, others = _arguments(tokens), []
+    for separator in tokens:
+        if separator != "|":
+            break  # p4c's files may give the entry a name
+        others.append(_call(tokens, next(tokens)))
+    return Add(line, table, priority, tuple(keys), token, first, tuple(others))
 
 
 def _call(tokens: Iterator[str], action: str) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -41,6 +41,7 @@ class Table:
     ordered: bool  # its entries have priorities
     keys: tuple[Key, ...]
     actions: dict[str, tuple[str, ...]]  # the names of each action's arguments
+    profile: str | None = None  # the action profile that has its members
 
 
 @final
@@ -53,6 +54,7 @@ class Entry:
     priority: int
     action: str
     arguments: tuple[int, ...]
+    others: tuple[tuple[str, tuple[int, ...]], ...] = ()  # calls of a group's further members
 
 
 class Names:
@@ -71,7 +73,9 @@ class Names:
                 for number in table["action_ids"]
             }
             ordered = table["match_type"] in ("ternary", "range")
-            self.tables[table["name"]] = Table(table["name"], ordered, keys, calls)
+            self.tables[table["name"]] = Table(
+                table["name"], ordered, keys, calls, table.get("action_profile")
+            )
         self.counters = [item["name"] for item in program.get("counter_arrays", ())]
 
     def entry(self, statement: Add | SetDefault) -> Entry:
@@ -83,19 +87,25 @@ class Names:
 
     def _entry(self, statement: Add | SetDefault) -> Entry:
         table = self.tables[lookup("table", statement.table, self.tables)]
-        action = lookup(f"action of {table.name}", statement.action, table.actions)
-        names = table.actions[action]
-        given = {lookup(f"argument of {action}", name, names): number(v) for name, v in statement.arguments}
-        if missing := [name for name in names if name not in given]:
-            raise ValueError(f"{action} needs {', '.join(missing)}")
-        arguments = tuple(given[name] for name in names)
+        action, arguments = _call(table, statement.action, statement.arguments)
         if isinstance(statement, SetDefault):
             return Entry(table, (), 0, action, arguments)
         if table.ordered and statement.priority is None:
             raise ValueError(f"table {table.name} needs a priority")
         written = {_key_name(name, table.keys): value for name, value in statement.keys}
         matches = tuple(_match(key, written.get(key.name)) for key in table.keys)
-        return Entry(table, matches, statement.priority or 0, action, arguments)
+        others = tuple(_call(table, *call) for call in statement.others)
+        return Entry(table, matches, statement.priority or 0, action, arguments, others)
+
+
+def _call(table: Table, action: str, given: Iterable[tuple[str, str]]) -> tuple[str, tuple[int, ...]]:
+    """Return the full name of an action, and its arguments in order."""
+    action = lookup(f"action of {table.name}", action, table.actions)
+    names = table.actions[action]
+    values = {lookup(f"argument of {action}", name, names): number(value) for name, value in given}
+    if missing := [name for name in names if name not in values]:
+        raise ValueError(f"{action} needs {', '.join(missing)}")
+    return action, tuple(values[name] for name in names)
 
 
 def lookup(what: str, wanted: str, names: Collection[str]) -> str:

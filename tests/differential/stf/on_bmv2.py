@@ -189,7 +189,11 @@ class _Run:
     def _command(self, statement: Statement) -> None:
         match statement:
             case Add():
-                self._tell(statement, _table_add(self._names.entry(statement)))
+                entry = self._names.entry(statement)
+                if entry.table.profile is None:
+                    self._tell(statement, _table_add(entry))
+                else:
+                    self._add_group(statement, entry)
             case SetDefault():
                 entry = self._names.entry(statement)
                 line = f"table_set_default {entry.table.name} {entry.action} "
@@ -208,6 +212,28 @@ class _Run:
                     raise StfError(problem)
             case Command():
                 self._tell(statement, " ".join((statement.name, *statement.arguments)))
+
+    def _add_group(self, statement: Statement, entry: Entry) -> None:
+        """Insert an entry of a table with a selector, with a group of its own."""
+        profile = entry.table.profile
+        group = self._handle(statement, f"act_prof_create_group {profile}")
+        for action, arguments in ((entry.action, entry.arguments), *entry.others):
+            call = " ".join((f"act_prof_create_member {profile} {action}", *map(str, arguments)))
+            member = self._handle(statement, call)
+            self._tell(statement, f"act_prof_add_member_to_group {profile} {member} {group}")
+        keys = [_key(key, match) for key, match in zip(entry.table.keys, entry.matches, strict=True)]
+        words = ["table_indirect_add_with_group", entry.table.name, *keys, "=>", str(group)]
+        if entry.table.ordered:
+            words.append(str(_LARGEST_PRIORITY - entry.priority))
+        self._tell(statement, " ".join(words))
+
+    def _handle(self, statement: Statement, line: str) -> int:
+        """Return the handle of what a command creates."""
+        answer = self._tell(statement, line)
+        result = re.search(r"handle (\d+)", answer)
+        if result is None:
+            raise StfError(f"line {statement.line}: {line}: no handle in {answer.strip()!r}")
+        return int(result[1])
 
     def _tell(self, statement: Statement, line: str) -> str:
         if self._cli is None:

@@ -2,6 +2,7 @@
 """The statements of an STF file on the built-in engine, in this process."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from emulation._engine import Network, Program
@@ -43,6 +44,7 @@ class EngineRun:
         self._switch = self._network.add_switch("stf")
         self._network.set_program(self._switch, self._program)
         self.outputs: Outputs = {}
+        self._members = 0  # of all profiles
         self._nodes: list[tuple[int, list[int]]] = []  # rid, ports
         self._groups: dict[int, list[int]] = {}  # multicast group: its nodes
         self._mirrored_groups: dict[int, int] = {}  # clone session: multicast group
@@ -72,6 +74,9 @@ class EngineRun:
                     self.outputs.setdefault(port, []).append(frame)
             case Add():
                 entry = self._names.entry(statement)
+                if entry.table.profile is not None:
+                    self._check(statement, self._add_group(entry))
+                    return
                 table, action, arguments = self._resolved(entry)
                 # P4Runtime knows no priority 0.
                 priority = entry.priority + 1 if entry.table.ordered else 0
@@ -105,6 +110,26 @@ class EngineRun:
             _bytes(value, bits) for value, (_, bits) in zip(entry.arguments, action["params"], strict=True)
         ]
         return table, action["handle"], arguments
+
+    def _add_group(self, entry: Entry) -> int:
+        """Insert an entry of a table with a selector, with a group of its own; return the status."""
+        profiles = self._program.profiles
+        profile = next(item["handle"] for item in profiles if item["name"] == entry.table.profile)
+        members: list[int] = []
+        for call in ((entry.action, entry.arguments), *entry.others):
+            table, action, arguments = self._resolved(replace(entry, action=call[0], arguments=call[1]))
+            self._members += 1
+            if status := self._network.member_insert(self._switch, profile, self._members, action, arguments):
+                return status
+            members.append(self._members)
+        group = self._members
+        weighted = [(member, 1) for member in members]
+        if status := self._network.group_set(self._switch, profile, group, weighted):
+            return status
+        priority = entry.priority + 1 if entry.table.ordered else 0
+        return self._network.table_point(
+            self._switch, table["handle"], _keys(entry, table), priority, True, group, True
+        )
 
     def _remove_all(self) -> None:
         for table in self._program.tables:

@@ -58,8 +58,9 @@ LONGEST = 16 * 32 * 20
 # Of class 3 and 4: the first address, and where the domain is.
 GPUS, BELOW, SPREAD = 3 << 13, 4 << 13, 5 << 13
 OWN_DOMAIN, OWN_RAIL = 5, 3
-# Groups of ports: base and size of the members, the bits of the hash before theirs, the ports.
-_GROUPS = ((0, 8, 0, range(8, 15)), (8, 16, 4, range(219, 235)))
+# Groups of ports: values of the hash, the bits of the hash before theirs, the ports.
+_GROUPS = ((8, 0, range(8, 15)), (16, 4, range(219, 235)))
+_NO_GROUP = 100
 # Group and direction, of who comes in and of who leaves.
 _Direction = tuple[int, int]
 
@@ -256,16 +257,18 @@ class Router:
         yield Entry("rail", (("dcna", all_rails),), "foreign_rail", priority=1)
         spread = ("base", 416), ("shift", 0), ("mask", 0)
         yield Entry("segment", (("dcna", Lpm(SPREAD, 3)),), "set_segment", spread)
-        groups = [(("base", base), ("shift", shift), ("mask", size - 1)) for base, size, shift, _ in _GROUPS]
-        groups.append((("base", 100), ("shift", 0), ("mask", 3)))
+        groups = [
+            (("group", group), ("shift", shift), ("mask", size - 1))
+            for group, (size, shift, _) in enumerate(_GROUPS)
+        ]
+        groups.append((("group", _NO_GROUP), ("shift", 0), ("mask", 3)))
         for domain in range(200):
             yield Entry("linear", _exact(index=160 + domain), "set_port", (("port", 19 + domain),))
         for index, group in [(416, 0), *((160 + domain, (domain - 200) // 20) for domain in range(200, 250))]:
             yield Entry("linear", _exact(index=index), "set_group", groups[group])
-        for base, size, _, ports in _GROUPS:
-            for number in range(size):
-                port = ports[number % len(ports)]
-                yield Entry("multipath", _exact(index=base + number), "set_way", (("port", port),))
+        for group, (_, _, ports) in enumerate(_GROUPS):
+            members = tuple((("port", port),) for port in ports)
+            yield Entry("multipath", _exact(group=group), "set_way", members=members)
 
     def hop(self, port: int, data: bytes) -> tuple[int, bytes] | DropReason:
         """Return what the program makes of a frame: egress port and bytes, or the reason for a drop."""
