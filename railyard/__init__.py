@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from railyard.api.drawings import Drawing, draw
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
     from railyard.api.plans import entries, paths, plan, trace
+    from railyard.api.programs import ProgramTestbed, program_testbed
     from railyard.api.records import Record
     from railyard.api.results import Result
     from railyard.api.scenarios import run
@@ -51,7 +52,9 @@ __all__ = [
     "plan",
     "trace",
     # testbeds
+    "ProgramTestbed",
     "Testbed",
+    "program_testbed",
     "testbed",
     # scenarios and results
     "Result",
@@ -67,6 +70,7 @@ _MODULES = {
     "Drawing": "railyard.api.drawings",
     "Fabric": "topologies.model.fabric",
     "Plan": "controller.plan",
+    "ProgramTestbed": "railyard.api.programs",
     "RailyardError": "topologies.errors",
     "Record": "railyard.api.records",
     "Result": "railyard.api.results",
@@ -81,6 +85,7 @@ _MODULES = {
     "nodes": "railyard.api.fabrics",
     "paths": "railyard.api.plans",
     "plan": "railyard.api.plans",
+    "program_testbed": "railyard.api.programs",
     "run": "railyard.api.scenarios",
     "save_fabric": "railyard.api.fabrics",
     "testbed": "railyard.api.testbeds",

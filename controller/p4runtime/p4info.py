@@ -143,6 +143,16 @@ class P4Info:
             ) from error
         return cls(message)
 
+    def layout(self, name: str) -> tuple[dict[str, type[Match] | None], dict[str, tuple[str, ...]]]:
+        """Return the kinds of a table's keys, and the parameters of its actions by their names."""
+        table = self._tables.get(name)
+        if table is None:
+            raise _unknown("table", name, self._tables)
+        kinds = {key.name: key.kind for key in table.keys}
+        return kinds, {
+            action: tuple(param.name for param in chosen.params) for action, chosen in table.actions.items()
+        }
+
     # -- entries out
 
     def encode(self, entry: Entry, message: p4r.TableEntry) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
-from controller.plan import Plan
+from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
 from emulation.testbed import Testbed
 from topologies import Fabric, RailyardError
 
-__all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "programs_of"]
+__all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "filled", "programs_of", "running"]
 
 # Committed compiler output; `make p4` writes it.
 PROGRAMS = Path(__file__).resolve().parents[2] / "p4" / "build"
@@ -51,14 +51,25 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
 @contextmanager
 def booted(testbed: Testbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
     """Start a testbed and fill its tables from the plan; stop it afterwards."""
-    programs = programs_of(plan.fabric)
+    with filled(testbed, programs_of(plan.fabric), plan.entries, progress) as running:
+        yield running
+
+
+@contextmanager
+def filled(
+    testbed: Testbed,
+    programs: Mapping[str, ProgramFiles],
+    entries: Mapping[str, Sequence[Entry]],
+    progress: InstallProgress | None = None,
+) -> Iterator[Booted]:
+    """Start a testbed with a program a node and fill its tables; stop it afterwards."""
     began = time.perf_counter()
     with running(testbed), P4RuntimeClient(testbed.addresses) as client:
         client.on_packet_in = testbed.packet_arrived
         client.connect(testbed.device_ids)
         client.push_pipeline(programs)
-        entries = client.install(plan.entries, progress)
-        yield Booted(testbed, client, entries, time.perf_counter() - began)
+        count = client.install(entries, progress)
+        yield Booted(testbed, client, count, time.perf_counter() - began)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from lab.run.collect import link_of
 from railyard.api.records import Record, entry_record, link_records
 from topologies import Fabric
 
-__all__ = ["Testbed", "testbed"]
+__all__ = ["Station", "Testbed", "testbed"]
 
 # Times of a scenario that says nothing else: docs/scenarios.md.
 _DETECT_PS = 10 * 10**6
@@ -30,7 +30,7 @@ _PROCESSING_PS = 5 * 10**6
 
 @final
 @dataclass(slots=True)
-class _Station:
+class Station:
     """The host of an endpoint: sends frames that are waiting, keeps frames that arrive with their times."""
 
     waiting: list[tuple[bytes, int]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Testbed:
         self.plan = plan
         self._bed = bed
         self._booted = booted
-        self._stations = {node.name: _Station() for node in plan.fabric.nodes if not node.tier}
+        self._stations = {node.name: Station() for node in plan.fabric.nodes if not node.tier}
         self._psn = 0
 
     @property

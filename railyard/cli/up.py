@@ -6,18 +6,21 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from railyard.cli.display.screen import out
-from railyard.cli.options import Bed, Switch
+from railyard.cli.options import TOPOLOGY, Bed, Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from controller.plan import Plan
+    from controller.plan import Entry, Plan
+    from emulation.embedded.testbed import EmbeddedTestbed
     from emulation.mininet.testbed import MininetTestbed
+    from lab.run.boot import Booted
     from topologies import Fabric
 
 __all__ = ["EXAMPLES", "up"]
@@ -25,6 +28,7 @@ __all__ = ["EXAMPLES", "up"]
 EXAMPLES = """
 railyard up ub-rack
 railyard up full-mesh --dims 2x4 --grpc 127.0.0.1:9559
+railyard up torus --dims 3x3 --p4 mine.json --p4info mine.p4info.txtpb --entries rows.json
 sudo railyard up full-mesh --dims 2x4 --testbed mininet
 On Mininet's command line every NPU is a host, and sw_NPU is its switch:
 npu0 ip link
@@ -34,7 +38,7 @@ link npu0 npu1 down
 
 
 def up(
-    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
     testbed: Annotated[
         Bed,
         typer.Option(help="embedded: in this process, no root; mininet: in namespaces, as root"),
@@ -51,17 +55,34 @@ def up(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
+    p4: Annotated[
+        Path | None, typer.Option(help="program of your own: JSON that p4c wrote, or a .p4 file; on embedded")
+    ] = None,
+    p4info: Annotated[Path | None, typer.Option(help="p4info of that JSON, in text form")] = None,
+    entries: Annotated[
+        Path | None, typer.Option(help="table entries of your program, JSON or a WriteRequest in text form")
+    ] = None,
+    controller: Annotated[
+        bool, typer.Option(help="fill the tables; --no-controller leaves them to your client")
+    ] = True,
 ) -> None:
     """Start a fabric, fill its tables and keep it running until Ctrl-C.
 
     On embedded, one P4Runtime server serves every switch under a device id of its own; the switches are left
-    to the clients that connect. On mininet, controllers stay at work and route around links that go down, and
-    a terminal gets Mininet's own command line.
+    to the clients that connect. A program of your own has the entries that you give. On mininet, controllers
+    stay at work and route around links that go down, and a terminal gets Mininet's own command line.
     """
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
 
     fabric = fabric_of(topology, dims, param or ())
+    if p4 is not None or p4info is not None or entries is not None or not controller:
+        if testbed is Bed.mininet or switch is not None:
+            raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
+        if p4 is None and controller:
+            raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
+        _keep_own(fabric, p4, p4info, entries, grpc or "127.0.0.1:9559")
+        return
     if testbed is Bed.mininet:
         from emulation.mininet.switches import choose
         from emulation.mininet.testbed import MininetTestbed
@@ -80,21 +101,41 @@ def up(
 
 
 def _keep_embedded(plan: Plan, grpc: str) -> None:
-    import threading
-
     from emulation.embedded.testbed import EmbeddedTestbed
     from lab.run.boot import booted
 
     testbed = EmbeddedTestbed(plan.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
-        # With the controller gone, a client may become primary with any election id.
-        running.client.close()
-        console = out()
-        testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
-        for line in _welcome(plan.fabric, testbed.address, running.entries):
-            console.print(line, markup=False, soft_wrap=True)
-        console.print("Ctrl-C ends it")
-        testbed.serve(threading.Event())
+        _serve(plan.fabric, testbed, running)
+
+
+def _keep_own(fabric: Fabric, p4: Path | None, p4info: Path | None, entries: Path | None, grpc: str) -> None:
+    """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
+    from emulation.embedded.testbed import EmbeddedTestbed
+    from lab.run.boot import filled, programs_of
+    from lab.run.own_program import entries_for, own_program
+
+    programs = programs_of(fabric)
+    rows: Mapping[str, Sequence[Entry]] = dict.fromkeys(programs, ())
+    if p4 is not None:
+        files = own_program(p4, p4info)
+        programs, rows = dict.fromkeys(programs, files), entries_for(fabric, files, entries)
+    testbed = EmbeddedTestbed(fabric, grpc_address=grpc)
+    with suppress(KeyboardInterrupt), filled(testbed, programs, rows) as running:
+        _serve(fabric, testbed, running)
+
+
+def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted) -> None:
+    import threading
+
+    # With the controller gone, a client may become primary with any election id.
+    running.client.close()
+    console = out()
+    testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
+    for line in _welcome(fabric, testbed.address, running.entries):
+        console.print(line, markup=False, soft_wrap=True)
+    console.print("Ctrl-C ends it")
+    testbed.serve(threading.Event())
 
 
 def _welcome(fabric: Fabric, address: str, entries: int) -> Iterator[str]:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries of a user's own program, from JSON or a P4Runtime WriteRequest in text form.
+
+JSON gives a list of entries by node; `*` stands for every node:
+
+    {"npu0": [{"table": "ipv4", "match": {"dst": ["10.0.1.0", 24]},
+               "action": "forward", "params": {"port": 2}}]}
+
+A value is a number, a number as text (0x1f), an IPv4 or IPv6 address or a MAC. Beside it in a list stands
+the prefix of an lpm key, the mask of a ternary key, the upper end of a range. `action_name` and
+`action_params`, as in the entries of many BMv2 programs, are read as `action` and `params`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r
+from google.protobuf import text_format
+
+from controller.errors import InstallError
+from controller.p4runtime.p4info import P4Info
+from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
+
+__all__ = ["read_entries"]
+
+_SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/bring-your-own.md"
+_KEYS = frozenset({"table", "match", "action", "action_name", "params", "action_params", "priority"})
+_SINGLE: Mapping[type[Match], type[Exact] | type[Optional]] = {Exact: Exact, Optional: Optional}
+_PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
+    Lpm: Lpm,
+    Ternary: Ternary,
+    Range: Range,
+}
+
+
+def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, list[Entry]]:
+    """Return the entries of every node; InstallError names file, node and entry, and a remedy."""
+    names = list(nodes)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as ex:
+        raise InstallError(
+            f"{path}: {getattr(ex, 'strerror', None) or 'not UTF-8 text'}", remedy=_SHAPE
+        ) from None
+    if path.suffix == ".json":
+        return _from_json(path, text, info, names)
+    message = p4r.WriteRequest()
+    try:
+        text_format.Parse(text, message)
+    except text_format.ParseError as ex:
+        raise InstallError(f"{path}: not a WriteRequest in text form: {ex}", remedy="or give JSON") from None
+    number = message.device_id
+    own = [info.decode(update.entity.table_entry) for update in message.updates]
+    if number > len(names):
+        raise InstallError(
+            f"{path}: device id {number}", remedy=f"give 1 to {len(names)}, or 0 for every node"
+        )
+    return {name: own if number in (0, at) else [] for at, name in enumerate(names, 1)}
+
+
+def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as ex:
+        raise InstallError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+    if not isinstance(document, dict):
+        raise InstallError(f"{path}: no entries by node", remedy=_SHAPE)
+    entries: dict[str, list[Entry]] = {name: [] for name in names}
+    for node, rows in document.items():
+        if node != "*" and node not in entries:
+            raise InstallError(
+                f"{path}: no node named {node!r}", remedy=f"nodes are {', '.join(names[:4])} ..."
+            )
+        if not isinstance(rows, list):
+            raise InstallError(f"{path}: {node}: no list of entries", remedy=_SHAPE)
+        for number, row in enumerate(rows):
+            try:
+                entry = _entry(row, info)
+                # Encoded here, so that a wrong entry is refused before anything starts.
+                info.encode(entry, p4r.TableEntry())
+            except InstallError as ex:
+                raise InstallError(f"{path}: {node}[{number}]: {ex.message}", remedy=ex.remedy) from None
+            for name in names if node == "*" else [node]:
+                entries[name].append(entry)
+    return entries
+
+
+def _entry(row: Any, info: P4Info) -> Entry:
+    unknown = sorted(set(row) - _KEYS) if isinstance(row, dict) else [str(row)]
+    if unknown or "table" not in row:
+        raise InstallError(f"no entry: {', '.join(unknown) or 'no table'}", remedy=_SHAPE)
+    kinds, actions = info.layout(row["table"])
+    action = row.get("action", row.get("action_name", ""))
+    params = row.get("params", row.get("action_params", {}))
+    match: list[tuple[str, Match]] = []
+    for name, value in row.get("match", {}).items():
+        match.append((name, _match(name, value, kinds.get(name))))
+    # In the order of the action, as an entry has them; unknown ones last, for the message.
+    order = {name: at for at, name in enumerate(actions.get(action, ()))}
+    values = sorted(params.items(), key=lambda item: order.get(item[0], len(order)))
+    return Entry(
+        row["table"],
+        tuple(match),
+        action,
+        tuple((name, _number(name, value)) for name, value in values),
+        row.get("priority", 0),
+    )
+
+
+def _match(name: str, value: Any, kind: type[Match] | None) -> Match:
+    if kind is None or kind in _SINGLE:
+        return (_SINGLE[kind] if kind else Exact)(_number(name, value))
+    if not isinstance(value, list) or len(value) != 2:
+        raise InstallError(
+            f"{name} is {value!r}", remedy="give two values: [value, prefix, mask or upper end]"
+        )
+    return _PAIRS[kind](_number(name, value[0]), _number(name, value[1]))
+
+
+def _number(name: str, value: Any) -> int:
+    """Return the number that a value stands for."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    for read in (lambda text: int(text, 0), lambda text: int(ip_address(text)), _mac):
+        try:
+            return read(value)
+        except (TypeError, ValueError):
+            continue
+    raise InstallError(f"{name} is {value!r}", remedy="give a number, an IP address or a MAC")
+
+
+def _mac(text: str) -> int:
+    octets = bytes.fromhex(text.replace(":", ""))
+    if len(octets) != 6:
+        raise ValueError(text)
+    return int.from_bytes(octets)

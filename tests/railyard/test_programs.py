@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A P4 program of one's own on the embedded testbed: entries from a file, frames from Scapy."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from finsy.proto import p4r
+from google.protobuf import text_format
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+import railyard
+from controller.p4runtime.p4info import P4Info
+from controller.plan import Entry, Lpm
+from topologies import from_graph
+
+PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "build" / "ipv4.json"
+P4INFO = PROGRAM.with_name("ipv4.p4info.txtpb")
+SOURCE = PROGRAM.parents[1] / "ipv4.p4"
+
+# A line n0 - n1 - n2: ports are numbered in the order of links, hosts are behind port 0.
+LINE = from_graph(nx.path_graph(["n0", "n1", "n2"]), "line")
+
+
+def forward(prefix: str, length: int, port: int) -> dict[str, Any]:
+    return {
+        "table": "ipv4",
+        "match": {"dst": [prefix, length]},
+        "action": "forward",
+        "params": {"mac": f"02:00:00:00:00:{port:02x}", "port": port},
+    }
+
+
+ROWS = {
+    "n0": [forward("10.0.2.0", 24, 1), forward("10.0.0.0", 24, 0)],
+    "n1": [forward("10.0.2.0", 24, 2), forward("10.0.0.0", 24, 1), forward("10.0.1.0", 24, 0)],
+    "n2": [forward("10.0.0.0", 16, 1), forward("10.0.2.0", 24, 0)],
+}
+FRAME = Ether(src="02:00:00:00:00:aa", dst="02:00:00:00:00:bb") / IP(dst="10.0.2.7", ttl=9) / UDP() / b"hello"
+
+
+def written(tmp_path: Path, rows: Any) -> Path:
+    path = tmp_path / "rows.json"
+    path.write_text(rows if isinstance(rows, str) else json.dumps(rows))
+    return path
+
+
+def test_a_frame_crosses_three_routers(tmp_path: Path) -> None:
+    with railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=written(tmp_path, ROWS)) as bed:
+        bed.send("n0", bytes(FRAME))
+        bed.send("n0", bytes(Ether(type=0x88B5) / b"no IP"))
+        bed.run()
+        (arrived,) = bed.received("n2")
+        assert len(bed.entries("n1")) == 3
+    got = Ether(arrived)
+    assert (got[IP].ttl, got.dst, got[UDP].payload.load) == (6, "02:00:00:00:00:00", b"hello")
+    checksum = got[IP].chksum
+    del got[IP].chksum
+    assert Ether(bytes(got))[IP].chksum == checksum
+
+
+def test_entries_in_the_text_form_of_p4runtime(tmp_path: Path) -> None:
+    info = P4Info.parse(P4INFO.read_bytes())
+    request = p4r.WriteRequest(device_id=0)
+    update = request.updates.add(type=p4r.Update.INSERT)
+    row = Entry("ipv4", (("dst", Lpm(0x0A000000, 8)),), "forward", (("mac", 1), ("port", 0)))
+    info.encode(row, update.entity.table_entry)
+    path = tmp_path / "rows.txtpb"
+    path.write_text(text_format.MessageToString(request))
+    with railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=path) as bed:
+        bed.send("n1", bytes(FRAME))
+        bed.run()
+        assert Ether(bed.received("n1")[0])[IP].ttl == 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('{"n0": [\n}', "rows.json:2: not JSON"),
+        ({"n9": []}, "no node named 'n9'; nodes are n0, n1, n2"),
+        ({"*": [{"table": "ipv6"}]}, "*[0]: table ipv6 is not in the p4info; did you mean ipv4?"),
+        ({"n0": [{"tables": "ipv4"}]}, "n0[0]: no entry: tables"),
+        (
+            {"n0": [{**forward("10.0.0.0", 8, 1), "action": "send"}]},
+            "n0[0]: table ipv4: action send is not in the p4info",
+        ),
+        ({"n0": [forward("ten", 8, 1)]}, "n0[0]: dst is 'ten'; give a number, an IP address or a MAC"),
+        ({"n0": [forward("10.0.0.0", 8, 512)]}, "n0[0]: mac is '02:00:00:00:00:200'"),
+        (
+            {"n0": [{**ROWS["n0"][0], "match": {"dst": "10.0.0.0"}}]},
+            "n0[0]: dst is '10.0.0.0'; give two values",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_refused_before_anything_starts(rows: Any, message: str, tmp_path: Path) -> None:
+    with (
+        pytest.raises(railyard.RailyardError, match=re.escape(message)),
+        railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=written(tmp_path, rows)),
+    ):
+        pass
+
+
+def test_a_program_needs_its_p4info() -> None:
+    with (
+        pytest.raises(railyard.RailyardError, match=r"ipv4\.json: a program without p4info; give --p4info"),
+        railyard.program_testbed(LINE, PROGRAM),
+    ):
+        pass
+
+
+def test_a_source_needs_its_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with (
+        pytest.raises(railyard.RailyardError, match=r"ipv4\.p4: p4c-bm2-ss is not installed; install p4c"),
+        railyard.program_testbed(LINE, SOURCE),
+    ):
+        pass
