@@ -33,8 +33,8 @@ CPU_PORT = 510
 # Names of the nodes a frame visits, source and destination included.
 Path = tuple[str, ...]
 
-# How routes are chosen: docs/ub-mesh.md.
-Strategy = Literal["all-path", "shortest", "detour", "borrow", "hashed"]
+# How routes are chosen, by name: docs/ub-mesh.md; on graphs docs/bring-your-own.md.
+Strategy = str
 
 # Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.
 Hashing = Literal["per-tier", "identical"]

@@ -24,7 +24,9 @@ def citations(scenario: Scenario) -> list[str]:
         collective.algorithm: kinds[collective.kind].algorithm(collective.algorithm)
         for collective in collectives
     }
-    lines = [f"Topology {scenario.topology.name}: {_family(scenario.topology.name)}"]
+    topology = scenario.topology
+    origin = _family(topology.name) if topology.is_family else "a fabric of the user."
+    lines = [f"Topology {topology.name}: {origin}"]
     lines += [f"Bound of {kind.name}: {kind.bound_source}." for kind in kinds.values()]
     if "ring" in algorithms:
         lines.append(

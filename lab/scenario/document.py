@@ -40,6 +40,11 @@ class Document:
         document._root = document.values = _plain(values)
         return document
 
+    @property
+    def folder(self) -> Path:
+        """Folder of the file; the working directory for values that come from no file."""
+        return Path() if self._path is None else self._path.parent
+
     def line(self, location: Location) -> int:
         """Return the line of what stands at `location`, or of its nearest ancestor; 1 without a file."""
         return self._walk(location)[1]
@@ -49,7 +54,6 @@ class Document:
         return self._walk(location)[0]
 
     def at(self, location: Location, message: str) -> str:
-        """Return a message after the file and line of `location`."""
         """Return `message` with the place that it is about in front."""
         if self._path is not None:
             return f"{self._path}:{self.line(location)}: {message}"

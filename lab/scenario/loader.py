@@ -18,6 +18,11 @@ from topologies.errors import RailyardError
 
 __all__ = ["load", "read", "relocated"]
 
+# Keys whose value begins with the path of a file.
+_FILES = ("file", "python")
+# Keys whose value is a name, or `{python: FILE.py:NAME}`.
+_NAMES = ("strategy", "kind", "scheduler")
+
 
 def load(path: Path) -> tuple[Scenario, Document]:
     """Read and check a file; a ScenarioError has a line for each fault found, with FILE:LINE and a remedy."""
@@ -27,7 +32,7 @@ def load(path: Path) -> tuple[Scenario, Document]:
 def read(document: Document) -> tuple[Scenario, Document]:
     """Check a document; a ScenarioError has a line for each fault found, with its place and a remedy."""
     try:
-        scenario = Scenario.model_validate(_with_defaults(document.values))
+        scenario = Scenario.model_validate(_with_defaults(document.values, document.folder))
     except ValidationError as ex:
         raise ScenarioError.joined(explain(document, ex)) from None
     faults = [*_duplicates(document, scenario), *_unknown_metrics(document, scenario)]
@@ -41,14 +46,36 @@ def relocated(document: Document, location: Location, ex: RailyardError) -> Scen
     return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
 
 
-def _with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with each variant completed from the top level; wrong shapes stay as they are."""
+def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the values with each variant completed from the top level; wrong shapes stay as they are.
+
+    Files that a topology names are relative to the `folder` of the scenario.
+    """
     base = {key: values[key] for key in SETTINGS if key in values}
     rest = {key: value for key, value in values.items() if key not in SETTINGS}
     variants = rest.get("variants", ({"name": "run"},))
     if isinstance(variants, tuple):
         rest["variants"] = tuple(_merged(base, variant) for variant in variants)
-    return rest
+    return {key: _located(value, folder) for key, value in rest.items()}
+
+
+def _located(value: Any, folder: Path) -> Any:
+    """Return a value whose files are found from the working directory.
+
+    `{python: FILE.py:NAME}` in place of a name becomes FILE.py:NAME.
+    """
+    if isinstance(value, tuple):
+        return tuple(_located(item, folder) for item in value)
+    if not isinstance(value, dict):
+        return value
+    located = {
+        key: str(folder / item) if key in _FILES and isinstance(item, str) else _located(item, folder)
+        for key, item in value.items()
+    }
+    for key, item in located.items():
+        if key in _NAMES and isinstance(item, dict) and [*item] == ["python"]:
+            located[key] = item["python"]
+    return located
 
 
 def _merged(base: Mapping[str, Any], variant: Any) -> Any:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
 
-from pydantic import Discriminator, Field, Tag, create_model, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
 
+from controller.routing.all_path import STRATEGIES
+from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
@@ -20,6 +23,7 @@ from lab.scenario.traffic import (
     JobSettings,
     Part,
 )
+from topologies.sources.python_file import is_reference
 
 __all__ = [
     "BRANCHES",
@@ -45,6 +49,16 @@ __all__ = [
 SETTINGS = ("collective", "jobs", "routing", "link", "control", "transport", "faults")
 
 
+def _known_strategy(name: str) -> str:
+    """Return the name of a strategy; ValueError names close matches, or all strategies."""
+    known = dict.fromkeys([*STRATEGIES, *path_sets.names()])
+    if name in known or is_reference(name):
+        return name
+    close = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+    raise ValueError(f"{name!r} is not known; {remedy}")
+
+
 @final
 class Routing(Model):
     """Routing of a variant.
@@ -57,7 +71,7 @@ class Routing(Model):
         peers: Pairs that have paths of their own: all, or those that the jobs' collectives join.
     """
 
-    strategy: Literal["all-path", "shortest", "detour", "borrow", "hashed"] = "all-path"
+    strategy: Annotated[str, AfterValidator(_known_strategy)] = "all-path"
     rules: Literal["T2-G", "T2-V", "T2-DOR", "T1-UD", "T1-DOR+", "T1-DOR", "single-vl"] = "T2-G"
     notification: Literal["direct", "flooding"] = "direct"
     weights: Literal["traffic-aware", "oblivious"] = "traffic-aware"

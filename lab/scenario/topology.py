@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology of a scenario: a family of fabrics and its parameters, as a frozen value."""
+"""Topology of a scenario, as a frozen value: a family of fabrics and its parameters, a file or a function."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from topologies.errors import TopologyError
 from topologies.families.registry import build, find
 from topologies.model.fabric import Fabric
+from topologies.sources.fabrics import is_outside, open_fabric
 
 __all__ = ["Model", "Name", "NotNegative", "Positive", "Topology"]
 
@@ -31,9 +32,11 @@ class Model(BaseModel):
 
 @final
 class Topology(Model):
-    """A family and the parameters given for it, which stand beside `name` in a file.
+    """A fabric by its family and the parameters given for it, by a file, or by a function of a Python file.
 
-    The family's declaration checks them; parameters left out have the family's defaults.
+    In a scenario file the parameters of a family stand beside `name`, and the family's declaration checks
+    them; parameters left out have the family's defaults. `file` holds a fabric. `python` is FILE.py:NAME, a
+    function that is called with `params`. `name` is then the file or the function.
     """
 
     name: str
@@ -42,12 +45,45 @@ class Topology(Model):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or not isinstance(values.get("name"), str):
+        if not isinstance(values, dict):
+            return values
+        if "file" in values or "python" in values:
+            return cls._outside(values)
+        if not isinstance(values.get("name"), str):
             return values
         parameters = {key: value for key, value in values.items() if key != "name"}
         if errors := [*_errors(values["name"], parameters)]:
             raise ValidationError.from_exception_data(cls.__name__, errors)
         return {"name": values["name"], "parameters": parameters}
+
+    @classmethod
+    def _outside(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a topology that a file or a Python function makes."""
+        origin = "python" if "python" in values else "file"
+        allowed = ("python", "params") if origin == "python" else ("file",)
+        errors = [
+            _error(
+                key, values[key], f"topology: no key {key!r} beside `{origin}:`; give {' and '.join(allowed)}"
+            )
+            for key in values
+            if key not in allowed
+        ]
+        reference, parameters = values[origin], values.get("params", {})
+        if not isinstance(reference, str) or not is_outside(reference):
+            remedy = "write FILE.py:NAME" if origin == "python" else "give a file *.json or *.graphml"
+            errors.append(_error(origin, reference, f"topology: {origin} is {reference!r}; {remedy}"))
+        if not isinstance(parameters, dict):
+            errors.append(
+                _error("params", parameters, "topology: params is no block of keys; write NAME: VALUE")
+            )
+        if errors:
+            raise ValidationError.from_exception_data(cls.__name__, errors)
+        return {"name": reference, "parameters": parameters}
+
+    @property
+    def is_family(self) -> bool:
+        """True for a family of fabrics; False for a file or a Python function."""
+        return not is_outside(self.name)
 
     def resized(self, name: str, **parameters: Any) -> Self:
         """Return the topology of a family, with `parameters` and the present ones that it takes."""
@@ -56,8 +92,10 @@ class Topology(Model):
         return type(self).model_validate({"name": name, **kept, **parameters})
 
     def build(self) -> Fabric:
-        """Build the fabric; TopologyError when the parameters do not fit together."""
-        return build(self.name, **self.parameters)
+        """Build the fabric; TopologyError when a file or the parameters do not make one."""
+        return (
+            build(self.name, **self.parameters) if self.is_family else open_fabric(self.name, self.parameters)
+        )
 
 
 def _errors(name: str, parameters: Mapping[str, Any]) -> Iterator[InitErrorDetails]:

@@ -14,6 +14,7 @@ from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.host.iterations import Rhythm
 from lab.scenario.topology import Model, Name, NotNegative, Positive
 from topologies.errors import RailyardError
+from topologies.sources.python_file import is_reference
 
 __all__ = [
     "BRANCHES",
@@ -52,8 +53,8 @@ def _with_algorithm(values: Any) -> Any:
     """Add the default algorithm of the kind where none is given; a wrong shape stays as it is."""
     if isinstance(values, dict) and "algorithm" not in values:
         kind = values.get("kind", "allreduce")
-        if isinstance(kind, str) and kind in names():
-            return {**values, "algorithm": find(kind).algorithms[0].name}
+        if isinstance(kind, str) and (kind in names() or is_reference(kind)):
+            return {**values, "algorithm": find(_known(kind)).algorithms[0].name}
     return values
 
 

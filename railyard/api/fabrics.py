@@ -8,9 +8,10 @@ from typing import Any
 
 from lab.report.output import output_folder
 from railyard.api.records import Record
-from topologies import Fabric, TopologyError
+from topologies import Fabric
 from topologies.families.registry import build, families
-from topologies.model.codec import from_json, to_json
+from topologies.model.codec import to_json
+from topologies.sources.files import read_fabric
 
 __all__ = ["fabric", "fabrics", "links", "load_fabric", "nodes", "save_fabric"]
 
@@ -41,17 +42,12 @@ def fabrics() -> list[Record]:
 
 
 def load_fabric(path: str | Path) -> Fabric:
-    """Load a fabric that `save_fabric` or `railyard show --json` wrote.
+    """Load a fabric from JSON of `save_fabric` or `railyard show --json`, GraphML, or node-link JSON.
 
     Raises:
         RailyardError: the file cannot be read, or what it holds is not a valid fabric.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as ex:
-        reason = getattr(ex, "strerror", None) or "not UTF-8 text"
-        raise TopologyError(f"{path}: {reason}", remedy="give a file that save_fabric() wrote") from None
-    return from_json(text)
+    return read_fabric(Path(path))
 
 
 def save_fabric(fabric: Fabric, path: str | Path) -> None:

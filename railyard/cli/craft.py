@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railyard.cli.display.screen import out
+from railyard.cli.options import TOPOLOGY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ OUTPUT = "Output"
 
 
 def craft(
-    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
     source: Annotated[str, typer.Option("--from", metavar="NODE", help="node that sends the frame")],
     destination: Annotated[str, typer.Option("--to", metavar="NODE", help="node that the frame is for")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from topologies.families.registry import find
-
 if TYPE_CHECKING:
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 
-__all__ = ["Bed", "Switch", "dims_of", "fabric_of"]
+__all__ = ["TOPOLOGY", "Bed", "Switch", "dims_of", "fabric_of"]
+
+TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
+"""Help of an argument that names a fabric."""
 
 
 class Bed(StrEnum):
@@ -35,8 +36,16 @@ class Switch(StrEnum):
 def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
     """Build the fabric of a topology's name, its `dims` and its parameters written NAME=VALUE.
 
-    TopologyError, or a usage error, names what is wrong.
+    The name may also be that of a file with a fabric, or FILE.py:NAME. TopologyError, or a usage error,
+    names what is wrong.
     """
+    from topologies.families.registry import find
+    from topologies.sources.fabrics import is_outside, open_fabric
+
+    if is_outside(name):
+        if dims:
+            raise typer.BadParameter(f"{name} is no family of fabrics", param_hint="--dims")
+        return open_fabric(name, dict(_pair(text) for text in given))
     family = find(name)
     parameters: dict[str, Any] = {"dims": dims_of(dims)} if dims else {}
     for text in given:
@@ -50,6 +59,16 @@ def fabric_of(name: str, dims: str, given: Sequence[str] = ()) -> Fabric:
             example = f"{key}={_example(parameter)}"
             raise typer.BadParameter(f"{text!r} is not like {example}", param_hint="--param") from None
     return family.build(**parameters)
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """Return name and value of a parameter of a Python function; the value is read as YAML."""
+    from ruamel.yaml import YAML
+
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text!r} is not like radix=64", param_hint="--param")
+    return key, YAML(typ="safe", pure=True).load(value)
 
 
 def _example(parameter: Parameter) -> str:

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
+from railyard.cli.options import TOPOLOGY
 
 if TYPE_CHECKING:
     from topologies import Fabric, Node
@@ -28,7 +29,7 @@ railyard show rail-only --param domains=8 --json
 
 
 def show(
-    topology: Annotated[str, typer.Argument(help="name of a topology, see `railyard list`")],
+    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
         list[str] | None,

@@ -144,7 +144,7 @@ def _links(fabric: Fabric) -> Iterator[str]:
             holder = taken.setdefault((end.node, end.port), link.name)
             if holder != link.name:
                 yield f"links {holder} and {link.name} share port {end.port} of {end.node}"
-        if link.a.node in nodes and link.b.node in nodes:
+        if link.a.node in nodes and link.b.node in nodes and not fabric.graph_routed:
             yield from _straight(link, nodes[link.a.node], nodes[link.b.node])
 
 
@@ -152,7 +152,10 @@ def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
     """Yield problems of a link that is no step in its dimension or between tiers, as routes need."""
     if link.dimension is None:
         if a.tier == b.tier and a is not b:
-            yield f"link {link.name}: in no dimension, but joins two nodes of tier {a.tier}"
+            yield (
+                f"link {link.name}: in no dimension, but joins two nodes of tier {a.tier}; give it a "
+                "dimension, or the fabric `graph_routed: true`"
+            )
         return
     if a.tier != b.tier:
         yield f"link {link.name}: in {_axis(link.dimension)}, but joins tiers {a.tier} and {b.tier}"
@@ -164,7 +167,7 @@ def _straight(link: Link, a: Node, b: Node) -> Iterator[str]:
     if changed != [link.dimension]:
         yield (
             f"link {link.name}: {a.coordinates} to {b.coordinates} is no step in dimension {link.dimension} "
-            "alone"
+            "alone; give the fabric `graph_routed: true`"
         )
 
 

@@ -86,6 +86,7 @@ class _Fabric(_Strict):
     nodes: tuple[_Node, ...]
     links: tuple[_Link, ...]
     optical: tuple[_OpticalSwitch, ...] = ()
+    graph_routed: bool = Field(default=False, exclude_if=lambda graph_routed: not graph_routed)
 
 
 def to_json(fabric: Fabric) -> str:
@@ -118,6 +119,7 @@ def from_json(text: str) -> Fabric:
         host_delay_ps=read.host_delay_ps,
         groups=read.groups,
         optical=tuple(_optical(switch) for switch in read.optical),
+        graph_routed=read.graph_routed,
     )
     check(fabric)
     return fabric

@@ -37,7 +37,8 @@ class NodeKind(StrEnum):
     """Kind of a node. Higher floors ask for a kind's properties, never for the kind itself.
 
     LRS and HRS are the low-radix and high-radix switches of UB-Mesh. HBS is the switch inside of a
-    high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those.
+    high-bandwidth domain, RAIL one that GPUs' NICs lead to; SPINE and CORE are above those. ROUTER is any
+    switch of a graph.
 
     `level` is how high a kind stands: 0 for endpoints and for switches among them, inside of a domain, more
     for what they climb to. Switches of one kind that are joined across tiers are of one level. A `member`
@@ -66,6 +67,7 @@ class NodeKind(StrEnum):
     RAIL = "rail", _Facts(level=1, symbol="R")
     SPINE = "spine", _Facts(level=2, symbol="S")
     CORE = "core", _Facts(level=3, symbol="C")
+    ROUTER = "router", _Facts(level=1, symbol="W")
 
 
 @final
@@ -168,7 +170,8 @@ class Fabric:
     `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
     address plan are the coordinates, the first dimension rightmost. A node's own side joins it by
     `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
-    `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. Nothing is checked here: see `checks`.
+    `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. `graph_routed`: links need not follow dimensions
+    or tiers, and routes are searched in the graph of nodes and links. Nothing is checked here: see `checks`.
     """
 
     name: str
@@ -181,6 +184,7 @@ class Fabric:
     host_delay_ps: int
     groups: tuple[tuple[int, ...], ...]
     optical: tuple[OpticalSwitch, ...] = ()
+    graph_routed: bool = False
     _nodes: dict[str, Node] = field(init=False, repr=False, compare=False)
     _links: dict[str, Link] = field(init=False, repr=False, compare=False)
     _by_address: dict[int, Node] = field(init=False, repr=False, compare=False)

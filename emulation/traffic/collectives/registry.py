@@ -5,8 +5,11 @@ An installed package adds a kind by an entry point of the group `railyard.collec
 
     [project.entry-points."railyard.collectives"]
     half-exchange = "package.module:half"
+
+A scenario may also name a kind in a Python file, as FILE.py:NAME.
 """
 
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -14,6 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from emulation.errors import EmulationError
 from emulation.traffic.collectives.catalogue import KINDS
 from emulation.traffic.collectives.declaration import CollectiveKind
+from topologies.sources.python_file import is_reference, load
 
 __all__ = ["GROUP", "find", "kinds", "names", "register"]
 
@@ -46,9 +50,20 @@ def find(name: str) -> CollectiveKind:
         return _kinds[name]
     if name in _installed():
         return _loaded(_installed()[name])
+    if is_reference(name):
+        return _from_file(name)
     close = get_close_matches(name, names(), n=1)
     remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(names()))}"
     raise EmulationError(f"{name!r} is not known", remedy=remedy)
+
+
+def _from_file(reference: str) -> CollectiveKind:
+    kind = load(reference)
+    if not isinstance(kind, CollectiveKind):
+        raise EmulationError(
+            f"{reference} is {type(kind).__name__}", remedy="name a CollectiveKind (docs/collectives.md)"
+        )
+    return replace(kind, name=reference)
 
 
 @cache

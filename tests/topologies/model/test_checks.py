@@ -16,6 +16,9 @@ from topologies import (
 )
 from topologies.model.checks import LaneUse, check, lane_audit, problems
 
+AS_GRAPH = "; give the fabric `graph_routed: true`"
+NO_DIMENSION = "; give it a dimension, or the fabric `graph_routed: true`"
+
 
 def with_link(fabric: Fabric, number: int, **changes) -> Fabric:
     links = list(fabric.links)
@@ -83,7 +86,7 @@ HOST_ONLY = (MESH.nodes[0].ports[0],)
         ),
         (
             with_link(MESH, 0, dimension=1),
-            "link npu0-npu1: (0, 0) to (1, 0) is no step in dimension 1 alone",
+            "link npu0-npu1: (0, 0) to (1, 0) is no step in dimension 1 alone" + AS_GRAPH,
         ),
         (with_link(MESH, 0, rate_bps=0), "link npu0-npu1: rate of 0 bit/s"),
         (with_link(MESH, 0, delay_ps=-1), "link npu0-npu1: delay of -1 ps"),
@@ -118,11 +121,11 @@ BETWEEN = named(POD, "lrs0p0r0-lrs1p0r0")
         ),
         (
             with_link(RACK, 0, dimension=None),
-            "link npu0-npu1: in no dimension, but joins two nodes of tier 0",
+            "link npu0-npu1: in no dimension, but joins two nodes of tier 0" + NO_DIMENSION,
         ),
         (
             with_link(POD, BETWEEN, dimension=3),
-            "link lrs0p0r0-lrs1p0r0: (0, 1, 0, 0) to (0, 1, 1, 0) is no step in dimension 3 alone",
+            "link lrs0p0r0-lrs1p0r0: (0, 1, 0, 0) to (0, 1, 1, 0) is no step in dimension 3 alone" + AS_GRAPH,
         ),
         (with_node(RACK, 0, tier=1), "npu0: a host port 0, which a node of tier 1 has not"),
         (with_node(RACK, 0, tier=-1), "npu0: tier -1"),

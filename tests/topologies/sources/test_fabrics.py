@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics from files and Python functions: equal to what was saved, or refused with element and remedy."""
+
+import json
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from topologies import TopologyError, from_graph, full_mesh
+from topologies.families.declaration import Family
+from topologies.model.codec import to_json
+from topologies.sources.fabrics import is_outside, open_fabric
+
+
+def ring(nodes: int = 5) -> nx.Graph:
+    graph = nx.cycle_graph([f"n{number}" for number in range(nodes)])
+    graph.edges["n0", "n1"].update(rate_gbps=100.0, delay_ns=70.0)
+    return graph
+
+
+def test_a_saved_fabric_comes_back(tmp_path: Path) -> None:
+    for fabric in (full_mesh([3, 3]), from_graph(ring(), "ring")):
+        path = tmp_path / "fabric.json"
+        path.write_text(to_json(fabric))
+        assert open_fabric(str(path)) == fabric
+
+
+def test_graphml_and_node_link_json_make_the_same_fabric_as_the_graph(tmp_path: Path) -> None:
+    graph = ring()
+    nx.write_graphml(graph, tmp_path / "ring.graphml")
+    (tmp_path / "linked.json").write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
+    wanted = from_graph(graph, "ring")
+    assert open_fabric(str(tmp_path / "ring.graphml")) == wanted
+    linked = open_fabric(str(tmp_path / "linked.json"))
+    assert (linked.nodes, linked.links) == (wanted.nodes, wanted.links)
+    slow = wanted.link("n0-n1")
+    assert (slow.rate_bps, slow.delay_ps) == (100 * 10**9, 70_000)
+
+
+def test_parallel_links_and_switches_of_a_multigraph(tmp_path: Path) -> None:
+    graph = nx.MultiGraph(rate_gbps=200)
+    graph.add_node("s", kind="switch", tier=1)
+    graph.add_edges_from([("a", "s"), ("a", "s"), ("b", "s")])
+    nx.write_graphml(graph, tmp_path / "star.graphml")
+    fabric = open_fabric(str(tmp_path / "star.graphml"))
+    assert [node.tier for node in fabric.nodes] == [1, 0, 0]
+    assert [link.name for link in fabric.links_between("a", "s")] == ["s-a", "s-a.2"]
+    assert {link.rate_bps for link in fabric.links} == {200 * 10**9}
+
+
+def test_a_function_of_a_file_gets_its_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import networkx as nx\ndef make(nodes=3):\n    return nx.complete_graph(nodes)\n")
+    assert len(open_fabric(f"{path}:make", {"nodes": 4}).links) == 6
+    path.write_text("from topologies import full_mesh as mine\n")
+    assert isinstance(full_mesh, Family)
+    assert open_fabric(f"{path}:mine", {"dims": [4]}) == full_mesh([4])
+
+
+def test_names_of_families_are_no_files() -> None:
+    assert not is_outside("ub-rack")
+    assert all(map(is_outside, ("x/fabric.json", "a.graphml", "mine.py:make")))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.add_edge("a", "b"), "no path joins a, b to n0"),
+        (lambda g: g.add_node("x", kind="hub"), "node x: kind 'hub' is not known; give npu, gpu, switch"),
+        (lambda g: g.add_node("x y"), "node 'x y'; name it by letters"),
+        (lambda g: g.add_node("x", tier=1), "node x: tier 1 of a npu; leave it out or give 0"),
+        (
+            lambda g: g.add_edge("n0", "n1", rate_gbps=0),
+            "edge n0 to n1: rate_gbps is 0; give a number above 0",
+        ),
+        (
+            lambda g: g.add_edge("n0", "n2", speed=1),
+            "edge n0 to n2: no attribute 'speed'; attributes are delay",
+        ),
+        (lambda g: g.add_edge("n0", "n0"), "edge n0 to n0: both ends on one node"),
+    ],
+)
+def test_a_wrong_graph_is_refused_by_element(change, message: str, tmp_path: Path) -> None:
+    graph = ring()
+    change(graph)
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(nx.node_link_data(graph, edges="links")))
+    with pytest.raises(TopologyError, match=re.escape(message)) as raised:
+        open_fabric(str(path))
+    assert str(raised.value).startswith(str(path))
+
+
+def test_addresses_and_ports_have_an_end() -> None:
+    with pytest.raises(TopologyError, match="8193 nodes need addresses of 14 bits of 13"):
+        from_graph(nx.path_graph(8193), "long")
+    with pytest.raises(TopologyError, match="hub: more than 255 links"):
+        from_graph(nx.star_graph(["hub", *range(256)]), "star")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", '{"nodes": [\n}', "a.json:2: not JSON"),
+        ("a.json", '{"nodes": [{"id": 1}]}', "a.json: not node-link JSON: no 'edges'"),
+        ("a.graphml", "<graphml>\n<", "a.graphml:2: not XML"),
+        ("a.graphml", None, "a.graphml: No such file or directory; give JSON"),
+        ("a.py:make", "def make():\n    return 1 / 0\n", "a.py:2: ZeroDivisionError: division by zero"),
+        ("a.py:make", "def make(:\n", "a.py:1: SyntaxError"),
+        ("a.py:make", "import networkx\nmade = 1\n", "a.py: no 'make'; the file has networkx, made"),
+        ("a.py:make", "def make(): return 3\n", "a.py:make returned int; return a Fabric"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_line(name: str, text: str | None, message: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / name.partition(":")[0]).write_text(text)
+    with pytest.raises(TopologyError, match=re.escape(message)):
+        open_fabric(str(tmp_path / name))
+
+
+def test_two_ends_on_one_port_are_named(tmp_path: Path) -> None:
+    document = json.loads(to_json(from_graph(ring(), "ring")))
+    document["links"][1]["a"] = document["links"][0]["a"]
+    (tmp_path / "f.json").write_text(json.dumps(document))
+    with pytest.raises(TopologyError, match="links n0-n1 and n0-n4 share port 1 of n0"):
+        open_fabric(str(tmp_path / "f.json"))

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric made from a networkx graph: nodes and edges with a few attributes, all of them optional.
+
+Attributes of a node:
+
+    kind    npu (the default) or gpu, an endpoint with a host; switch, a node without a host
+    tier    height of a switch, 1 by default; 0 for endpoints
+    place   coordinates in `dims`, a tuple; by default an endpoint's place is its number
+
+Attributes of an edge:
+
+    rate_gbps   rate each way; by default that of the whole graph
+    delay_ns    propagation delay; by default that of the whole graph
+
+A MultiGraph may have parallel links. Links need not follow any structure: routes are searched in the graph.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from topologies.errors import TopologyError
+from topologies.model.address import CNA_BITS, AddressField, AddressPlan
+from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["DELAY_NS", "RATE_GBPS", "from_graph"]
+
+RATE_GBPS = 400.0
+DELAY_NS = 5.0
+
+# Bits of an address that number nodes; the others are its class.
+_NODE_BITS = 13
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+# The source-route header names a port in 8 bits.
+_MAX_PORT = 255
+_PROGRAMS = {True: "ub_npu", False: "ub_switch"}
+_NODE_KEYS = frozenset({"kind", "tier", "place"})
+_EDGE_KEYS = frozenset({"rate_gbps", "delay_ns"})
+
+
+def from_graph(
+    graph: "nx.Graph",
+    name: str,
+    *,
+    rate_gbps: float = RATE_GBPS,
+    delay_ns: float = DELAY_NS,
+    dims: Sequence[int] | None = None,
+) -> Fabric:
+    """Return the fabric of a graph; TopologyError names the node or edge at fault.
+
+    Args:
+        graph: Undirected graph; its nodes are named by their text.
+        name: Name of the fabric.
+        rate_gbps: Rate of edges without an attribute `rate_gbps`, each way.
+        delay_ns: Delay of edges without an attribute `delay_ns`, and of each endpoint's own side.
+        dims: Extents in which each node has a `place`; by default one dimension that numbers the endpoints.
+    """
+    if graph.is_directed():
+        raise TopologyError(f"{name}: a directed graph", remedy="give an undirected graph")
+    if not graph.nodes:
+        raise TopologyError(f"{name}: a graph without nodes", remedy="add nodes and edges")
+    names = {node: _name(name, node) for node in graph.nodes}
+    kinds = {node: _kind(name, node, data) for node, data in graph.nodes(data=True)}
+    tiers = {node: _tier(name, node, data, kinds[node]) for node, data in graph.nodes(data=True)}
+    edges = [(a, b, *_edge(name, a, b, data, rate_gbps, delay_ns)) for a, b, data in graph.edges(data=True)]
+    plan, places = _addresses(name, graph, tiers, dims)
+    lane_bps = max((rate for *_, rate, _ in edges), default=round(rate_gbps * 10**9))
+    own_bps = dict.fromkeys(graph.nodes, 0)
+    ports: dict[Any, list[Port]] = {
+        node: [] if tiers[node] else [Port(HOST_PORT, "host", 1, None)] for node in graph.nodes
+    }
+    links: list[Link] = []
+    taken: dict[str, int] = {}
+    for a, b, rate, delay in edges:
+        pair = f"{names[a]}-{names[b]}"
+        taken[pair] = taken.get(pair, 0) + 1
+        ends = (_port(ports[a], names[a], names[b]), _port(ports[b], names[b], names[a]))
+        label = pair if taken[pair] == 1 else f"{pair}.{taken[pair]}"
+        links.append(Link(label, *ends, lanes=1, rate_bps=rate, delay_ps=delay, dimension=None))
+        own_bps[a] += rate
+        own_bps[b] += rate
+    endpoints = [node for node in graph.nodes if not tiers[node]]
+    nodes = tuple(
+        Node(
+            name=names[node],
+            index=index,
+            kind=kinds[node],
+            program=_PROGRAMS[not tiers[node]],
+            address=_packed(plan, places[node]),
+            coordinates=places[node],
+            ports=tuple(ports[node]),
+            tier=tiers[node],
+            lanes=max(1, len(ports[node])),
+        )
+        for index, node in enumerate(graph.nodes)
+    )
+    sizes = tuple(dims) if dims else (len(endpoints),)
+    return Fabric(
+        name=name,
+        dims=sizes,
+        nodes=nodes,
+        links=tuple(links),
+        address_plan=plan,
+        lane_rate_bps=lane_bps,
+        host_lanes=max([ceil(own_bps[node] / lane_bps) for node in endpoints] or [1]) or 1,
+        host_delay_ps=round(delay_ns * 1000),
+        groups=(tuple(range(len(sizes))),),
+        graph_routed=True,
+    )
+
+
+def _name(fabric: str, node: object) -> str:
+    text = str(node)
+    if not _NAME.fullmatch(text):
+        raise TopologyError(
+            f"{fabric}: node {text!r}", remedy="name it by letters, digits, dots, - and _ without spaces"
+        )
+    return text
+
+
+def _kind(fabric: str, node: object, data: Mapping[str, Any]) -> NodeKind:
+    _refuse_unknown(fabric, f"node {node}", data, _NODE_KEYS)
+    word = data.get("kind", "npu")
+    allowed = {"npu": NodeKind.NPU, "gpu": NodeKind.GPU, "switch": NodeKind.ROUTER}
+    if word not in allowed:
+        raise TopologyError(
+            f"{fabric}: node {node}: kind {word!r} is not known", remedy=f"give {', '.join(allowed)}"
+        )
+    return allowed[word]
+
+
+def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) -> int:
+    tier = data.get("tier", 0 if kind.member else 1)
+    if isinstance(tier, bool) or not isinstance(tier, int) or (tier == 0) != kind.member or tier < 0:
+        remedy = "leave it out or give 0" if kind.member else "give a whole number of at least 1"
+        raise TopologyError(f"{fabric}: node {node}: tier {tier!r} of a {kind.value}", remedy=remedy)
+    return tier
+
+
+def _edge(
+    fabric: str, a: object, b: object, data: Mapping[str, Any], rate_gbps: float, delay_ns: float
+) -> tuple[int, int]:
+    """Return the rate in bits per second and the delay in picoseconds of an edge."""
+    what = f"edge {a} to {b}"
+    _refuse_unknown(fabric, what, data, _EDGE_KEYS)
+    values: list[int] = []
+    for key, default, scale, least in (("rate_gbps", rate_gbps, 10**9, 1), ("delay_ns", delay_ns, 1000, 0)):
+        value = data.get(key, default)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not least <= value * scale < float("inf"):
+            floor = "above 0" if least else "of at least 0"
+            raise TopologyError(f"{fabric}: {what}: {key} is {value!r}", remedy=f"give a number {floor}")
+        values.append(round(value * scale))
+    if a == b:
+        raise TopologyError(f"{fabric}: {what}: both ends on one node", remedy="remove the edge")
+    return values[0], values[1]
+
+
+def _refuse_unknown(fabric: str, what: str, data: Mapping[str, Any], known: frozenset[str]) -> None:
+    for key in data:
+        if key not in known:
+            raise TopologyError(
+                f"{fabric}: {what}: no attribute {key!r}", remedy=f"attributes are {', '.join(sorted(known))}"
+            )
+
+
+def _addresses(
+    fabric: str, graph: "nx.Graph", tiers: Mapping[Any, int], dims: Sequence[int] | None
+) -> tuple[AddressPlan, dict[Any, tuple[int, ...]]]:
+    """Return the address plan and the place of every node, the switches' after those of all endpoints."""
+    places: dict[Any, tuple[int, ...]] = {}
+    if dims:
+        widths = [max(1, (size - 1).bit_length()) for size in dims]
+        for node, data in graph.nodes(data=True):
+            place = tuple(data.get("place", ()))
+            inside = len(place) == len(dims) and all(
+                0 <= at < size for at, size in zip(place, dims, strict=True)
+            )
+            if tiers[node] or not inside:
+                raise TopologyError(
+                    f"{fabric}: node {node}: place {place} in dims {tuple(dims)}",
+                    remedy="give every node a place inside of the dims, and use dims without switches only",
+                )
+            places[node] = place
+    else:
+        widths = [max(1, (len(graph.nodes) - 1).bit_length())]
+        for number, node in enumerate(sorted(graph.nodes, key=lambda node: tiers[node] > 0)):
+            places[node] = (number,)
+    if sum(widths) > _NODE_BITS:
+        raise TopologyError(
+            f"{fabric}: {len(graph.nodes)} nodes need addresses of {sum(widths)} bits of {_NODE_BITS}",
+            remedy=f"use up to {1 << _NODE_BITS} nodes",
+        )
+    fields = [AddressField(f"d{axis}", width) for axis, width in enumerate(widths)]
+    top = AddressField("class", CNA_BITS - sum(widths))
+    return AddressPlan((top, *reversed(fields))), places
+
+
+def _packed(plan: AddressPlan, place: tuple[int, ...]) -> int:
+    return plan.pack(**{f"d{axis}": value for axis, value in enumerate(place)})
+
+
+def _port(ports: list[Port], node: str, neighbour: str) -> End:
+    number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
+    if number > _MAX_PORT:
+        raise TopologyError(f"{node}: more than {_MAX_PORT} links", remedy="use fewer links a node")
+    ports.append(Port(number, f"to_{neighbour}", 1, None))
+    return End(node, number)

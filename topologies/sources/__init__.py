@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fabrics from outside the project: documents, and functions of a Python file.
+
+files          JSON that `railyard show --json` writes, GraphML, node-link JSON of networkx
+python_file    a name of a Python file, such as mine.py:make, and errors with their line
+fabrics        the fabric of a file or of a function
+"""

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric of a file, or of a function of a Python file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from topologies.errors import TopologyError
+from topologies.families.declaration import Family
+from topologies.model.checks import check
+from topologies.model.fabric import Fabric
+from topologies.sources.files import SUFFIXES, fabric_of_graph, read_fabric
+from topologies.sources.python_file import call, is_reference, load
+
+__all__ = ["fabric_from_python", "is_outside", "open_fabric"]
+
+
+def is_outside(text: str) -> bool:
+    """Return whether a text names a file of a fabric or FILE.py:NAME, and not a family."""
+    return is_reference(text) or Path(text).suffix.lower() in SUFFIXES
+
+
+def open_fabric(text: str, parameters: Mapping[str, Any] | None = None) -> Fabric:
+    """Return the checked fabric that a file holds or FILE.py:NAME makes from parameters."""
+    if is_reference(text):
+        return fabric_from_python(text, parameters or {})
+    if parameters:
+        names = ", ".join(parameters)
+        raise TopologyError(f"{text}: a file takes no parameters, not {names}", remedy="leave them out")
+    return read_fabric(Path(text))
+
+
+def fabric_from_python(reference: str, parameters: Mapping[str, Any]) -> Fabric:
+    """Return the checked fabric of FILE.py:NAME: a function that returns a Fabric or a graph, or a family."""
+    if isinstance(declared := load(reference), Family):
+        return declared.build(**parameters)
+    result = call(reference, parameters)
+    if isinstance(result, Fabric):
+        check(result)
+        return result
+    import networkx as nx
+
+    if isinstance(result, nx.Graph):
+        return fabric_of_graph(result, reference.rpartition(":")[2])
+    raise TopologyError(
+        f"{reference} returned {type(result).__name__}",
+        remedy="return a Fabric or a networkx graph",
+    )

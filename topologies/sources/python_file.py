@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of a user's Python file, written FILE:NAME; what the file raises becomes an error with its line."""
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+from topologies.errors import RailyardError, TopologyError
+
+__all__ = ["call", "is_reference", "load"]
+
+
+def is_reference(text: str) -> bool:
+    """Return whether a text is like FILE.py:NAME."""
+    file, colon, name = text.rpartition(":")
+    return bool(colon) and file.endswith(".py") and name.isidentifier()
+
+
+def load(reference: str) -> Any:
+    """Return what FILE.py:NAME names; TopologyError says why there is none."""
+    file, _, name = reference.rpartition(":")
+    if not is_reference(reference):
+        raise TopologyError(f"{reference!r} names nothing in a Python file", remedy="write FILE.py:NAME")
+    module = _module(Path(file))
+    if not hasattr(module, name):
+        public = [key for key in vars(module) if not key.startswith("_")]
+        raise TopologyError(f"{file}: no {name!r}", remedy=f"the file has {', '.join(public) or 'no names'}")
+    return getattr(module, name)
+
+
+def call(reference: str, parameters: Mapping[str, Any] | None = None) -> Any:
+    """Return what the function FILE.py:NAME returns; TopologyError gives the line at which it raises."""
+    function = load(reference)
+    if not callable(function):
+        raise TopologyError(f"{reference} is {function!r}, not a function", remedy="name a function")
+    return guarded(reference, lambda: function(**(parameters or {})))
+
+
+def guarded(reference: str, action: Callable[[], Any]) -> Any:
+    """Return the result of an action that runs code of FILE.py:NAME; its errors name file and line."""
+    file = reference.rpartition(":")[0]
+    try:
+        return action()
+    except RailyardError:
+        raise
+    except Exception as ex:
+        raise _located(file, ex) from ex
+
+
+def _module(path: Path) -> ModuleType:
+    """Return the module of a file, run once a process for each version of the file."""
+    try:
+        resolved = path.resolve(strict=True)
+        version = resolved.stat().st_mtime_ns
+    except OSError as ex:
+        raise TopologyError(f"{path}: {ex.strerror}", remedy="give the path of a Python file") from None
+    name = f"railyard_user_{crc32(f'{resolved} {version}'.encode()):08x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, resolved)
+    if spec is None or spec.loader is None:
+        raise TopologyError(f"{path}: not a Python file", remedy="give a file whose name ends in .py")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as ex:
+        del sys.modules[name]
+        raise _located(str(path), ex) from ex
+    return module
+
+
+def _located(file: str, ex: Exception) -> TopologyError:
+    """Return an error with the last line of the file that an exception passed through."""
+    if isinstance(ex, SyntaxError) and ex.filename and Path(ex.filename).name == Path(file).name:
+        return TopologyError(f"{file}:{ex.lineno}: SyntaxError: {ex.msg}", remedy="correct the line")
+    frames = [
+        frame
+        for frame in traceback.extract_tb(ex.__traceback__)
+        if Path(frame.filename).name == Path(file).name
+    ]
+    place = f"{file}:{frames[-1].lineno}" if frames else file
+    return TopologyError(f"{place}: {type(ex).__name__}: {ex}", remedy="correct the file or the parameters")
