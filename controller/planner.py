@@ -11,7 +11,7 @@ from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
-from controller.routing.all_path import Router
+from controller.routing.general.router import router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.weights import (
     Demand,
@@ -75,14 +75,15 @@ def make_plan(
     """
     finder = PathFinder(fabric, failed, hashing)
     turns = rule_set(rules, fabric)
-    router = Router(finder, turns, strategy)
+    router = router_for(finder, turns, strategy)
     pairs = _ordered_pairs(fabric, peers)
     candidates = {pair: router.candidates(*pair) for pair in pairs}
     for (source, destination), paths in candidates.items():
         if not paths:
+            links = f"{len(failed)} links failed" if failed else "no link failed"
             raise PlanError(
-                f"rules {rules}: no path from {source} to {destination}, {len(failed)} links failed",
-                remedy="plan with fewer failed links",
+                f"rules {rules}: no path from {source} to {destination}, {links}",
+                remedy="plan with fewer failed links" if failed else "use rules T2-G, or add links",
             )
     if strategy == "hashed":
         routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}

@@ -13,7 +13,9 @@ three things counts against the VLs:
 
 With `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up from node p
 being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus one, minus
-it: so no cycle can close. Steps count in meshes only; between tiers valleys do.
+it: so no cycle can close. On a graph without such structure all hops are of one group, and ranks of nodes
+take the place of coordinates (controller.routing.general.order). Steps count
+in meshes only; between tiers valleys do.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,6 +25,7 @@ from typing import NamedTuple, final
 
 from controller.errors import PlanError
 from controller.plan import CPU_PORT, Entry, Exact, Path
+from controller.routing.general.order import is_graph, ranks
 from controller.routing.paths import hops_of
 from topologies import HOST_PORT, Fabric, Node
 
@@ -47,6 +50,9 @@ ENTRY_VLS = (0, 2)
 
 # Groups that the tables' 3 bits can name beside 0, the host.
 _MAX_GROUPS = 7
+
+# Group of all hops of a graph.
+_GRAPH_GROUP = 1
 
 # What a hop does, in the order of a route: ascending, at each level, then descending.
 _AMONG, _MESH, _LEAVE = 1, 2, 3
@@ -134,6 +140,8 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     """
     flat = (tuple(range(len(fabric.dims))),)
     ordered = tuple((dimension,) for group in fabric.groups for dimension in group)
+    if is_graph(fabric):
+        return _graph_rules(name, fabric)
     known = {
         "T2-G": (fabric.groups, 2, VlIncrement.VALLEY),
         "T2-V": (flat, 2, VlIncrement.VALLEY),
@@ -156,6 +164,24 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
     return RuleSet(name, groups, vls, turn, stages, meshes)
 
 
+def _graph_rules(name: str, fabric: Fabric) -> RuleSet:
+    """Return the named rules on a graph, whose hops are all of one group and go up or down by ranks."""
+    known = {
+        "T2-G": (2, VlIncrement.VALLEY),
+        "T2-V": (2, VlIncrement.VALLEY),
+        "T1-UD": (1, VlIncrement.VALLEY),
+        "single-vl": (1, VlIncrement.FREE),
+    }
+    if name not in known:
+        words = "are no turn rules" if name not in rule_names() else "need dimensions"
+        raise PlanError(
+            f"rules {name} {words}; {fabric.name} is routed as a graph", remedy=f"use {', '.join(known)}"
+        )
+    vls, increment = known[name]
+    group = (tuple(range(len(fabric.dims))),)
+    return RuleSet(name, group, vls, increment, {_mesh(0, 0): _GRAPH_GROUP}, frozenset({_GRAPH_GROUP}))
+
+
 def direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:
     """Return the direction of the hop from a node to a neighbour."""
     known: dict[tuple[str, str], Direction] = fabric.cached(("directions", rules.name), dict)
@@ -166,6 +192,9 @@ def direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Dire
 
 
 def _direction(rules: RuleSet, fabric: Fabric, node: str, neighbour: str) -> Direction:
+    if is_graph(fabric):
+        rank = ranks(fabric)
+        return Direction(_GRAPH_GROUP, rank[neighbour] > rank[node])
     dimension = fabric.link_between(node, neighbour).dimension
     a, b = fabric.node(node), fabric.node(neighbour)
     goes_up = b.tier > a.tier if dimension is None else b.coordinates[dimension] > a.coordinates[dimension]

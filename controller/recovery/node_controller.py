@@ -26,6 +26,8 @@ from controller.recovery.messages import SEQUENCES, Mode, Notice, Outgoing, Reac
 from controller.routing.all_path import Router
 from controller.routing.circuit_paths import dependent_switches
 from controller.routing.detours import reroute, upper_end
+from controller.routing.general.order import is_graph
+from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
 from controller.routing.source_route import MAX_INSTRUCTIONS
 from controller.tables.linear import segments
@@ -47,17 +49,17 @@ class SharedRouters:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.rules = rule_set(plan.rules, plan.fabric)
-        self._last: dict[frozenset[str], Router] = {}
+        self._last: dict[frozenset[str], Router | GraphRouter] = {}
         self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
 
-    def router_without(self, failed: Set[str]) -> Router:
+    def router_without(self, failed: Set[str]) -> Router | GraphRouter:
         """Return the router over the links that have not failed."""
         key = frozenset(failed)
         if key not in self._last:
             if len(self._last) >= _MAX_ROUTERS:
                 self._last.clear()
             finder = PathFinder(self.plan.fabric, key, self.plan.hashing)
-            self._last[key] = Router(finder, self.rules, self.plan.strategy)
+            self._last[key] = router_for(finder, self.rules, self.plan.strategy)
         return self._last[key]
 
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
@@ -145,7 +147,7 @@ class NodeController:
             return changed
         self._announced[link.name] = sequence
         notice = self._notice(link)
-        if self.mode == "flooding":
+        if self._floods(link):
             return replace(changed, notices=self._to_neighbours(notice, but=port))
         return replace(changed, notices=self._to_subscribers(notice, link))
 
@@ -159,7 +161,7 @@ class NodeController:
         changed = (
             self._apply_change(link, notice.up) if notice.up == (link.name in self._down) else Reaction()
         )
-        if self.mode == "flooding":
+        if self._floods(link):
             return replace(changed, notices=self._to_neighbours(notice, but=ingress_port))
         return changed
 
@@ -173,6 +175,17 @@ class NodeController:
         if link.name not in self._down:
             return Reaction()
         return Reaction(notices=tuple(self._to_nodes(self._notice(link), [origin.name])))
+
+    def _floods(self, link: Link) -> bool:
+        """Return whether news of a link goes from neighbour to neighbour.
+
+        In a graph it does so in direct mode too while the link's failure makes paths longer than a source
+        route: the tables lead the rest of such a path, so all nodes have to know of the failure.
+        """
+        if self.mode == "flooding" or not is_graph(self._plan.fabric):
+            return self.mode == "flooding"
+        router = self._routers.router_without(self._down | {link.name})
+        return isinstance(router, GraphRouter) and router.exceeds_source_routes
 
     def _apply_change(self, link: Link, up: bool) -> Reaction:
         """Record a link's new state, and return the updates for every destination that it affects."""
@@ -201,9 +214,12 @@ class NodeController:
         """Return whether address tables depend on a link: a link of this node, or between its neighbours.
 
         Tables of an optical core, and of the switches below it, depend on all circuits. Where switches choose
-        by hash, their tables also depend on the downlinks of their neighbours.
+        by hash, their tables also depend on the downlinks of their neighbours. In a graph every link may be
+        part of the way to a destination.
         """
         fabric, ends = self._plan.fabric, (link.a.node, link.b.node)
+        if is_graph(fabric):
+            return True
         neighbours = fabric.cached(("near", self.node), lambda: frozenset(fabric.neighbours(self.node)))
         core = ocs_dimensions(fabric)
         if core.keys() >= {*ends}:
@@ -275,6 +291,11 @@ class NodeController:
         )
 
     def _to_subscribers(self, notice: Notice, link: Link) -> tuple[Outgoing, ...]:
+        if is_graph(self._plan.fabric):
+            concerned = dict.fromkeys(
+                [*self._plan.subscribers[link.name], *self._subscribers.get(link.name, ())]
+            )
+            return tuple(self._over_graph(notice, concerned))
         planned = [name for name in self._plan.subscribers[link.name] if self._can_notify(name)]
         asking = [name for name in self._subscribers.get(link.name, ()) if name not in planned]
         if ocs_dimensions(self._plan.fabric).keys() >= {link.a.node, link.b.node}:
@@ -293,6 +314,19 @@ class NodeController:
             *(Outgoing(notice, self._cna(name)) for name in planned),
             *self._to_nodes(notice, asking),
         )
+
+    def _over_graph(self, notice: Notice, concerned: Iterable[str]) -> Iterator[Outgoing]:
+        """Send by this node's own source routes, or by a path that needs no tables of others."""
+        router = self._routers.router_without(self._down)
+        assert isinstance(router, GraphRouter)
+        for name in concerned:
+            if name == self.node:
+                continue
+            paths = [] if name in self._planned else router.shortest_paths(self.node, name)
+            if paths and len(paths[0]) - 1 <= MAX_INSTRUCTIONS:
+                yield self._send_along(notice, paths[0])
+            elif name in self._planned:
+                yield Outgoing(notice, self._cna(name))
 
     def _can_notify(self, watcher: str) -> bool:
         """Return whether a notice can leave this node: a switch may have lost its only way down."""

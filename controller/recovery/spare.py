@@ -17,7 +17,7 @@ from controller.deadlock.turn_rules import rule_set
 from controller.diff import Update, diff
 from controller.plan import Entry, Plan
 from controller.planner import make_plan
-from controller.routing.all_path import Router
+from controller.routing.general.router import router_for
 from controller.routing.paths import PathFinder
 from controller.routing.weights import Demand, Pair
 from topologies import Fabric, Node
@@ -68,7 +68,7 @@ def takeover(
     one_way = [pair for pair in peers if alone.isdisjoint(pair)]
     wanted = {way for first, other in one_way for way in ((first, other), (other, first))}
     if partial:
-        router = Router(
+        router = router_for(
             PathFinder(fabric, failed_links, plan.hashing), rule_set(plan.rules, fabric), plan.strategy
         )
         apart = {pair for pair in wanted if not router.shortest_paths(*pair)}

@@ -11,4 +11,5 @@ circuit_paths  next hops over a core of optical circuits
 path_probing   the path that each value of lb takes, computed; loads numpy, imported by its name
 source_route   the 8-byte source-route header
 unreachable    pairs that failures have separated, and a sentence about them
+general/       any graph of nodes and links: ranks, admitted paths, path sets, next hops
 """

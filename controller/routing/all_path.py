@@ -7,7 +7,7 @@ switch, and from there the switches choose by hash, hop by hop (HPN, path select
 """
 
 from collections.abc import Sequence
-from typing import final, get_args
+from typing import final
 
 from controller.deadlock.turn_rules import RuleSet
 from controller.errors import PlanError
@@ -20,7 +20,8 @@ from topologies import Fabric
 
 __all__ = ["STRATEGIES", "Router", "port_of_bucket"]
 
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+# Strategies of a fabric with dimensions or tiers.
+STRATEGIES: tuple[Strategy, ...] = ("all-path", "shortest", "detour", "borrow", "hashed")
 
 # Number of hops up to which every path is a candidate. Longer paths are candidates only when no shorter path
 # exists, or when the strategy asks for them.

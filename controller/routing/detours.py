@@ -23,11 +23,12 @@ from topologies import Node
 
 if TYPE_CHECKING:
     from controller.routing.all_path import Router
+    from controller.routing.general.router import GraphRouter
 
 __all__ = ["relay_in_line", "reroute", "upper_end", "withdrawn_segments"]
 
 
-def reroute(router: Router, planned: Sequence[Path]) -> tuple[Path | None, ...]:
+def reroute(router: Router | GraphRouter, planned: Sequence[Path]) -> tuple[Path | None, ...]:
     """Return the 16 paths of one destination with each path over a failed link replaced.
 
     Buckets that lost their path share the shortest paths that work evenly, and are None when no path works.

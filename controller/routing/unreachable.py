@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import Plan
-from controller.routing.all_path import Router
+from controller.routing.general.router import router_for
 from controller.routing.paths import PathFinder
 from controller.routing.weights import Pair
 from topologies.transform.spares import SIDES, cut_from
@@ -19,7 +19,7 @@ _NAMED = 4
 def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """Return the pairs without a route under the plan's rules while the links `down` have failed."""
     finder = PathFinder(plan.fabric, frozenset(down), plan.hashing)
-    router = Router(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
+    router = router_for(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
     alone = {node.name for node in plan.fabric.nodes if not finder.neighbours(node.name)}
     return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not router.shortest_paths(*pair))
 

@@ -12,14 +12,17 @@ a destination shares with a node's segments decides:
 Some programs look up other tables first: the relay to another rail (controller.tables.pxn), and destinations
 of the switch's own rail (controller.tables.rails). Uplinks form a group where the program has groups
 (controller.tables.multipath), and so do parallel links. A core of circuits has segments of its own
-(controller.routing.circuit_paths). controller.tables.node_entries makes the entries of the segments.
+(controller.routing.circuit_paths), and so has a graph (controller.tables.graph).
+controller.tables.node_entries makes the entries of the segments.
 """
 
 from collections.abc import Iterable, Sequence
 
 from controller.routing.circuit_paths import leaf_segments, spine_segments
 from controller.routing.detours import relay_in_line, withdrawn_segments
+from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, ocs_dimensions
+from controller.tables.graph import graph_segments
 from controller.tables.prefixes import (
     Prefix,
     address_classes,
@@ -49,6 +52,8 @@ _MAX_ARRAY_BITS = 8
 def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """Return the segments of one node, those of its mesh first."""
     here = finder.fabric.node(node)
+    if is_graph(finder.fabric):
+        return graph_segments(finder, node)
     if not here.tier:
         result = _mesh_segments(finder, here, (here.address,))
         if not any(found_one.prefix.length >= _last_field(finder.fabric) for found_one in result):

@@ -18,8 +18,10 @@ from collections.abc import Mapping, Sequence
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Exact, Lpm, Path, Strategy, Ternary
+from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
+from controller.tables.graph import graph_path_entries
 from controller.tables.linear import pxn_table, rail_table, segments
 from controller.tables.multipath import expand_parallel_links, group_entry, group_size, hash_shift
 from controller.tables.pxn import pxn_entries
@@ -108,6 +110,8 @@ def all_path_entries(
     at the circuits of an optical core, and at the first switch with the strategy `hashed`.
     """
     fabric = finder.fabric
+    if is_graph(fabric):
+        return graph_path_entries(finder, node, routes)
     buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
     entries: list[Entry] = []
     for destination, paths in routes.items():

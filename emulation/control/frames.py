@@ -40,8 +40,8 @@ _LACP = 1
 _VERSION = 1
 
 
-def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes:
-    """Return the management frame that carries a notice in band."""
+def notice_frame(notice: Notice, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
+    """Return the management frame that carries a notice in band, source-routed out of `ports`."""
     return _frame(
         source_cna,
         destination_cna,
@@ -54,6 +54,7 @@ def notice_frame(notice: Notice, source_cna: int, destination_cna: int) -> bytes
             port_b=notice.port_b,
             origin=notice.origin,
         ),
+        ports,
     )
 
 

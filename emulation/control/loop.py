@@ -386,12 +386,12 @@ class ControlLoop:
     def _send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
         sent = 0
         for message in outgoing:
-            source_routed = len(message.ports) > 1
+            ports = message.ports if len(message.ports) > 1 else ()
             ends = self._cna[node], message.destination_cna
             if isinstance(message.message, Subscription):
-                frame = watch_frame(message.message, *ends, message.ports if source_routed else ())
+                frame = watch_frame(message.message, *ends, ports)
             else:
-                frame = notice_frame(message.message, *ends)
+                frame = notice_frame(message.message, *ends, ports)
             direct = len(message.ports) == 1
             port = message.ports[0] if direct else 0
             self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))

@@ -9,7 +9,7 @@ from emulation.errors import FrameError
 from emulation.traffic.frames.layers import LPH, NTH, SRH
 from emulation.traffic.host.saturate import LEAST_BYTES, steered_frame
 from lab.run.saturation import saturate
-from topologies import full_mesh, ub_rack
+from topologies import full_mesh, torus, ub_rack
 
 
 @pytest.mark.long
@@ -34,6 +34,16 @@ def test_one_vl_stops_on_a_cycle(seed: int) -> None:
     assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
     assert {vl for _, _, vl in result.cycle} == {0}
     assert saturate(mesh, "T2-G", 20_000, seed=seed).received == 20_000
+
+
+def test_a_torus_stops_by_the_naive_rule_and_not_by_ranks() -> None:
+    fabric = torus((4, 4))
+    result = saturate(fabric, "single-vl", 50_000)
+    assert result.received < 50_000
+    hops = [way.split("->") for _, way, _ in result.cycle]
+    assert all(fabric.link_between(*hop) for hop in hops)
+    assert [end for _, end in hops] == [begin for begin, _ in hops[1:] + hops[:1]]
+    assert saturate(fabric, "T2-G", 10_000).received == 10_000
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the nodes of a graph: blocks of addresses with one next hop, arrays of next hops, source routes.
+
+Next hops are those of up*/down* routes to every endpoint (controller.routing.general.next_hops). A block of
+aligned addresses whose next hops are equal takes one entry of the table `segment`; other blocks index an
+array of the table `linear`, an entry an address. Of all such partitions the one of fewest entries is taken.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from controller.errors import PlanError
+from controller.plan import BUCKETS, Entry, Exact, Path
+from controller.routing.general.next_hops import next_hops
+from controller.routing.paths import PathFinder, hops_of
+from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS, pack
+from controller.tables.prefixes import Prefix
+from controller.tables.segment import NextHop, Segment
+
+__all__ = ["graph_path_entries", "graph_segments"]
+
+# Sizes of the tables segment and linear of the UB programs (p4/include/size.p4).
+_SEGMENTS = 64
+_LINEAR = 1024
+# Next hop of an address that no endpoint has: any will do.
+_ANY = ""
+# Next hop of an endpoint that no route reaches.
+_NONE = "-"
+
+
+def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
+    """Return the segments of one node; PlanError when they do not fit its tables."""
+    fabric, here = finder.fabric, finder.fabric.node(node)
+    bits = fabric.address_plan.bits
+    hops: dict[int, str] = {here.address: node}
+    for other in fabric.nodes:
+        if not other.tier and other.name != node:
+            hops[other.address] = next_hops(finder, other.name).get(node, _NONE)
+    width = max(hops).bit_length()
+    segments = _blocks(hops, bits, width)
+    linear = sum(segment.mask + 1 for segment in segments)
+    if len(segments) > _SEGMENTS or linear > _LINEAR:
+        whole = Segment(Prefix(0, bits - width), 0, (1 << width) - 1, _array(hops, 0, width))
+        if whole.mask >= _LINEAR:
+            raise PlanError(
+                f"{node}: {len(hops)} destinations take {len(segments)} segments and {linear} next hops, and "
+                f"its tables hold {_SEGMENTS} and {_LINEAR}",
+                remedy=f"use a fabric of up to {_LINEAR} endpoints",
+            )
+        return (whole,)
+    return tuple(segments)
+
+
+def _blocks(hops: Mapping[int, str], bits: int, width: int) -> list[Segment]:
+    """Return the segments of fewest entries in both tables.
+
+    Blocks of one next hop share its entry in the table linear, which counts for a block that has it alone.
+    """
+    addresses = Counter(hops.values())
+    uniform: dict[tuple[int, int], str | None] = {}
+
+    def next_hop(value: int, size: int) -> str | None:
+        """Return the next hop of all addresses of a block, _ANY if it has none, None if they differ."""
+        key = value, size
+        if key not in uniform:
+            if size == 0:
+                uniform[key] = hops.get(value, _ANY)
+            else:
+                low, high = next_hop(value, size - 1), next_hop(value | 1 << size - 1, size - 1)
+                uniform[key] = low if high in (low, _ANY) else high if low == _ANY else None
+        return uniform[key]
+
+    @cache
+    def cost(value: int, size: int) -> tuple[int, bool]:
+        """Return the entries of a block, and whether it is cut in two."""
+        single, inside = (
+            next_hop(value, size),
+            sum(value <= address < value + (1 << size) for address in hops),
+        )
+        if single in (_ANY, _NONE):
+            return 0, False
+        if single is not None:
+            return 1 + (addresses[single] == inside), False
+        array = 1 + inside
+        parts = cost(value, size - 1)[0] + cost(value | 1 << size - 1, size - 1)[0]
+        return min((array, False), (parts, True))
+
+    def split(value: int, size: int) -> list[Segment]:
+        single = next_hop(value, size)
+        if single in (_ANY, _NONE):
+            return []
+        prefix = Prefix(value, bits - size)
+        if single is not None:
+            return [Segment(prefix, 0, 0, (single,))]
+        if cost(value, size)[1]:
+            return [*split(value, size - 1), *split(value | 1 << size - 1, size - 1)]
+        return [Segment(prefix, 0, (1 << size) - 1, _array(hops, value, size))]
+
+    return split(0, width)
+
+
+def _array(hops: Mapping[int, str], first: int, width: int) -> tuple[NextHop, ...]:
+    values = (hops.get(first + offset) for offset in range(1 << width))
+    return tuple(None if value == _NONE else value for value in values)
+
+
+def graph_path_entries(
+    finder: PathFinder, node: str, routes: Mapping[str, Sequence[Path | None]]
+) -> tuple[Entry, ...]:
+    """Return the entries of a node's table all_path; a bucket of None has none.
+
+    A source route steers the first six hops, and the tables lead the rest. They lead all of a path that has
+    more hops than the header counts. Buckets of one path take parallel links in turn.
+    """
+    fabric = finder.fabric
+    entries: list[Entry] = []
+    for destination, paths in routes.items():
+        dcna = ("dcna", Exact(fabric.node(destination).address))
+        for bucket, path in zip(range(BUCKETS), paths, strict=True):
+            if path is None or len(path) > MAX_HOPS:
+                continue
+            ports = [finder.ports_to(*hop) for hop in list(hops_of(path))[:MAX_INSTRUCTIONS]]
+            bitmap, instr = pack([parallel[bucket % len(parallel)] for parallel in ports])
+            params = ("bitmap", bitmap), ("instr", instr)
+            entries.append(Entry("all_path", (dcna, ("bucket", Exact(bucket))), "push_route", params))
+    return tuple(entries)
