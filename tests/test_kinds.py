@@ -84,6 +84,7 @@ def test_a_kind_is_itself_again_however_it_was_carried(kind: NodeKind) -> None:
 
 SMALL = {
     "full-mesh": {"dims": [4, 4]},
+    "torus": {"dims": [4, 4]},
     # The whole one takes ten seconds, and has nodes of the same kinds.
     "ub-superpod": {"dims": [2, 2, 2, 2, 2], "planes": 1, "uplink_lanes": 4},
 }

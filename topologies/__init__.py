@@ -8,11 +8,19 @@ picoseconds.
     model/      the values; checks, JSON, places and distances in a fabric
     families/   generators of fabrics by name, with declared parameters
     transform/  the same network with other circuits, or with spares in use
+    sources/    fabrics from files and from functions of a user's Python file
     errors      root of the error tree
 """
 
 from topologies.errors import RailyardError, TopologyError
 from topologies.families.full_mesh import full_mesh
+from topologies.families.graphs.bcube import bcube
+from topologies.families.graphs.dragonfly import dragonfly
+from topologies.families.graphs.fat_tree import fat_tree
+from topologies.families.graphs.hyperx import hyperx
+from topologies.families.graphs.jellyfish import jellyfish
+from topologies.families.graphs.slim_fly import slim_fly
+from topologies.families.graphs.torus import torus
 from topologies.families.hpn.fabrics import dcn_plus, hpn
 from topologies.families.lumos.fabric import lumos
 from topologies.families.optical_rings import optical_rings
@@ -31,6 +39,7 @@ from topologies.model import (
     OpticalSwitch,
     Port,
 )
+from topologies.model.graphs import from_graph
 from topologies.transform.circuits import with_circuits
 
 __all__ = [
@@ -47,13 +56,21 @@ __all__ = [
     "RailyardError",
     "TopologyError",
     "any_to_any",
+    "bcube",
     "dcn_plus",
+    "dragonfly",
+    "fat_tree",
+    "from_graph",
     "full_mesh",
     "hpn",
+    "hyperx",
+    "jellyfish",
     "lumos",
     "optical_rings",
     "rail_only",
     "rail_optimised",
+    "slim_fly",
+    "torus",
     "ub_pod",
     "ub_pod_clos",
     "ub_rack",

@@ -9,5 +9,6 @@ clos           folded Clos networks as numbers of switches and cables
 ub_mesh/       rack, Pod and SuperPod of UB-Mesh
 rails/         GPUs in high-bandwidth domains, joined by the network of their NICs
 lumos/         Pods joined by groups of optical switches
+graphs/        Dragonfly, torus, HyperX, fat tree, Slim Fly, Jellyfish, BCube
 hpn/           segments of hosts whose NICs have two ports, and the baseline DCN+
 """

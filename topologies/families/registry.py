@@ -16,6 +16,13 @@ from typing import Any
 from topologies.errors import TopologyError
 from topologies.families.declaration import Family
 from topologies.families.full_mesh import full_mesh
+from topologies.families.graphs.bcube import bcube
+from topologies.families.graphs.dragonfly import dragonfly
+from topologies.families.graphs.fat_tree import fat_tree
+from topologies.families.graphs.hyperx import hyperx
+from topologies.families.graphs.jellyfish import jellyfish
+from topologies.families.graphs.slim_fly import slim_fly
+from topologies.families.graphs.torus import torus
 from topologies.families.hpn.fabrics import dcn_plus, hpn
 from topologies.families.lumos.fabric import lumos
 from topologies.families.optical_rings import optical_rings
@@ -89,13 +96,20 @@ def _loaded(point: EntryPoint) -> Family[...]:
 
 _OURS = (
     any_to_any,
+    bcube,
     dcn_plus,
+    dragonfly,
+    fat_tree,
     full_mesh,
     hpn,
+    hyperx,
+    jellyfish,
     lumos,
     optical_rings,
     rail_only,
     rail_optimised,
+    slim_fly,
+    torus,
     ub_pod,
     ub_pod_clos,
     ub_rack,

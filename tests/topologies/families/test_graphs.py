@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graph families against the numbers of their papers: nodes, ports, diameter, bisection."""
+
+from collections import Counter
+
+import networkx as nx
+import pytest
+
+from topologies import (
+    Fabric,
+    TopologyError,
+    bcube,
+    dragonfly,
+    fat_tree,
+    hyperx,
+    jellyfish,
+    slim_fly,
+    torus,
+)
+from topologies.model.checks import check, lane_audit
+from topologies.model.cuts import bisection_bps, rate_between
+
+GBPS = 10**9
+
+
+def switches(fabric: Fabric) -> nx.Graph:
+    """Return the graph of the switches; of all nodes where there are none."""
+    names = [node.name for node in fabric.nodes if node.tier] or [node.name for node in fabric.nodes]
+    return fabric.graph().subgraph(names)
+
+
+def endpoints(fabric: Fabric) -> list[str]:
+    return [node.name for node in fabric.nodes if not node.tier]
+
+
+def radix(fabric: Fabric) -> set[int]:
+    return {len(node.ports) for node in fabric.nodes if node.tier}
+
+
+def bisection_links(fabric: Fabric) -> float:
+    return bisection_bps(fabric) / fabric.links[0].rate_bps
+
+
+@pytest.mark.parametrize(
+    ("fabric", "hosts", "routers", "ports", "diameter"),
+    [
+        # Dragonfly p = 2, a = 4, h = 2: 72 terminals, 9 groups, radix p + a + h - 1 (ISCA 2008, figure 5).
+        (dragonfly(4, hosts=2, global_links=2), 72, 36, {7}, 3),
+        # p = 1, a = 2, h = 1: 3 groups.
+        (dragonfly(2, hosts=1, global_links=1), 6, 6, {3}, 3),
+        # HyperX: diameter is the number of dimensions, radix T + sum (S - 1) (SC 2009).
+        (hyperx((4, 4), hosts=2), 32, 16, {8}, 2),
+        (hyperx((2, 3, 4), hosts=1), 24, 24, {7}, 3),
+        # Fat tree: k^3/4 hosts, 5 k^2/4 switches; edge to edge over a core is four links (SIGCOMM 2008).
+        (fat_tree(4), 16, 20, {4}, 4),
+        (fat_tree(6), 54, 45, {6}, 4),
+        # Slim Fly: 2 q^2 routers, degree (3 q - delta)/2, diameter 2 (SC 2014); q = 5 is Hoffman-Singleton.
+        (slim_fly(5, hosts=1), 50, 50, {8}, 2),
+        (slim_fly(7, hosts=1), 98, 98, {12}, 2),
+    ],
+    ids=lambda value: value.name if isinstance(value, Fabric) else None,
+)
+def test_switches_have_the_numbers_of_the_papers(
+    fabric: Fabric, hosts: int, routers: int, ports: set[int], diameter: int
+) -> None:
+    check(fabric)
+    graph = switches(fabric)
+    assert (len(endpoints(fabric)), len(graph)) == (hosts, routers)
+    assert (radix(fabric), nx.diameter(graph)) == (ports, diameter)
+    assert all(use.unconnected <= 1 for use in lane_audit(fabric).values())
+
+
+def test_a_hoffman_singleton_graph_has_girth_5() -> None:
+    graph = switches(slim_fly(5, hosts=0))
+    assert set(dict(graph.degree).values()) == {7}
+    assert nx.girth(graph) == 5
+
+
+@pytest.mark.parametrize(
+    ("dims", "wrap", "diameter", "bisection"),
+    [
+        # Diameter n k/2, and 2 k^(n-1) links between halves of a k-ary n-cube (Dally 1990), half in a mesh.
+        ((4, 4), True, 4, 8),
+        ((8, 9), True, 8, 18),
+        ((4, 4, 4), True, 6, 32),
+        ((4, 4), False, 6, 4),
+        ((2, 2, 2, 2), True, 4, 8),
+    ],
+)
+def test_tori_have_the_diameter_and_bisection_of_cubes(
+    dims: tuple[int, ...], wrap: bool, diameter: int, bisection: int
+) -> None:
+    fabric = torus(dims, wrap=wrap)
+    check(fabric)
+    assert nx.diameter(fabric.graph()) == diameter
+    assert bisection_links(fabric) == bisection
+
+
+def test_halves_of_switched_fabrics_carry_what_the_papers_say() -> None:
+    # A fat tree has full bisection, BCube half of its servers, HyperX (S/2)^2 links a line.
+    assert bisection_links(fat_tree(4)) == 8
+    assert bisection_links(bcube(4)) == 8
+    assert bisection_links(hyperx((4, 4), hosts=4)) == 16
+    # Between groups 0 to 3 and 4 to 8 of a Dragonfly there are 20 global links.
+    fly = dragonfly(4, hosts=2, global_links=2)
+    low = [name for name in endpoints(fly) if int(name[1]) < 4]
+    assert rate_between(fly, low, set(endpoints(fly)) - set(low)) == 20 * 400 * GBPS
+
+
+@pytest.mark.parametrize(("ports", "levels"), [(4, 2), (2, 3), (8, 1)])
+def test_bcube_servers_differ_in_a_digit_over_a_switch(ports: int, levels: int) -> None:
+    fabric = bcube(ports, levels=levels)
+    check(fabric)
+    kinds = Counter(bool(node.tier) for node in fabric.nodes)
+    assert kinds == {False: ports**levels, True: levels * ports ** (levels - 1)}
+    # Diameter k + 1 in switches passed, two links each (SIGCOMM 2009).
+    ends = endpoints(fabric)
+    lengths = nx.single_source_shortest_path_length(fabric.graph(), ends[0])
+    assert max(lengths[name] for name in ends) == 2 * levels
+
+
+def test_jellyfish_is_regular_connected_and_drawn_by_seed() -> None:
+    fabric = jellyfish(20, degree=4, hosts=2, seed=3)
+    assert set(dict(switches(fabric).degree).values()) == {4}
+    assert fabric == jellyfish(20, degree=4, hosts=2, seed=3) != jellyfish(20, degree=4, hosts=2, seed=4)
+
+
+def test_fewer_groups_of_a_dragonfly_have_several_global_links() -> None:
+    fabric = dragonfly(4, hosts=0, global_links=2, groups=5)
+    check(fabric)
+    between = Counter(tuple(sorted((link.a.node[1], link.b.node[1]))) for link in fabric.links)
+    assert {count for (a, b), count in between.items() if a != b} == {2}
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: dragonfly(2, global_links=1, groups=4), "join up to 3; give 2 to 3 groups"),
+        (lambda: fat_tree(5), "5 ports; give an even number of ports"),
+        (lambda: slim_fly(9), "q is 9; give a prime"),
+        (lambda: jellyfish(5, degree=3), "5 switches of degree 3; give a degree below"),
+    ],
+)
+def test_impossible_parameters_are_refused(build, message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        build()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BCube (Guo et al., SIGCOMM 2009): servers with a port to a switch of every level, which relay frames."""
+
+from itertools import product
+from typing import Annotated
+
+from topologies.families.declaration import Source, Spec, family
+from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Rate
+from topologies.model import Fabric
+from topologies.model.graphs import from_graph
+
+__all__ = ["bcube"]
+
+
+@family(
+    "BCube: NPUs that relay, each on one switch of every level",
+    source=Source(
+        "BCube: A High Performance, Server-centric Network Architecture (SIGCOMM 2009)", "section 3"
+    ),
+)
+def bcube(
+    ports: Annotated[int, Spec("ports of a switch, n in the paper", at_least=2, at_most=64)] = 4,
+    *,
+    levels: Annotated[int, Spec("ports of an NPU, k + 1 in the paper", at_least=1, at_most=4)] = 2,
+    rate_gbps: Rate = RATE_GBPS,
+    delay_ns: Delay = DELAY_NS,
+) -> Fabric:
+    """Build n^(k+1) NPUs and n^k switches a level; level l joins NPUs that differ in digit l alone."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    places = list(product(range(ports), repeat=levels))
+    graph.add_nodes_from("npu" + ".".join(map(str, place)) for place in places)
+    for level in range(levels):
+        for place in places:
+            # Digit 0 is the last of a place.
+            rest = (*place[: levels - 1 - level], *place[levels - level :])
+            switch = ".".join(map(str, (f"sw{level}", *rest)))
+            graph.add_node(switch, kind="switch", tier=1)
+            graph.add_edge("npu" + ".".join(map(str, place)), switch)
+    return from_graph(graph, f"bcube-{ports}-{levels}", rate_gbps=rate_gbps, delay_ns=delay_ns)

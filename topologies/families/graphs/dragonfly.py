@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): groups of routers, all joined by global links."""
+
+from typing import Annotated
+
+from topologies.errors import TopologyError
+from topologies.families.declaration import Source, Spec, family
+from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Hosts, Rate, with_hosts
+from topologies.model import Fabric
+from topologies.model.graphs import from_graph
+
+__all__ = ["dragonfly"]
+
+
+@family(
+    "Dragonfly: groups of routers that are all neighbours, global links between all groups",
+    source=Source("Technology-Driven, Highly-Scalable Dragonfly Topology (ISCA 2008)", "section 3"),
+)
+def dragonfly(
+    routers: Annotated[int, Spec("routers of a group, a in the paper", at_least=1)] = 4,
+    *,
+    hosts: Hosts = 2,
+    global_links: Annotated[int, Spec("global links of a router, h in the paper", at_least=1)] = 2,
+    groups: Annotated[int, Spec("groups; 0: as many as global links can join, a h + 1", at_least=0)] = 0,
+    rate_gbps: Rate = RATE_GBPS,
+    delay_ns: Delay = DELAY_NS,
+    global_delay_ns: Annotated[float, Spec("propagation delay of a global link", at_least=0)] = 50,
+) -> Fabric:
+    """Build the groups; with fewer than a h + 1 of them, every two have several global links."""
+    import networkx as nx
+
+    ends = routers * global_links
+    number = groups or ends + 1
+    if not 2 <= number <= ends + 1:
+        raise TopologyError(
+            f"dragonfly: {number} groups, and {routers} routers with {global_links} global links each join "
+            f"up to {ends + 1}",
+            remedy=f"give 2 to {ends + 1} groups",
+        )
+    graph = nx.MultiGraph()
+    for group in range(number):
+        names = [f"g{group}r{router}" for router in range(routers)]
+        graph.add_nodes_from(names)
+        graph.add_edges_from((a, b) for at, a in enumerate(names) for b in names[at + 1 :])
+    # Global end e of a group leads e % (groups - 1) + 1 groups on; whole rounds only, so that ends pair up.
+    for end in range(ends - ends % (number - 1)):
+        step, turn = end % (number - 1) + 1, end // (number - 1)
+        back = turn * (number - 1) + (number - step) - 1
+        for group in range(number):
+            other = (group + step) % number
+            if group < other:
+                a, b = f"g{group}r{end // global_links}", f"g{other}r{back // global_links}"
+                graph.add_edge(a, b, delay_ns=float(global_delay_ns))
+    return from_graph(with_hosts(graph, hosts), "dragonfly", rate_gbps=rate_gbps, delay_ns=delay_ns)
