@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
+from controller.routing.general.order import is_graph
 from emulation.traffic import collectives as c
 from emulation.traffic.collectives.declaration import Capacity
 from emulation.traffic.collectives.registry import find
 from lab.run.collective import schedule_of
+from lab.run.graph_bounds import graph_bounds
 from lab.run.grids import dimension_rates, grid_of, groups_of, out_bps, pair_rates
 from lab.scenario.schema import ELEMENT_BYTES, Collective
 from topologies import Fabric
@@ -22,12 +24,15 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
 
     With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
     dimension, or cross the middle of a dimension. Under strategy `shortest` the sends of a pair keep to its
-    direct link, and the busiest of these links is a bound as well.
+    direct link, and the busiest of these links is a bound as well. On a graph `graph_bounds` count too.
     """
-    if collective.algorithm == "ring" and strategy == "shortest":
+    if collective.algorithm == "ring" and strategy == "shortest" and not is_graph(fabric):
         rate = min(link.rate_bps for link in fabric.links)
         return round(c.ring_bound_ps(len(members), collective.data_bytes, rate))
     least = _bound(fabric, members, collective)
+    if is_graph(fabric):
+        # Paths of a graph share links whatever the strategy.
+        return max(1, round(max([least, *graph_bounds(fabric, members, collective).values()])))
     if strategy == "shortest" and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
         least = max(least, c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES))
@@ -36,7 +41,11 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
 
 def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:
     def mesh() -> tuple[Sequence[int], Sequence[float]] | None:
-        if any(link.dimension is None for link in fabric.links) or len(members) < len(fabric.nodes):
+        if (
+            is_graph(fabric)
+            or any(link.dimension is None for link in fabric.links)
+            or len(members) < len(fabric.nodes)
+        ):
             return None  # paths other than along the dimensions exist
         grid = grid_of(fabric, members)
         return grid, dimension_rates(fabric, members, range(len(grid)), grid)

@@ -12,7 +12,7 @@ from emulation.traffic.collectives.bounds import (
     send_bound_ps,
     traffic_bound_ps,
 )
-from emulation.traffic.collectives.declaration import Algorithm, Capacity, CollectiveKind, Request
+from emulation.traffic.collectives.declaration import Algorithm, Capacity, CollectiveKind, Cut, Request
 from emulation.traffic.collectives.dimension_wise import (
     balanced,
     bidirectional_dimension_order,
@@ -130,8 +130,20 @@ _ALLREDUCE = CollectiveKind(
         _dimension_wise("allreduce"),
     ),
     bound_ps=_allreduce_bound,
+    # Either side needs the sum of the other, and a sum has the size of one array.
+    crossing_bytes=lambda cut: cut.data_bytes,
     bound_source=f"2 (N - 1)/N D/P: {_PORTS_BOUND}",
 )
+
+
+def _gather_crossing(cut: Cut) -> float:
+    """Return the pieces of this side, which the other side lacks."""
+    return cut.here / (cut.here + cut.there) * cut.data_bytes
+
+
+def _scatter_crossing(cut: Cut) -> float:
+    """Return a sum of this side for each piece of the other side."""
+    return cut.there / (cut.here + cut.there) * cut.data_bytes
 
 
 def _half(kind: Literal["reduce-scatter", "all-gather"]) -> CollectiveKind:
@@ -139,6 +151,7 @@ def _half(kind: Literal["reduce-scatter", "all-gather"]) -> CollectiveKind:
         kind,
         (_dimension_wise(kind), _direct(kind)),
         bound_ps=_gather_bound,
+        crossing_bytes=_gather_crossing if kind == "all-gather" else _scatter_crossing,
         bound_source=f"(N - 1)/N D/P: {_PORTS_BOUND}",
     )
 
@@ -177,6 +190,8 @@ _ALL_TO_ALL = CollectiveKind(
     bound_ps=_all_to_all_bound,
     bound_source="what has to leave an NPU or cross the middle of a dimension; derived here",
     blocks=True,
+    crossing_bytes=lambda cut: cut.here * cut.there * cut.data_bytes / (cut.here + cut.there),
+    pair_bytes=lambda members, data_bytes: data_bytes / members,
 )
 
 
@@ -210,6 +225,7 @@ def _rooted(name: Literal["broadcast", "reduce"]) -> CollectiveKind:
         bound_ps=lambda capacity: send_bound_ps(capacity.data_bytes, capacity.port_rates[capacity.root]),
         bound_source=f"D/P: {_PORTS_BOUND}",
         keys=("root",),
+        crossing_bytes=lambda cut: cut.data_bytes if cut.has_root == (name == "broadcast") else 0.0,
     )
 
 

@@ -24,7 +24,7 @@ from typing import final
 from emulation.errors import EmulationError
 from emulation.traffic.schedule.schedule import Schedule
 
-__all__ = ["Algorithm", "Capacity", "CollectiveKind", "Request"]
+__all__ = ["Algorithm", "Capacity", "CollectiveKind", "Cut", "Request"]
 
 
 @final
@@ -111,6 +111,24 @@ class Capacity:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Cut between two sets of all members, seen from one side.
+
+    Attributes:
+        here: Number of members on this side.
+        there: Number of members on the other side.
+        data_bytes: Size of the array of one member.
+        has_root: Whether the root is on this side.
+    """
+
+    here: int
+    there: int
+    data_bytes: int
+    has_root: bool
+
+
+@final
 @dataclass(frozen=True)
 class Algorithm:
     """A way to do a collective.
@@ -145,6 +163,10 @@ class CollectiveKind:
             links of a member.
         keys: Keys of `collective:` that every algorithm takes.
         blocks: Whether the array consists of as many equal blocks as there are members.
+        crossing_bytes: Returns the least bytes that cross a cut from one side to the other, by any
+            algorithm; None if that is not known.
+        pair_bytes: Returns the bytes that each member has for each other member, for collectives in which
+            the data of a pair serve no other pair; None for all others.
     """
 
     name: str
@@ -153,6 +175,8 @@ class CollectiveKind:
     bound_source: str
     keys: tuple[str, ...] = ()
     blocks: bool = False
+    crossing_bytes: Callable[[Cut], float] | None = None
+    pair_bytes: Callable[[int, int], float] | None = None
 
     def algorithm(self, name: str) -> Algorithm:
         """Return the algorithm of a name; EmulationError names the known algorithms."""
