@@ -84,6 +84,9 @@ def test_links_lead_somewhere(path: Path):
 def test_scenarios_of_the_guides_are_good(path: Path, block: str, tmp_path: Path):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(block)
+    for module in blocks(path, "python"):
+        if title := re.match(r"# (\S+\.py)\n", module):
+            (tmp_path / title[1]).write_text(module)
     assert prepare(*load(scenario))
 
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/bring-your-own.md: its files run as shown, with the right data, each link cut in turn."""
+
+import re
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from lab.run.prepare import Prepared, prepare
+from lab.run.runner import observe
+from lab.scenario.loader import load
+from lab.scenario.schema import Fault
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "bring-your-own.md"
+FILES = dict(
+    re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", GUIDE.read_text(), flags=re.MULTILINE | re.DOTALL)
+)
+CUT_PS = 1_000_000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def assert_right(item: Prepared, cut: str | None) -> None:
+    faults = () if cut is None else (Fault.model_validate({"at_us": CUT_PS / 10**6, "link": cut}),)
+    item = item.with_faults(faults)
+    seen = observe(item, seed=1)
+    assert seen.correct_nodes == seen.nodes == len(item.members), (item.variant.name, cut, seen.first_wrong)
+
+
+def test_the_function_is_short() -> None:
+    assert len(FILES["dragonfly.py"].splitlines()) <= 40
+
+
+@pytest.mark.long("10", "all")
+@pytest.mark.parametrize("step", [25, 10, 1], ids=["25", "10", "all"])
+def test_both_collectives_are_right_with_links_cut_in_turn(folder: Path, step: int) -> None:
+    items = prepare(*load(folder / "mine.yaml"))
+    assert [item.variant.name for item in items] == ["allreduce", "all-to-all"]
+    for item in items:
+        for cut in (None, *(link.name for link in item.fabric.links[::step])):
+            assert_right(item, cut)
+
+
+def test_graphml_of_it_makes_the_same_plan(folder: Path) -> None:
+    make = runpy.run_path(str(folder / "dragonfly.py"))["make"]
+    nx.write_graphml(make(groups=5), folder / "fabric.graphml")
+    text = (folder / "mine.yaml").read_text()
+    (folder / "file.yaml").write_text(re.sub(r"topology: .*", "topology: {file: fabric.graphml}", text))
+    python, graphml = (prepare(*load(folder / name))[0] for name in ("mine.yaml", "file.yaml"))
+    assert replace(graphml.fabric, name="") == replace(python.fabric, name="")
+    assert graphml.plan.entries == python.plan.entries
+    assert_right(graphml, "g0r0-g0r1")
