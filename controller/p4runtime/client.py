@@ -140,9 +140,13 @@ class P4RuntimeClient:
         """
         run(self._device(node).barrier())
 
-    def packet_in(self, node: str, timeout: float = 5.0) -> PacketIn:
-        """Return the next packet-in of a node, in the order in which the switch sent them."""
+    def packet_in(self, node: str, timeout: float | None = None) -> PacketIn:
+        """Return the next packet-in of a node, in the order in which the switch sent them.
+
+        Waits for at most `timeout` seconds, by default those of the client.
+        """
         device = self._device(node)
+        timeout = self._timeout if timeout is None else timeout
         try:
             packet = device.packets.get(timeout=timeout)
         except queue.Empty:

@@ -23,6 +23,8 @@ from controller.plan import Entry
 __all__ = ["Device", "PacketIn"]
 
 _BATCH = 1_000
+# Time for a server to end a stream; a server that has died or hangs never does.
+_FAREWELL_SECONDS = 5.0
 _CODE_NAMES: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
 _KINDS = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
 _REMEDIES: dict[int, str] = {
@@ -88,7 +90,7 @@ class Device:
             return
         # Ended from this side, the stream is over only when the server has forgotten the election id.
         await self._stream.done_writing()
-        await asyncio.wait([self._reader], timeout=1.0)
+        await asyncio.wait([self._reader], timeout=_FAREWELL_SECONDS)
         self._stream.cancel()
         await asyncio.wait([self._reader])
 
