@@ -2,6 +2,7 @@
 // The network in virtual time, and the Python handlers of its hosts.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -168,6 +169,11 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             "set_bin", [](PyNetwork& n, Time width, int vls) { n.set_bin(width, vls); }, nb::arg("width_ps"),
             nb::arg("vls") = kVls)
         .def("delivered_bins", [](PyNetwork& n) { return n.delivered_bins(); })
+        .def("delivered_bytes",
+             [](PyNetwork& n) {
+                 const auto& bins = n.delivered_bins();
+                 return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
+             })
         .def("process",
              [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame) {
                  nb::list out;
