@@ -36,8 +36,10 @@ def test_it_shows_what_its_commands_print(
     for command, shown in steps():
         # What the guide shows may be a part of what comes.
         words = shlex.split(command)
+        if words[0] == "wireshark":
+            continue  # needs a display
         target = words[words.index(">") + 1] if ">" in words else ""
-        if words[0] == "railyard":
+        if words[0] == ".venv/bin/railyard":
             monkeypatch.setattr(sys, "argv", words[: words.index(">")] if target else words)
             with pytest.raises(SystemExit):
                 main()

@@ -7,7 +7,7 @@ Everything runs on the event loop in the background, except `publish`, which any
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
@@ -27,6 +27,18 @@ _STATUS_MESSAGE: dict[int, str] = {
     rpc_code.ALREADY_EXISTS: "another controller is primary",
     rpc_code.NOT_FOUND: "no controller is primary",
 }
+
+
+class Timer(Protocol):
+    """The two methods of an event loop that keep time, in seconds."""
+
+    def time(self) -> float:
+        """Return the present time."""
+        ...
+
+    def call_at(self, when: float, callback: Callable[..., Any], *args: Any) -> Any:
+        """Call back at a time."""
+        ...
 
 
 @final
@@ -53,11 +65,13 @@ class Streams:
         device_of: Callable[[int], Device],
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None,
+        timer: Timer | None = None,
     ) -> None:
         self._network = network
         self._device_of = device_of
         self._lock = lock
         self._on_packet_out = on_packet_out
+        self._timer: Timer = background_loop() if timer is None else timer
         self._open: set[Stream] = set()
 
     async def converse(
@@ -136,14 +150,14 @@ class Streams:
 
     def _change(self, device: Device, role: Role, told: Iterable[Any], *at_once: Any) -> None:
         """Notify clients of a change: those of `at_once` now, the others as the pace of the role allows."""
-        loop, advisories = asyncio.get_running_loop(), role.advisories
+        timer, advisories = self._timer, role.advisories
         waited = advisories.deadline is not None
-        self._notify(device, role, advisories.change(told, loop.time(), at_once))
+        self._notify(device, role, advisories.change(told, timer.time(), at_once))
         if not waited and advisories.deadline is not None:
-            loop.call_at(advisories.deadline, self._notify_due, device, role)
+            timer.call_at(advisories.deadline, self._notify_due, device, role)
 
     def _notify_due(self, device: Device, role: Role) -> None:
-        self._notify(device, role, role.advisories.due(asyncio.get_running_loop().time()))
+        self._notify(device, role, role.advisories.due(self._timer.time()))
 
     def _notify(self, device: Device, role: Role, told: Iterable[Any]) -> None:
         update = p4r.MasterArbitrationUpdate(device_id=device.id)

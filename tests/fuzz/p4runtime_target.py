@@ -98,6 +98,19 @@ _MUTATOR = Mutator([*_ENTITIES, *_SET, *e.EVERYTHING, *_STREAM, e.INFO])
 _FRAME_KINDS = 15
 
 
+class _Timer:
+    """Time stands still; timers go off with the others."""
+
+    def __init__(self, timers: list[Callable[[], None]]) -> None:
+        self._timers = timers
+
+    def time(self) -> float:
+        return 0.0
+
+    def call_at(self, when: float, callback: Callable[..., None], *args: object) -> None:
+        self._timers.append(lambda: callback(*args))
+
+
 class _Bench:
     """One device, its configuration committed, with a primary; timers go off when they are told to."""
 
@@ -107,7 +120,7 @@ class _Bench:
         self.timers: list[Callable[[], None]] = []
         clock = VirtualTime(self.network, lambda time_ps, callback: self.timers.append(callback))
         self.device = Device(_DEVICE, self.network, switch, _PIPELINES, clock)
-        self.streams = Streams(self.network, self._device_of, threading.RLock(), None)
+        self.streams = Streams(self.network, self._device_of, threading.RLock(), None, _Timer(self.timers))
         self.device.publish = lambda id, message: self.streams._publish(self.device, id, message)
         self.primary, self.other = Stream(), Stream()
         self.streams._on_message(self.primary, _STREAM[0])
