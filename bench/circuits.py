@@ -15,8 +15,9 @@ from itertools import chain
 import numpy as np
 
 from bench.figures import Series, machine
+from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, Change
 from papers.lumoscore.ratios import METHODS, SMALL, ratios
-from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, Change, Cluster, clusters
+from papers.lumoscore.speed import Cluster, clusters
 
 __all__ = ["rewiring_figures", "time_figures"]
 

@@ -13,7 +13,7 @@ and imports what a measurement needs when it runs, so that listing checks builds
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
     findings.py     checks that judge themselves, where claims are not declared yet
-    figures.py model_figure.py picture.py   figures of closed formulas, as findings
+    figures.py model_figure.py   figures of closed formulas, as findings
     runs.py         scenarios of the experiments, run for claims
 """
 

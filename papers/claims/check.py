@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Protocol, TypeAlias, final
 
 from papers.claims.claim import ANY, Claim, Interval, Kind, Measured, Verdict, number, verdict
@@ -24,6 +25,7 @@ __all__ = [
     "ours",
     "passed",
     "placeholder",
+    "report",
     "says",
 ]
 
@@ -123,10 +125,24 @@ def ours(row: Row) -> str:
         return f"could not be measured: {row.trouble}"
     parts = [] if math.isnan(measured.value) else [number(measured.value, row.claim.unit)]
     if measured.low is not None and measured.high is not None:
-        parts.append(
-            f"{number(measured.low)} to {number(measured.high, row.claim.unit)} over {measured.samples} seeds"
-        )
+        interval = Interval(measured.low, measured.high)
+        parts.append(f"{interval.text(row.claim.unit)} over {measured.samples} seeds")
+        if isinstance(row.claim.paper, Interval):
+            inside = row.claim.paper.low in interval and row.claim.paper.high in interval
+            parts.append(f"the paper's figure is {'inside' if inside else 'outside'}")
     return "; ".join([*parts, *filter(None, [measured.detail])])
+
+
+def report(rows: Iterable[Row]) -> str:
+    """Return a paragraph for each row: the claim, the paper's figure, ours, kind, verdict and reason."""
+    parts = []
+    for row in rows:
+        claim = row.claim
+        words = f"{claim.text}: paper {says(claim)}, ours {ours(row)} ({claim.kind}, {row.verdict})"
+        parts.append(fill(words, 110, subsequent_indent="    "))
+        if claim.reason:
+            parts.append(fill(claim.reason, 110, initial_indent="    ", subsequent_indent="    "))
+    return "\n".join(parts)
 
 
 def passed(rows: Iterable[Row]) -> bool:

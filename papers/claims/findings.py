@@ -54,8 +54,8 @@ class Finding:
             reason=self.reason,
         )
         words: dict[str, Verdict] = {"holds": "holds", "not judged": "not judged"}
-        found = words.get(self.verdict, "known difference" if self.known else "unexpected")
-        return Row(claim, Measured(float("nan"), detail=self.ours), found)
+        judged = words.get(self.verdict, "known difference" if self.known else "unexpected")
+        return Row(claim, Measured(float("nan"), detail=self.ours), judged)
 
 
 @final

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from papers.claims import Progress
+from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["Runs", "observed"]
+__all__ = ["Runs", "observed", "right"]
 
 Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
 """By variant, what was run and what was seen of it."""
@@ -38,4 +39,14 @@ def observed(file: str, note: Progress, names: Collection[str] = (), domains: in
     for place, item in enumerate(ready):
         note(item.variant.label, place / len(ready))
         seen[item.variant.name] = item, observe(item, scenario.seed)
+    return seen
+
+
+def right(ready: Prepared, seen: Observation) -> Observation:
+    """Return what was seen of a run whose data are right; RailyardError names the first wrong array."""
+    if seen.correct_nodes != seen.nodes:
+        raise RailyardError(
+            f"{ready.variant.label}: {seen.correct_nodes} of {seen.nodes} arrays right: {seen.first_wrong}",
+            remedy="a figure is taken only of a run whose data are right",
+        )
     return seen

@@ -15,14 +15,13 @@ from dataclasses import asdict, dataclass, field
 from statistics import mean
 from typing import Any, final
 
-from papers.claims.model_figure import Figure, Kind
 from papers.flow_level.fabrics import Clos, Fabric, Ideal
 from papers.flow_level.optical import Lumos, Wiring
 from papers.flow_level.placement import Cluster
 from papers.flow_level.simulate import Mode, Outcome, simulate
 from papers.flow_level.traces import Workload, jobs_of, make
 
-__all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "figures", "run", "to_document"]
+__all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "run", "to_document"]
 
 # What micromirrors take, to the order of magnitude.
 DARK_SECONDS = 0.01
@@ -120,31 +119,6 @@ def run(study: Study, advance: Callable[[], None] = lambda: None) -> Comparison:
             fabric = FABRICS[name](study.cluster, seed)
             outcomes[name][seed] = simulate(jobs, fabric, study.policy, study.mode, seed, advance)
     return Comparison(study, outcomes)
-
-
-def figures(result: Comparison) -> tuple[Figure, ...]:
-    """Mean completion times against the ideal fabric, beside the released ones."""
-    study = result.study
-    number, npus = study.workload.jobs, study.cluster.size
-    seeds = ", ".join(map(str, study.seeds))
-    reason = (
-        f"traces of seeds {seeds}, not the authors'; how far slower runs lengthen queues depends on these"
-    )
-    return tuple(
-        Figure(
-            f"mean completion time of {number:,} jobs on {npus:,} NPUs, {name} against ideal",
-            "LumosCore, released logs of 1,000 jobs on 4,096 GPUs",
-            PAPER[name].completion / PAPER["ideal"].completion if name in PAPER else None,
-            result.against_ideal(name),
-            "x",
-            Kind.predicted,
-            0.01 if "leaf-centric" in name else 0.05,
-            reason if name in PAPER else "",
-            digits=4,
-        )
-        for name in study.fabrics
-        if name != "ideal"
-    )
 
 
 def to_document(result: Comparison) -> dict[str, Any]:

@@ -41,20 +41,28 @@ def ratios(
     return result
 
 
-def full_ratios(shape: tuple[int, int, int], seeds: Iterable[int]) -> Sequence[float]:
-    """Return the ratios of the method `flow`, one change for each seed, where no port is free."""
+def full_ratios(
+    shape: tuple[int, int, int], seeds: Iterable[int], method: Method = "flow"
+) -> Sequence[float]:
+    """Return the ratios of a method, one change for each seed, where no port is free."""
     pods, spines, ports = shape
     result = []
     for seed in seeds:
         demand, plan = refilled(pods, spines, ports, seed)
-        result.append(_over(_made(demand, shape, plan, "flow"), _made(demand, shape, plan, "exact")))
+        result.append(_over(_made(demand, shape, plan, method), _made(demand, shape, plan, "exact")))
     return result
 
 
 def two_pairs(
-    draws: int, rng: np.random.Generator, note: Callable[[float], None] = lambda share: None
+    draws: int,
+    rng: np.random.Generator,
+    note: Callable[[float], None] = lambda share: None,
+    *,
+    fresh: bool = False,
 ) -> tuple[int, int, int]:
     """Count groups of two switch pairs where no program keeps more; circuits kept; circuits removed.
+
+    With `fresh` our assignment does not know what stands.
 
     About a third of what stands is wanted no more, and where there is room others are.
     """
@@ -68,7 +76,11 @@ def two_pairs(
         for i, j in rng.integers(0, n, (2 * n, 2)):
             matrix[i, j] += i != j and matrix[i].sum() < 2 and matrix[:, j].sum() < 2
         ours, exact = (
-            count_moves(standing, assign(matrix, 2, standing)) for assign in (assign_pairs, assign_exact)
+            count_moves(standing, assigned)
+            for assigned in (
+                assign_pairs(matrix, 2, None if fresh else standing),
+                assign_exact(matrix, 2, standing),
+            )
         )
         best, kept, removed = best + (ours == exact), kept + ours.kept, removed + ours.removed
     return best, kept, removed

@@ -2,8 +2,7 @@
 """Planning time of a change of demand, in clusters of 2k to 32k NPUs.
 
 16 to 256 Pods of 8 leaves with 16 NPUs each, 2 links from a leaf to each of 8 spines, 16 ports a spine to 16
-optical switches. The authors give the number of NPUs only; that a Pod has 128 of them is read off comments in
-their code. All groups are planned one after the other; times are processor time of the whole process.
+optical switches. All groups are planned one after the other; times are processor time of the whole process.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, final
@@ -19,18 +17,14 @@ from typing import TYPE_CHECKING, final
 from controller import PlanError
 from controller.circuits import allocate
 from papers.lumoscore.load import Trace, least, refilled, states
+from papers.lumoscore.published import AUTHORS, NPUS_A_POD, PODS, TARGET, Change
 
 if TYPE_CHECKING:
     from controller.circuits import CircuitPlan
     from controller.circuits.flow import Ints
 
 __all__ = [
-    "AUTHORS",
-    "AUTHORS_EXACT",
     "EXACT_LIMIT_S",
-    "PODS",
-    "TARGET",
-    "Change",
     "Cluster",
     "Timed",
     "clusters",
@@ -41,25 +35,8 @@ __all__ = [
 # Most seconds of the exact program for one change.
 EXACT_LIMIT_S = 120.0
 
-NPUS_A_POD = 128
 SPINES, PORTS = 8, 16
-PODS = (16, 32, 64, 128, 256)
 SEEDS, CHANGES = 3, 7
-
-# Seconds for clusters of that many Pods, as the authors plot them (cal_overhead.py of their released code).
-AUTHORS: Mapping[int, float] = dict(zip(PODS, (0.042, 0.581, 2.773, 15.213, 45.8), strict=True))
-AUTHORS_EXACT: Mapping[int, float] = dict(zip(PODS, (2.842, 28.581, 147.773, 684.213, 3298.0), strict=True))
-TARGET = 0.1  # of these
-
-
-@final
-class Change(StrEnum):
-    """Jobs have nine tenths of all ports; where none is spare, what they leave over is asked for too."""
-
-    job = "one job goes, another comes"
-    first = "all circuits, from nothing"
-    replaced = "an unrelated demand"
-    full = "one job goes, another comes, no port spare"
 
 
 @final

@@ -117,9 +117,8 @@ def latency_us(case: Case, rate_bps: int, emulated: float) -> float:
     return max(0.0, (emulated - predicted_us(case, rate_bps, 0.0)) / case.stages)
 
 
-def compare(cases: Sequence[Case] = CASES, seed: int = 1) -> Iterator[Compared]:
-    """Emulate each case, with right data or not at all; the first gives the latency."""
-    latency: float | None = None
+def compare(cases: Sequence[Case] = CASES, seed: int = 1, latency: float | None = None) -> Iterator[Compared]:
+    """Emulate each case, with right data or not at all; the first gives the latency, in us, unless given."""
     for case in cases:
         fabric = full_mesh(case.dims)
         rate = fabric.links[0].rate_bps

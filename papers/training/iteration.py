@@ -38,7 +38,8 @@ __all__ = ["Assumptions", "Iteration", "batch_of", "best", "iteration", "lineari
 class Assumptions:
     """None is the paper's; docs/parallelism.md says how they came about.
 
-    `pflops` is what an NPU sustains; `latency_us` of each stage of a collective.
+    `pflops` is what an NPU sustains; `latency_us` of each stage of a collective. `hide_gradients`: gradients
+    are added up layer by layer under the last backward pass, else after it.
     """
 
     pflops: float = 0.5
@@ -47,6 +48,7 @@ class Assumptions:
     chunks: int = 1
     latency_us: float = 2.0
     tokens_per_npu: int = 8192
+    hide_gradients: bool = True
 
     @property
     def lane_bytes(self) -> float:
@@ -131,7 +133,7 @@ def iteration(
             gradients += took
     stage = _beside(stage, handed, given.chunks)
     backward = 2 * forward * layers
-    late = _beside(backward, gradients, layers) - backward
+    late = _beside(backward, gradients, layers if given.hide_gradients else 1) - backward
     whole = (micros + layout.pp - 1) * stage + late
     return Iteration(
         placement=placement,

@@ -10,12 +10,10 @@ is fitted to a third, the 35 % of OpEx saved. The networks between the two ends 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from papers.claims.model_figure import Figure, Kind
-from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, one_d_a, one_d_b, two_d_clos, ub_mesh
+from papers.ub_mesh.networks import CLOS_LANES, Parts, clos, ub_mesh
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 
@@ -23,14 +21,14 @@ __all__ = [
     "Power",
     "Prices",
     "capex",
-    "capex_figures",
+    "capex_ratio",
     "cost_efficiency",
-    "efficiency_figures",
     "fit_node_power",
     "fit_prices",
     "network_cost",
+    "network_share",
     "network_watts",
-    "opex_figures",
+    "power_saved",
 ]
 
 LANES_PER_PORT = 4
@@ -40,8 +38,7 @@ CLOS_NETWORK_SHARE = 0.67
 UB_MESH_NETWORK_SHARE = 0.20
 OPEX_SAVED = 0.35
 OPEX_SHARE = 0.30
-CAPEX_RATIOS = (1.18, 1.26, 1.65, 2.46)
-COST_EFFICIENCY = 2.04
+CLOS_CAPEX_RATIO = 2.46
 
 # Training performance of UB-Mesh as a share of the Clos's, smallest and largest (UB-Mesh, §6.2, Fig. 17).
 PERFORMANCE = (0.932, 0.959)
@@ -92,6 +89,11 @@ def network_cost(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> floa
 def capex(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
     """$ of nodes and network."""
     return parts.npus * prices.node + network_cost(parts, prices, pod)
+
+
+def network_share(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
+    """Return the network's share of the cost of nodes and network, 0 to 1."""
+    return network_cost(parts, prices, pod) / capex(parts, prices, pod)
 
 
 def network_watts(parts: Parts, power: Power, pod: SuperPod = SUPERPOD) -> float:
@@ -163,102 +165,3 @@ def cost_efficiency(
 def capex_ratio(parts: Parts, prices: Prices, pod: SuperPod = SUPERPOD) -> float:
     """Return the cost of these parts and their nodes, relative to UB-Mesh."""
     return capex(parts, prices, pod) / capex(ub_mesh(pod), prices, pod)
-
-
-def capex_figures(pod: SuperPod = SUPERPOD, prices: Prices | None = None) -> tuple[Figure, ...]:
-    """Fig. 21: what the networks compared cost, as multiples of UB-Mesh, and the network's shares."""
-    fit = fit_prices(pod, prices)
-    paper = "UB-Mesh, §6.4, Fig. 21"
-    base, ours = clos(CLOS_LANES, pod), ub_mesh(pod)
-
-    def share(parts: Parts) -> float:
-        return 100 * network_cost(parts, fit, pod) / capex(parts, fit, pod)
-
-    def ratio(parts: Parts, said: float | None, reason: str, source: str = paper) -> Figure:
-        return Figure(
-            f"CapEx of {parts.name}",
-            source,
-            said,
-            capex_ratio(parts, fit, pod),
-            "x",
-            Kind.predicted,
-            0.05,
-            reason,
-        )
-
-    two_stages = capex_ratio(two_d_clos(pod, 2), fit, pod)
-    lrs, hrs = fit.lrs_lane, fit.hrs_lane
-    solved = f"solved for: a node {fit.node:,.0f} $, an LRS lane {lrs:.0f} $; an HRS lane is {hrs:.0f} $"
-    unnamed = "the text lists four ratios and names three networks; 1.65's is missing, and may be this one"
-    return (
-        Figure("network's share, x64T Clos", paper, 67.0, share(base), "%", Kind.fitted, reason=solved),
-        Figure("network's share, UB-Mesh", paper, 20.0, share(ours), "%", Kind.fitted, reason=solved),
-        ratio(two_d_clos(pod), CAPEX_RATIOS[0], f"HRS in one stage; in two it would be {two_stages:.2f}x"),
-        ratio(one_d_a(pod), CAPEX_RATIOS[1], "rack 1D-FM-A: 36 LRS, four HRS; one stage above them"),
-        ratio(one_d_b(pod), None, unnamed, "derived here"),
-        ratio(clos(CLOS_LANES // 2, pod), None, unnamed, "derived here"),
-        Figure(
-            f"CapEx of {base.name}",
-            paper,
-            CAPEX_RATIOS[3],
-            capex_ratio(base, fit, pod),
-            "x",
-            Kind.recomputed,
-            0.05,
-            "0.80 / 0.33: follows from the two shares, whatever the parts, if nodes cost the same on both"
-            " sides",
-        ),
-    )
-
-
-def opex_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """OpEx saved, taken as power alone; the paper also counts maintenance and gives neither."""
-    node = fit_node_power(pod)
-    low, high = (100 * power_saved(watts, pod) for watts in reversed(NODE_WATTS))
-    return (
-        Figure(
-            "OpEx saved",
-            "UB-Mesh, §6.4",
-            100 * OPEX_SAVED,
-            100 * power_saved(node, pod),
-            "%",
-            Kind.fitted,
-            reason=f"a node's power was solved from it: {node:,.0f} W; nodes of {NODE_WATTS[0]:,.0f} to "
-            f"{NODE_WATTS[1]:,.0f} W would save {high:.0f} to {low:.0f} %",
-        ),
-    )
-
-
-def efficiency_figures(
-    pod: SuperPod = SUPERPOD, performances: Sequence[float] = PERFORMANCE
-) -> tuple[Figure, ...]:
-    """Cost-efficiency, from the paper's own ratios, and with CapEx from its shares of the network."""
-    average = sum(performances) / len(performances)
-    paper = CAPEX_RATIOS[-1]
-    ours = capex_ratio(clos(CLOS_LANES, pod), fit_prices(pod), pod)
-    low, high = (cost_efficiency(each, paper, OPEX_SAVED) for each in performances)
-    other = cost_efficiency(average, paper, OPEX_SAVED, of_clos=True)
-    return (
-        Figure(
-            "cost-efficiency, from the paper's ratios",
-            "UB-Mesh, §6.4, equation 1",
-            COST_EFFICIENCY,
-            cost_efficiency(average, paper, OPEX_SAVED),
-            "x",
-            Kind.recomputed,
-            0.02,
-            f"with the middle of the paper's performances, {100 * average:.2f} %; {low:.2f} to {high:.2f} "
-            "over their range. OpEx's 30 % are taken of UB-Mesh's total; of the Clos's it would be "
-            f"{other:.2f}",
-        ),
-        Figure(
-            "cost-efficiency, CapEx from the network's shares",
-            "UB-Mesh, §6.4, equation 1",
-            COST_EFFICIENCY,
-            cost_efficiency(average, ours, OPEX_SAVED),
-            "x",
-            Kind.recomputed,
-            0.02,
-            f"CapEx ratio {ours:.2f}, which its two shares amount to, in place of the {paper} it prints",
-        ),
-    )

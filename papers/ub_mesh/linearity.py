@@ -17,19 +17,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-from papers.claims.model_figure import Figure, Kind
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 
-__all__ = ["TABLE_1", "Traffic", "largest_exposed", "linearity", "linearity_figures"]
+__all__ = ["TABLE_1", "Traffic", "largest_exposed", "linearity"]
 
 # Percent of an iteration's traffic, MoE-2T (UB-Mesh, Table 1; recalled, but that tensor and sequence
 # parallelism make 97 % of it, which the text says).
 TABLE_1 = {"tensor": 52.9, "sequence": 44.08, "expert": 1.54, "pipeline": 0.14, "data": 1.34}
 
-# The base of GPT4-2T and Dense-1T, and what the paper claims 64 times as large.
+# The base of GPT4-2T and Dense-1T.
 BASE_NPUS = 1024
-AT_LEAST = 95.0
 
 
 @final
@@ -79,36 +77,6 @@ def largest_exposed(
     """Return the largest `exposed`, at most 1, at which an NPU at `npus` keeps the share `at_least`."""
     longer = _longer(npus, base, traffic or Traffic.of(TABLE_1), pod)
     return min(1.0, (1 / at_least - 1) / longer) if longer else 1.0
-
-
-def linearity_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """Return the unhidden traffic that 95 % at 64 times the base allows, and the linearity of a SuperPod."""
-    neighbour = 64 * BASE_NPUS
-    room = largest_exposed(neighbour, AT_LEAST / 100, pod=pod)
-    paper = "UB-Mesh, §6.5, Fig. 22"
-    return (
-        Figure(
-            f"unhidden traffic that {AT_LEAST:g} % at {neighbour:,} NPUs allow",
-            "derived here from UB-Mesh, §6.5, and Table 1 as recalled",
-            None,
-            100 * room,
-            "%",
-            Kind.predicted,
-            reason=f"of the base iteration, on {BASE_NPUS:,} NPUs; data parallelism then goes over the "
-            f"{_lanes(neighbour, pod):g} lane an NPU has beyond the SuperPod, itself fitted to Table 2. The "
-            "paper's more than 100 % up to 32 times the base cannot come out here: the parallelisation "
-            "stays as it is",
-        ),
-        Figure(
-            f"linearity at {pod.npus:,} NPUs, that much unhidden",
-            paper,
-            None,
-            100 * linearity(pod.npus, room, pod=pod),
-            "%",
-            Kind.predicted,
-            reason="one SuperPod, data parallelism over the lanes to HRS; the paper's is above 100 % there",
-        ),
-    )
 
 
 def _longer(npus: int, base: int, traffic: Traffic, pod: SuperPod) -> float:

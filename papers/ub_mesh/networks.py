@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from papers.claims.model_figure import Figure, Kind
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 
-__all__ = ["CLOS_LANES", "Parts", "clos", "one_d_a", "one_d_b", "saved_figures", "two_d_clos", "ub_mesh"]
+__all__ = ["CLOS_LANES", "Parts", "clos", "one_d_a", "one_d_b", "saved", "two_d_clos", "ub_mesh"]
 
 # LRS and HRS of a rack in the alternatives of Fig. 16 (UB-Mesh, §6.2): 1D-FM-A has 36 LRS and four HRS,
 # 1D-FM-B four LRS and two HRS on each of four backplanes.
@@ -83,40 +82,9 @@ def clos(lanes: int = CLOS_LANES, pod: SuperPod = SUPERPOD) -> Parts:
     return Parts(name, pod.npus, 0, leaves + spines, out, 0, out)
 
 
-def saved_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """HRS and optical modules that UB-Mesh saves against x64T Clos."""
-    ours, theirs = ub_mesh(pod), clos(CLOS_LANES, pod)
-
-    def saved(few: int, many: int) -> float:
-        return 100 * (1 - few / many)
-
-    one_stage = saved(ours.hrs, pod.npus * CLOS_LANES // pod.hrs_lanes)
-
-    return (
-        Figure(
-            "HRS saved",
-            "UB-Mesh, §6.4",
-            98.0,
-            saved(ours.hrs, theirs.hrs),
-            "%",
-            Kind.counted,
-            0.5,
-            f"{ours.hrs} of x{pod.hrs_lanes} against {theirs.hrs:,}: leaves and spines that give "
-            f"{pod.npus:,} NPUs x{CLOS_LANES} each. The two stages are derived: in one it would be "
-            f"{one_stage:.2f} %",
-        ),
-        Figure(
-            "optical modules saved",
-            "UB-Mesh, §6.4",
-            93.0,
-            saved(ours.optical_lanes, theirs.optical_lanes),
-            "%",
-            Kind.counted,
-            1.0,
-            f"{ours.optical_lanes:,} optical lanes between racks and HRS against {theirs.optical_lanes:,} "
-            "between leaves and spines; cables beyond the SuperPod, which both have, are not counted",
-        ),
-    )
+def saved(few: int, many: int) -> float:
+    """Return the percentage that `few` parts save against `many`."""
+    return 100 * (1 - few / many)
 
 
 def _one_d(name: str, pod: SuperPod, lrs: int, hrs: int, *, lrs_lanes: int, up_lanes: int) -> Parts:

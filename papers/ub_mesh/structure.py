@@ -10,13 +10,12 @@ uses up every lane of every device.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
-from papers.claims.model_figure import Figure, Kind
 from topologies.model.fabric import Fabric, NodeKind
 
-__all__ = ["SUPERPOD", "TABLE_2", "SuperPod", "cable_figures", "count_figures", "fabric_cable_lanes"]
+__all__ = ["SUPERPOD", "TABLE_2", "SuperPod", "fabric_cable_lanes"]
 
 # Share of each kind of cable, in percent (UB-Mesh, Table 2). The last was recalled, not read; it is also what
 # the total leaves. The four are as 72 : 6 : 4 : 1.
@@ -164,80 +163,3 @@ def fabric_cable_lanes(fabric: Fabric) -> Mapping[str, int]:
         else:
             lanes[passive] += link.lanes
     return lanes
-
-
-def cable_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """Return the cables of Table 2 as shares of lanes."""
-    per_npu = {kind: lanes / pod.npus for kind, lanes in pod.cable_lanes.items()}
-    counted = ", ".join(f"{lanes:g}" for lanes in per_npu.values())
-    reasons = {
-        "passive, 1 m": f"lanes of cable an NPU, counted: {counted}. The paper's shares are as 72 to 6 to 4 "
-        "to 1: 72 is what an NPU has; the copper of a rack, each lane once, comes to 69. Which the paper "
-        "counted is not known",
-        "active, 10 m": "a rack has six x128 to other racks and shares each with one of them: 384 lanes a "
-        "rack, 6 an NPU",
-        "optical, 100 m": "x256 of a rack's x1024 go to HRS: 4 lanes an NPU",
-        "optical, 1 km": "lanes beyond the SuperPod are not in the paper; they are set to a quarter of those "
-        "to HRS, which is the ratio of this share to the one above",
-    }
-    fitted = "optical, 1 km"
-    shares = tuple(
-        Figure(
-            f"cables, {kind}",
-            "UB-Mesh, Table 2 (recalled)" if kind == fitted else "UB-Mesh, Table 2",
-            said,
-            pod.cable_mix[kind],
-            "%",
-            Kind.fitted if kind == fitted else Kind.counted,
-            0.5,
-            reasons[kind],
-        )
-        for kind, said in TABLE_2.items()
-    )
-    ratio = Figure(
-        "active to 100 m optical cable",
-        "derived here from UB-Mesh, Table 2",
-        TABLE_2["active, 10 m"] / TABLE_2["optical, 100 m"],
-        per_npu["active, 10 m"] / per_npu["optical, 100 m"],
-        "x",
-        Kind.counted,
-        0.01,
-        "6 to 4: nothing here was set to agree",
-    )
-    return (*shares, ratio)
-
-
-def count_figures(pod: SuperPod = SUPERPOD) -> tuple[Figure, ...]:
-    """Return the figures that follow from the parameters: lanes, switches and links."""
-    paper, derived = "UB-Mesh, §3.3", "derived here"
-    fewer = replace(pod, given_lrs_per_rack=48).cable_mix["passive, 1 m"]
-
-    def count(name: str, source: str, said: int | None, ours: int, reason: str = "") -> Figure:
-        return Figure(name, source, said, ours, "", Kind.counted, 0.0, reason, digits=0)
-
-    return (
-        count(
-            "lanes of an NPU",
-            paper,
-            72,
-            pod.npu_lanes,
-            "7 x4 and 7 x4 to peers, x16 up; the x4 is derived: it is what makes 72",
-        ),
-        count("lanes out of a rack", paper, 4 * 256, pod.rack_output_lanes, "the paper says four x256"),
-        Figure(
-            "LRS of a rack",
-            "UB-Mesh, §6.2, first version",
-            48,
-            pod.lrs_per_rack,
-            "",
-            Kind.counted,
-            reason="a later version puts 18 LRS on a plane, and four planes give the rack its four x256; "
-            f"with 48 the copper share of Table 2 would be {fewer:.1f} %",
-            known=True,
-        ),
-        count("links between NPUs of a rack", derived, None, pod.mesh_links_per_rack),
-        count("links between racks of a Pod", derived, None, pod.rack_links_per_pod),
-        count(
-            "HRS of a SuperPod", derived, None, pod.hrs, "x256 a rack, every rack x4 to every HRS, one stage"
-        ),
-    )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -274,7 +275,10 @@ def _mutate(chosen: Sequence[TableCheck]) -> bool:
             claim, measured = turn.row.claim, turn.row.measured
             assert claim.mutation is not None
             assert measured is not None
-            values = (number(measured.value, claim.unit), number(turn.value, claim.unit))
+            values = (
+                number(measured.value, claim.unit),
+                "refused" if isnan(turn.value) else number(turn.value, claim.unit),
+            )
             accepted = claim.accepted.text(claim.unit)
             cells = (claim.text, accepted, values[0], claim.mutation.what, values[1])
             colour = "green" if turn.turned else "bold red"

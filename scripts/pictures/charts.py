@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from emulation.fidelity import Measured, judge
-from papers.ub_mesh.cost import capex_figures
+from papers.ub_mesh.cost import capex_ratio, fit_prices
+from papers.ub_mesh.networks import clos, one_d_a, one_d_b, two_d_clos
 from scripts.pictures.svg import Box, picture, stroke, text
 
 __all__ = ["capex", "limits"]
@@ -68,16 +69,18 @@ def limits() -> str:
 
 def capex() -> str:
     """Draw the CapEx of networks in place of UB-Mesh's, and the paper's ratios."""
-    figures = [figure for figure in capex_figures() if figure.unit == "x"]
-    most = 1.05 * max(max(figure.ours, figure.paper or 0) for figure in figures)
+    prices = fit_prices()
+    networks = ((two_d_clos(), 1.18), (one_d_a(), 1.26), (one_d_b(), None), (clos(32), None), (clos(), 2.46))
+    ratios = [(parts.name, capex_ratio(parts, prices), paper) for parts, paper in networks]
+    most = 1.05 * max(max(ours, paper or 0) for _, ours, paper in ratios)
     bars = [
         Bar(
-            figure.name.removeprefix("CapEx of "),
-            figure.ours / most,
-            f"{figure.ours:.2f}x" + (f", paper {figure.paper:.2f}x" if figure.paper else ""),
-            mark=figure.paper / most if figure.paper else None,
+            name,
+            ours / most,
+            f"{ours:.2f}x" + (f", paper {paper:.2f}x" if paper else ""),
+            mark=paper / most if paper else None,
         )
-        for figure in figures
+        for name, ours, paper in ratios
     ]
     return bars_picture(
         "CapEx against UB-Mesh", bars, "times the CapEx of UB-Mesh; the mark is the paper's figure"

@@ -3,55 +3,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Progress,
+    Values,
+    between,
+    changed,
+    exactly,
+    shifted,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from controller.circuits.flow import Ints
 
-__all__ = [
-    "CHECKS",
-    "DERIVED",
-    "SEED",
-    "TARGET",
-    "holds",
-    "of",
-    "run_decomposition",
-    "run_ports",
-    "run_realisable",
-]
+__all__ = ["CHECKS", "SEED", "run_decomposition", "run_ports", "run_realisable"]
 
 _CODE = "LumosCore, released code"
-_ABSTRACT = "LumosCore, abstract of v7"
-DERIVED = "derived here"
-TARGET = "our target"
+
+_stated = partial(Claim, kind=Kind.stated)
+_derived = partial(Claim, kind=Kind.derived)
 
 # Random demands begin here: seeds that no other measurement or test uses.
 SEED = 24110
 _FAMILY = (2, 4, 8, 16, 32)
 
-
-def holds(good: bool) -> FindingVerdict:
-    """Return the verdict of a property that must hold exactly."""
-    return "holds" if good else "differs"
-
-
-def of(some: int, draws: int, what: str = "") -> str:
-    """Describe a count out of all draws."""
-    return f"{some:,} of {draws:,}{what and f' {what}'}"
-
-
-def _percent(values: Sequence[float]) -> str:
-    return f"{100 * sum(values) / len(values):.1f} % on average, {100 * min(values):.1f} % at least"
+DECOMPOSITION = (
+    _stated(name="halves",
+            text="symmetric C = A + A.T, entries, row and column sums of A half of C's, rounded",
+            place=_CODE, unit="%", paper=exactly(100), holds=exactly(100),
+            mutation=changed("A's entries moved to its upper triangle", upper=True)),
+    _stated(name="spines", text="A over 2 to 8 spines, entries, row and column sums a spine's share, rounded",
+            place=_CODE, unit="%", paper=exactly(100), holds=exactly(100),
+            mutation=changed("A's entries moved to its upper triangle", upper=True)),
+)  # fmt: skip
 
 
-def run_decomposition(note: Progress, draws: int = 1000) -> Sequence[Finding]:
-    """Any symmetric matrix as A + A.T; then A over spines."""
+def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False) -> Values:
+    """Any symmetric matrix as A + A.T; then A over spines; the share of draws in which all sums are right."""
     import numpy as np
 
     from controller.circuits import even_split, symmetric_split
@@ -62,27 +58,16 @@ def run_decomposition(note: Progress, draws: int = 1000) -> Sequence[Finding]:
         note("splitting", draw / draws)
         demand = _symmetric(rng)
         a = symmetric_split(demand)
-        exact += bool((a + a.T == demand).all()) and _shared(a, demand, 2)
+        parts_of = np.triu(demand) if upper else a
+        exact += bool((parts_of + parts_of.T == demand).all()) and _shared(parts_of, demand, 2)
         if draw < split:
             spines = int(rng.integers(2, 9))
-            parts = even_split(a, spines)
+            parts = np.stack([a // spines] * spines) if upper else even_split(a, spines)
             even += bool((parts.sum(axis=0) == a).all()) and all(_shared(part, a, spines) for part in parts)
-    return (
-        Finding(
-            "random symmetric C = A + A.T, entries, row and column sums of A half of C's, rounded",
-            _CODE,
-            "every one",
-            of(exact, draws, "exact"),
-            holds(exact == draws),
-        ),
-        Finding(
-            "A over 2 to 8 spines, entries, row and column sums of each a spine's share, rounded",
-            _CODE,
-            "every one",
-            of(even, split, "exact"),
-            holds(even == split),
-        ),
-    )
+    return {
+        "halves": Measured(100 * exact / draws, detail=f"{exact:,} of {draws:,}"),
+        "spines": Measured(100 * even / split, detail=f"{even:,} of {split:,}"),
+    }
 
 
 def _symmetric(rng: np.random.Generator) -> Ints:
@@ -105,58 +90,71 @@ def _shared(part: Ints, whole: Ints, parts: int) -> bool:
     )
 
 
-def run_realisable(note: Progress, draws: int = 200) -> Sequence[Finding]:
-    """Demands that use every port, under either wiring."""
+_UNIFORM = changed("uniform wiring in place of cross wiring", wiring="uniform")
+_CROSS = changed("cross wiring in place of uniform wiring", baseline="cross")
+
+REALISABLE = (
+    _stated(name="cross",
+            text="random demands for every port of 3 to 32 Pods that cross wiring realises whole",
+            place="LumosCore, abstract of v7", unit="%", paper=exactly(100), holds=exactly(100),
+            mutation=_UNIFORM),
+    _stated(name="uniform",
+            text="random demands for every port of 3 to 7 Pods that uniform wiring cannot realise",
+            place="LumosCore, abstract of v7: some", unit="%", paper="some", holds=between(1, 100),
+            mutation=_CROSS),
+    _derived(name="three-uniform",
+             text="3 Pods, K/2 circuits between any two, K of 2 to 32: circuits realised by"
+             " uniform wiring, most", place="one port a Pod on each optical switch", unit="%",
+             holds=between(66.6, 66.7), mutation=_CROSS),
+    _derived(name="three-cross", text="the same by cross wiring, least", place="König's theorem", unit="%",
+             holds=exactly(100), mutation=_UNIFORM),
+)  # fmt: skip
+
+
+def run_realisable(
+    note: Progress, draws: int = 200, wiring: str = "cross", baseline: str = "uniform"
+) -> Values:
+    """Demands that use every port; `wiring` stands for cross wiring, `baseline` for uniform wiring."""
     import numpy as np
 
     from controller.circuits import allocate, allocate_uniform
     from papers.lumoscore.load import full
 
+    def circuits(kind: str, demand: Ints, spines: int, ports: int) -> int:
+        if kind == "cross":
+            return allocate(demand, spines, ports).total
+        return allocate_uniform(demand, ports, "exact")[0]
+
     rng = np.random.default_rng(SEED + 1)
-    cross: list[float] = []
-    uniform: list[float] = []
+    whole = cut = few_draws = 0
+    shares: list[float] = []
     for draw in range(draws):
         note("realising", 0.9 * draw / draws)
-        few = draw % 2
+        few = bool(draw % 2) or wiring == "uniform"
         pods, spines = int(rng.integers(3, 8 if few else 33)), 1 if few else int(rng.integers(1, 9))
         ports = 2 * int(rng.integers(1, 5))
         demand = full(rng, pods, spines * ports)
         asked = int(demand.sum()) // 2
-        cross.append(allocate(demand, spines, ports).total / asked)
+        whole += circuits(wiring, demand, spines, ports) == asked
         if few:
-            uniform.append(allocate_uniform(demand, ports, "exact")[0] / asked)
+            few_draws += 1
+            shares.append(circuits(baseline, demand, spines, ports) / asked)
+            cut += shares[-1] < 1
     note("three Pods", 0.9)
-    thirds = [allocate_uniform(_three(ports), ports, "exact")[0] for ports in _FAMILY]
-    whole = [allocate(_three(ports), 1, ports).total for ports in _FAMILY]
-    cut = sum(item < 1 for item in uniform)
-    asked = [3 * ports // 2 for ports in _FAMILY]
-    sizes = ", ".join(map(str, _FAMILY))
-    return (
-        Finding(
-            "random demands for every port of 3 to 32 Pods: circuits realised by cross wiring",
-            DERIVED,
-            "100 %",
-            f"{of(sum(share == 1 for share in cross), draws)} demands whole; {100 * min(cross):g} % at least",
-            holds(min(cross) == 1),
+    parts = {
+        kind: [100 * circuits(kind, _three(ports), 1, ports) / (3 * ports // 2) for ports in _FAMILY]
+        for kind in {wiring, baseline}
+    }
+    mean = 100 * sum(shares) / len(shares)
+    return {
+        "cross": Measured(100 * whole / draws, detail=f"{whole} of {draws}"),
+        "uniform": Measured(
+            100 * cut / few_draws,
+            detail=f"{mean:.1f} % of circuits on average, {100 * min(shares):.1f} % least",
         ),
-        Finding(
-            "the same of 3 to 7 Pods: the most that uniform wiring can realise",
-            _ABSTRACT,
-            "some demands cannot be realised",
-            f"{of(cut, len(uniform))} cannot; {_percent(uniform)}",
-            holds(cut > 0),
-        ),
-        Finding(
-            f"3 Pods, K/2 circuits between any two, K of {sizes}: uniform wiring",
-            DERIVED,
-            "K of 3K/2, two thirds",
-            _circuits(thirds, asked),
-            holds(tuple(thirds) == _FAMILY),
-        ),
-        Finding(
-            "the same: cross wiring", DERIVED, "all of 3K/2", _circuits(whole, asked), holds(whole == asked)
-        ),
-    )
+        "three-uniform": max(parts[baseline]),
+        "three-cross": min(parts[wiring]),
+    }
 
 
 def _three(ports: int) -> Ints:
@@ -165,11 +163,23 @@ def _three(ports: int) -> Ints:
     return ports // 2 * (1 - np.eye(3, dtype=np.int64))
 
 
-def _circuits(result: Iterable[int], asked: Iterable[int]) -> str:
-    return ", ".join(f"{some} of {every}" for some, every in zip(result, asked, strict=True))
+_DARK = changed("one direction of one circuit taken away", dark=True)
+
+PORTS = (
+    _derived(name="same", text="ports whose Tx and Rx reach different remote ports", place="L2 protocols",
+             unit="ports", holds=exactly(0), mutation=_DARK),
+    _stated(name="transposed", text="pairs of optical switches, 2k + 1 not the transpose of 2k", place=_CODE,
+            unit="pairs", paper=exactly(0), holds=exactly(0), mutation=_DARK),
+    _derived(name="permuted", text="optical switches that are no partial permutation",
+             place="one mirror a port",
+             unit="switches", holds=exactly(0), mutation=shifted(1)),
+    _derived(name="refused", text="plans without one direction of one circuit that are refused",
+             place="check of the plan", unit="%", holds=exactly(100), mutation=changed("nothing taken away",
+             broken=False)),
+)  # fmt: skip
 
 
-def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
+def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
     """Check the peers of each port, fibre by fibre, in plans and after changes of plans."""
     import numpy as np
 
@@ -178,7 +188,7 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
     from papers.lumoscore.load import feasible
 
     rng = np.random.default_rng(SEED + 2)
-    ports = same = switches = transposed = permuted = broken = refused = 0
+    ports = different = pairs_of = asymmetric = switches = crowded = tried = refused = 0
     for draw in range(draws):
         note("plans", draw / draws)
         pods, spines, pairs = int(rng.integers(3, 17)), int(rng.integers(1, 5)), int(rng.integers(1, 7))
@@ -186,51 +196,32 @@ def run_ports(note: Progress, draws: int = 200) -> Sequence[Finding]:
         plan = allocate(feasible(rng, pods, 2 * spines * pairs), spines, 2 * pairs, plan)
         check_l2(plan.maps)
         result = crossconnects(plan.maps)
+        lit = np.argwhere(result >= 0)
+        taken = tuple(lit[rng.integers(len(lit))]) if len(lit) else None
+        if dark and taken:
+            result[taken] = -1
         talks, hears = _peers(result)
-        ports, same = ports + talks.size, same + int((talks == hears).sum())
+        ports, different = ports + talks.size, different + int((talks != hears).sum())
         matrices = result[..., None] == np.arange(pods)
         even, odd = matrices[:, 0::2], matrices[:, 1::2]
+        pairs_of += even.shape[0] * even.shape[1]
+        asymmetric += int((odd != even.swapaxes(-1, -2)).any(axis=(-1, -2)).sum())
         switches += matrices.shape[0] * matrices.shape[1]
-        transposed += int((odd == even.swapaxes(-1, -2)).all(axis=(-1, -2)).sum())
-        permuted += int(((matrices.sum(axis=-1) <= 1) & (matrices.sum(axis=-2) <= 1)).all(axis=-1).sum())
-        lit = np.argwhere(result >= 0)
-        if len(lit):
-            h, k, i = lit[rng.integers(len(lit))]
-            result[h, k, i], broken = -1, broken + 1
+        crowded += int(((matrices.sum(axis=-1) > 1) | (matrices.sum(axis=-2) > 1)).any(axis=-1).sum())
+        if taken:
+            if broken:
+                result[taken] = -1
+            tried += 1
             try:
                 check_crossconnects(result)
             except PlanError:
                 refused += 1
-    return (
-        Finding(
-            "every port's Tx and Rx reach the same remote port",
-            DERIVED,
-            "all",
-            f"{of(same, ports)} ports, {draws:,} plans",
-            holds(same == ports),
-        ),
-        Finding(
-            "optical switch 2k + 1 carries the transpose of switch 2k",
-            _CODE,
-            "all",
-            f"{of(transposed, switches // 2)} pairs",
-            holds(2 * transposed == switches),
-        ),
-        Finding(
-            "each optical switch is a partial permutation",
-            DERIVED,
-            "all",
-            f"{of(permuted, switches)} switches",
-            holds(permuted == switches),
-        ),
-        Finding(
-            "one direction of one circuit taken away: refused",
-            DERIVED,
-            "all",
-            of(refused, broken),
-            holds(refused == broken),
-        ),
-    )
+    return {
+        "same": Measured(different, detail=f"{ports:,} ports, {draws:,} plans"),
+        "transposed": Measured(asymmetric, detail=f"{pairs_of:,} pairs"),
+        "permuted": Measured(crowded, detail=f"{switches:,} switches"),
+        "refused": Measured(100 * refused / tried, detail=f"{refused} of {tried}"),
+    }
 
 
 def _peers(switches: Ints) -> tuple[Ints, Ints]:
@@ -251,9 +242,9 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
 
 
 CHECKS = (
-    FindingsCheck("decomposition", "lumoscore", "Symmetric integer matrix decomposition", run_decomposition),
-    FindingsCheck(
-        "realisable", "lumoscore", "Demands realised by cross wiring and by uniform wiring", run_realisable
-    ),
-    FindingsCheck("ports", "lumoscore", "Every port hears whom it talks to", run_ports),
-)
+    Check("decomposition", "lumoscore", "symmetric integer matrix decomposition", DECOMPOSITION,
+          run_decomposition),
+    Check("realisable", "lumoscore", "demands realised by cross wiring and by uniform wiring", REALISABLE,
+          run_realisable),
+    Check("ports", "lumoscore", "every port hears whom it talks to", PORTS, run_ports),
+)  # fmt: skip

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Progress,
+    Values,
+    between,
+    changed,
+    exactly,
+    shifted,
+)
 from papers.claims.runs import observed
-from papers.lumoscore.claims.circuits import DERIVED, SEED, TARGET, holds, of
+from papers.lumoscore.claims.circuits import SEED
 
 if TYPE_CHECKING:
     from emulation.control.rewiring_record import RewiringRecord
@@ -19,13 +29,38 @@ __all__ = ["CHECKS", "run_left", "run_light"]
 
 _SCENARIO = "15_circuits/faults.yaml"
 
+_derived = partial(Claim, kind=Kind.derived, place="no failures in the papers; target of this project")
+
 _ONE_PORT = (
-    "A circuit needs an even and an odd port of one pair of switches: ports may be left that match no other,"
-    " and with single ports gone it is NP-complete to tell which demands fit"
+    "a circuit needs an even and an odd port of one pair of switches: ports may be left that match no"
+    " other, and"
+    " with single ports gone it is NP-complete to tell which demands fit"
 )
 
+_KINDS = {
+    "pairs": "pairs of optical switches",
+    "spine": "a spine",
+    "ports": "one port in twenty",
+}
 
-def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
+LEFT = tuple(
+    claim
+    for name, words in _KINDS.items()
+    for claim in (
+        _derived(name=name,
+                 text=f"every port asked for, {words} gone: circuits realised of those that the ports"
+                 " left suffice for", unit="%", holds=exactly(100),
+                 expected=between(96.5, 99.5) if name == "ports" else None,
+                 reason=_ONE_PORT if name == "ports" else "",
+                 mutation=changed("what is left of the demand not trimmed", trimmed=False)),
+        _derived(name=f"{name}-stay", text=f"the same asked for again, {words} gone: circuits that move",
+                 unit="circuits", holds=exactly(0),
+                 mutation=changed("planned anew, not from what stands", keep=False)),
+    )
+)  # fmt: skip
+
+
+def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
     """Random demands for every port, then pairs of switches, spines or single ports fail."""
     import numpy as np
 
@@ -34,92 +69,79 @@ def run_left(note: Progress, draws: int = 150) -> Sequence[Finding]:
     from papers.lumoscore.load import feasible, full
 
     rng = np.random.default_rng(SEED + 20)
-    result: list[Finding] = []
-    kinds = ("pairs of optical switches", "a spine", "one port in twenty")
-    for place, kind in enumerate(kinds):
-        whole = asked = created = kept = could = 0
-        single = place == 2
+    result: dict[str, Measured] = {}
+    for place, (name, words) in enumerate(_KINDS.items()):
+        whole = asked = created = moved = 0
+        single = name == "ports"
         some = max(draws // 5, 1) if single else draws
         for draw in range(some):
-            note(kind, (place + draw / some) / len(kinds))
+            note(words, (place + draw / some) / len(_KINDS))
             pods, spines = int(rng.integers(3, 6 if single else 9)), int(rng.integers(2, 5))
             ports = 2 * int(rng.integers(2, 4 if single else 5))
             before = fill_unused_ports(allocate(feasible(rng, pods, spines * ports), spines, ports))
             demand = full(rng, pods, spines * ports)
             working = np.ones((spines, ports // 2, pods, 2), bool)
-            if place == 0:
+            if name == "pairs":
                 working[rng.random((spines, ports // 2)) < 0.25] = False
-            elif place == 1:
+            elif name == "spine":
                 working[int(rng.integers(spines)), :, int(rng.integers(pods))] = False
             else:
                 working = rng.random(working.shape) >= 0.05
             fits = trim_demand(demand, working.sum(axis=(0, 1, 3)), demand)
             plan = allocate_available(demand, before, working)
             whole += bool((plan.counts.sum(axis=0) == fits).all())
-            asked, created = asked + int(fits.sum()) // 2, created + plan.total
-            again = allocate_available(demand, plan, working)
-            kept, could = kept + again.moves.kept, could + plan.total
-        result.append(
-            Finding(
-                f"every port asked for, {kind} gone: circuits of what the ports left suffice for",
-                DERIVED,
-                "some less" if single else "all",
-                f"{100 * created / asked:.2f} %; {of(whole, some)} demands whole",
-                "not judged" if single else holds(whole == some),
-                _ONE_PORT if single else "",
-            )
-        )
-        result.append(
-            Finding(
-                f"the same asked for again, {kind} gone: circuits that stay",
-                TARGET,
-                "all",
-                f"{kept:,} of {could:,}",
-                holds(kept == could),
-            )
-        )
-    return tuple(result)
+            asked += int((fits if trimmed else demand).sum()) // 2
+            created += plan.total
+            again = allocate_available(demand, plan if keep else before, working)
+            moved += again.moves.removed + again.moves.added
+        result[name] = Measured(100 * created / asked, detail=f"{whole} of {some} demands whole")
+        result[f"{name}-stay"] = Measured(moved, detail=f"of {created:,}")
+    return result
 
 
-def run_light(note: Progress) -> Sequence[Finding]:
-    """Experiment 15's faults: what fails under two jobs, what is made of it, and what is said."""
+_OTHER = changed("the spine's failure looked at in place of it", other="spine")
+
+LIGHT = (
+    _derived(name="right",
+             text="an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",
+             unit="%", holds=exactly(100), mutation=shifted(-1)),
+    _derived(name="port",
+             text="an OCS port fails whose Pod has others: circuits that jobs lack after the change",
+             unit="circuits", holds=exactly(0), mutation=_OTHER),
+    _derived(name="again", text="the same: frames that the other job sends again", unit="frames",
+             holds=exactly(0), mutation=shifted(1)),
+    _derived(name="pair", text="a pair of OCS fails, two of eight ports of each Pod: circuits that jobs lack",
+             unit="circuits", holds=exactly(2), mutation=_OTHER),
+    _derived(name="back", text="circuits that jobs lack when the pair is back", unit="circuits",
+             holds=exactly(0), mutation=_OTHER),
+    _derived(name="spine", text="a spine of the Pod that needs both fails: circuits that jobs lack",
+             unit="circuits", holds=exactly(4),
+             mutation=changed("the pair's failure looked at in place of it",
+             other="switch")),
+)  # fmt: skip
+
+
+def run_light(note: Progress, other: str = "") -> Values:
+    """Experiment 15's faults; `other` is the variant that is looked at in place of each."""
     runs = observed(_SCENARIO, note)
-    well, port, switch, spine = (runs[name][1] for name in ("well", "port", "switch", "spine"))
-    removed, lost, half = (_change(item, "no light") for item in (port, switch, spine))
-    back = _change(switch, "light again")
-    other = next(job for job in port.jobs if job.name == "two")
-    right = [(item.correct_nodes, item.nodes) for item in (well, port, switch, spine)]
-    return (
-        Finding(
-            "an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",
-            TARGET,
-            "all",
-            f"{sum(some for some, _ in right)} of {sum(every for _, every in right)}",
-            holds(all(some == every for some, every in right)),
-        ),
-        Finding(
-            "an OCS port fails whose Pod has others: circuits that jobs lack after the change",
-            TARGET,
-            "none",
-            f"{_words(removed)}; the other job sent {other.retransmitted} frames again",
-            holds(not removed.lacks and not other.retransmitted),
-        ),
-        Finding(
-            "a pair of OCS fails, two of eight ports of each Pod: circuits that jobs lack",
-            DERIVED,
-            "2, named",
-            _words(lost),
-            holds(_missing(lost) == 2),
-        ),
-        Finding("the same when it is back", TARGET, "none", _words(back), holds(not back.lacks)),
-        Finding(
-            "a spine of the Pod that needs both fails: circuits that jobs lack",
-            DERIVED,
-            "4, named",
-            _words(half),
-            holds(_missing(half) == 4),
-        ),
-    )
+    seen = {name: run for name, (_, run) in runs.items()}
+
+    def change(name: str, why: str) -> RewiringRecord:
+        return _change(seen[other or name], why)
+
+    removed, lost, half = (change(name, "no light") for name in ("port", "switch", "spine"))
+    back = _change(seen["switch"], "light again") if not other else change("spine", "no light")
+    second = next(job for job in seen["port"].jobs if job.name == "two")
+    correct = sum(item.correct_nodes for item in seen.values())
+    arrays = sum(item.nodes for item in seen.values())
+    return {
+        "right": Measured(100 * correct / arrays, detail=f"{correct} of {arrays}"),
+        "port": Measured(_missing(removed), detail=_words(removed)),
+        "again": second.retransmitted,
+        "pair": Measured(_missing(lost), detail=_words(lost)),
+        "back": Measured(_missing(back), detail=_words(back)),
+        "spine": Measured(_missing(half), detail=_words(half)),
+    }
 
 
 def _change(seen: Observation, why: str) -> RewiringRecord:
@@ -136,8 +158,6 @@ def _words(change: RewiringRecord) -> str:
 
 
 CHECKS = (
-    FindingsCheck(
-        "left", "lumoscore", "Demands on what is left when ports, switches or spines fail", run_left
-    ),
-    FindingsCheck("light", "lumoscore", "Light goes under running jobs", run_light),
+    Check("left", "lumoscore", "demands on what is left when ports, switches or spines fail", LEFT, run_left),
+    Check("light", "lumoscore", "light goes under running jobs", LIGHT, run_light),
 )

@@ -3,116 +3,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck
+from papers.claims import Check, Claim, Interval, Kind, Measured, Progress, Values, between, changed, exactly
+from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, NPUS_A_POD, PODS, TARGET, Change
 
 if TYPE_CHECKING:
-    from papers.lumoscore.speed import Change, Cluster
+    from papers.lumoscore.speed import Cluster
 
-__all__ = ["CHECKS", "judged"]
+__all__ = ["CHECKS", "values"]
 
 _CODE = "LumosCore, released code"
-_OURS = f"{_CODE}; a tenth is our target"
 
-# How much faster than the exact program; the authors' are 45 to 72 times.
+# How many times as fast as the exact program; the authors' are 45 to 72 times.
 _FASTER = 40
 _FIRST = (
-    "Six rounds of halvings, each a min-cost flow of half a millisecond and the arrays around it, are more"
-    " than a tenth of what was published for the smallest cluster"
+    "six rounds of halvings, each a min-cost flow of half a millisecond and the arrays around it, are more"
+    " than"
+    " a tenth of what was published for the smallest cluster"
 )
 _REPLACED = (
-    "More is new than can be placed circuit by circuit, so halvings decide, four times over: two dozen"
-    " min-cost flows of a millisecond or more, over a tenth of what was published for small clusters"
+    "more is new than can be placed circuit by circuit, so halvings decide, four times over: two dozen"
+    " min-cost"
+    " flows of a millisecond or more, over a tenth of what was published for small clusters"
 )
 _FULL = (
-    "With no port spare circuits are placed by chains of moves first, and where those find no end halvings"
-    " start over: both are paid for"
+    "with no port spare circuits are placed by chains of moves first, and where those find no end halvings"
+    " start"
+    " over: both are paid for"
 )
 # The most Pods of the clusters in which a change is known to miss the target, and why.
 _MISSES = {"job": (0, ""), "first": (16, _FIRST), "replaced": (64, _REPLACED), "full": (128, _FULL)}
-_MACHINE = "The target is in seconds and this machine slower, or busier, than the one it was set on"
+_SLOW = changed("every change planned fifty times", repeats=50)
 
 
-def _run(note: Progress) -> Sequence[Finding]:
+def _time(change: Change, pods: int) -> Claim:
+    target = TARGET * AUTHORS[pods]
+    largest, why = _MISSES[change.name]
+    return Claim(
+        name=f"{change.name}-{pods}",
+        text=f"{change}, {pods * NPUS_A_POD:,} NPUs: median seconds, at most a tenth of the authors'",
+        place=f"{_CODE}; a tenth is a target of this project",
+        kind=Kind.derived,
+        unit="s",
+        paper=exactly(AUTHORS[pods]),
+        holds=between(0, target),
+        expected=between(target, 10 * target) if pods <= largest else None,
+        reason=why if pods <= largest else "",
+        mutation=_SLOW,
+    )
+
+
+CLAIMS = (
+    *(_time(change, pods) for change in Change for pods in PODS),
+    *(
+        Claim(
+            name=f"growth-{change.name}",
+            text=f"times as long for twice the NPUs, mean: {change}",
+            place=_CODE,
+            kind=Kind.stated,
+            unit="x",
+            paper=exactly(round((AUTHORS[PODS[-1]] / AUTHORS[PODS[0]]) ** (1 / (len(PODS) - 1)), 2)),
+            holds=between(1, 5.75),
+            mutation=changed("planning time as the cube of the Pods", power=2),
+        )
+        for change in Change
+    ),
+    Claim(
+        name="exact",
+        text="exact program over ours, one job's change, largest cluster that both plan",
+        place=f"{_CODE}; {_FASTER} is a target of this project",
+        kind=Kind.derived,
+        unit="x",
+        paper=between(45, 73),
+        holds=Interval(low=_FASTER),
+        reason="HiGHS, given two minutes; another program, on another machine, for another change than"
+        " theirs",
+        mutation=_SLOW,
+    ),
+)
+
+
+def _run(note: Progress, repeats: int = 1, power: int = 0) -> Values:
     from papers.lumoscore.speed import clusters
 
-    return judged(clusters(lambda pods, share: note(f"{pods} Pods", share)))
+    return values(clusters(lambda pods, share: note(f"{pods} Pods", share)), repeats, power)
 
 
-def judged(result: Sequence[Cluster]) -> Sequence[Finding]:
-    """Return the findings for clusters in order of size."""
-    from papers.lumoscore.speed import Change
+def values(result: Sequence[Cluster], repeats: int = 1, power: int = 0) -> Values:
+    """Return the values for clusters in order of size; times are scaled by `repeats` and Pods ** `power`."""
+    from papers.lumoscore.speed import growth
 
-    rows = [_row(cluster, change) for change in Change for cluster in result]
-    return (*rows, _growth(result), *_exact(result))
+    def seconds(cluster: Cluster, change: Change) -> float:
+        return cluster.changes[change].median * repeats * (cluster.pods / PODS[0]) ** power
 
-
-def _row(cluster: Cluster, change: Change) -> Finding:
-    from papers.lumoscore.speed import AUTHORS
-
-    timed = cluster.changes[change]
-    good = timed.median <= cluster.target
-    largest, why = _MISSES[change.name]
-    known = cluster.pods <= largest
-    return Finding(
-        f"{change}, {cluster.npus:,} NPUs",
-        _OURS,
-        f"{AUTHORS[cluster.pods]:g} s; at most {cluster.target:.3g} s",
-        f"{_seconds(timed.median)} ({min(timed.seconds):.2g} to {max(timed.seconds):.2g}), "
-        f"{timed.created:,} circuits made, {timed.least:,} at least",
-        "holds" if good else "differs",
-        "" if good else why if known else _MACHINE,
-        known=not good and known,
-    )
-
-
-def _growth(result: Sequence[Cluster]) -> Finding:
-    from papers.lumoscore.speed import AUTHORS, Change, growth
-
-    ours = {change: growth([item.changes[change].median for item in result]) for change in Change}
-    theirs = growth([AUTHORS[item.pods] for item in result])
-    slower = [change for change, times in ours.items() if times > theirs]
-    return Finding(
-        f"times as long for twice the NPUs, on average: {'; '.join(ours)}",
-        _CODE,
-        f"x{theirs:.1f}",
-        "; ".join(f"x{times:.1f}" for times in ours.values()),
-        "differs" if slower else "holds",
-        f"grows faster than the authors' times: {'; '.join(slower)}" if slower else "",
-    )
-
-
-def _exact(result: Sequence[Cluster]) -> Iterable[Finding]:
-    from papers.lumoscore.speed import AUTHORS, AUTHORS_EXACT, EXACT_LIMIT_S, Change
-
-    done = [(item, item.exact) for item in result if item.exact is not None]
+    measured: dict[str, Measured | float] = {}
+    for change in Change:
+        for cluster in result:
+            timed = cluster.changes[change]
+            words = f"{min(timed.seconds):.2g} to {max(timed.seconds):.2g}, {timed.created:,} circuits made"
+            measured[f"{change.name}-{cluster.pods}"] = Measured(seconds(cluster, change), detail=words)
+        measured[f"growth-{change.name}"] = growth([seconds(cluster, change) for cluster in result])
+    done = [(cluster, cluster.exact) for cluster in result if cluster.exact is not None]
     if not done:
-        return
-    largest, seconds = done[-1]
-    times = seconds / largest.changes[Change.job].median
-    theirs = [AUTHORS_EXACT[item.pods] / AUTHORS[item.pods] for item in result]
-    yield Finding(
-        f"exact program over ours, {largest.npus:,} NPUs, one job's change",
-        _CODE,
-        f"{min(theirs):.0f} to {max(theirs):.0f} times; at least {_FASTER} is our target",
-        f"{_seconds(seconds)}, {times:,.0f} times",
-        "holds" if times >= _FASTER else "differs",
-    )
-    yield Finding(
-        "exact program, one job's change: largest cluster where it finishes",
-        _CODE,
-        f"{result[-1].npus:,} NPUs in {AUTHORS_EXACT[result[-1].pods]:,.0f} s",
-        f"{largest.npus:,} NPUs; " + ", ".join(_seconds(each) for _, each in done),
-        "not judged",
-        f"HiGHS, here given {EXACT_LIMIT_S:g} s; another program, on another machine, for another change",
-    )
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+        return {**measured, "exact": 0}
+    largest, exact = done[-1]
+    words = f"{exact:.3g} s with {largest.npus:,} NPUs; the authors' {AUTHORS_EXACT[largest.pods]:g} s"
+    return {**measured, "exact": Measured(exact / seconds(largest, Change.job), detail=words)}
 
 
 def _picture() -> str:
@@ -123,10 +121,11 @@ def _picture() -> str:
 
 
 CHECKS = (
-    FindingsCheck(
+    Check(
         "planning-time",
         "lumoscore",
-        "Seconds to plan a change of 2k to 32k NPUs, on this machine",
+        "seconds to plan a change of 2k to 32k NPUs, on this machine",
+        CLAIMS,
         _run,
         long=True,
         picture=_picture,

@@ -4,10 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Progress,
+    Values,
+    around,
+    at_least,
+    between,
+    changed,
+    exactly,
+    scaled,
+    shifted,
+)
 
 if TYPE_CHECKING:
     from controller import Mode, Plan
@@ -25,26 +39,57 @@ MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 # Links of the Pod that fail, by the tiers that they join: 0 NPUs, 1 and 3 LRS.
 POD_LINKS = {
-    "between NPUs of a board": (0, 0, 0),
-    "from an NPU to an LRS": (0, 1, None),
-    "between LRS of a plane": (1, 3, None),
-    "from rack to rack": (3, 3, 2),
+    "uplink": (0, 1, None),
+    "plane": (1, 3, None),
+    "racks": (3, 3, 2),
 }
 
-TWO_HOPS = "paths of up to two hops (all-path here)"
-DETOURS = "one-hop detours for all"
+_derived = partial(Claim, kind=Kind.derived, place="UB-Mesh §4.2, worked out here")
+_stated = partial(Claim, kind=Kind.stated, place="UB-Mesh §4.2: direct notification saves control traffic")
 
-WHY_NOT_TWICE = {
-    TWO_HOPS: "every source concerned is next to an end of the link: flooding takes one hop to it, and the "
-    "processing of the end and of the source is the same both ways; ",
-    DETOURS: "sources two hops from both ends process once where flooding processes twice, and the links' "
-    "delay is the same: 2 is what the ratio comes near as processing outweighs delay; ",
-}
-
-WHAT_COUNTS = (
-    "counted from the first notice to the last table; with the failure's detection and the reaction of the "
-    "ends, which no way of telling saves, it is {:.2f}"
+_FLOODED = changed("flooded", mode="flooding", every=8 * EVERY)
+_NEAR = (
+    "every source concerned is next to an end of the link: flooding takes one hop to it, and the processing"
+    " of the end and of the source is the same both ways"
 )
+_TWO = (
+    "sources two hops from both ends process once where flooding processes twice, and the delay of the links"
+    " is the same: the ratio comes near 2 as processing outweighs delay"
+)
+_QUEUE = "an end tells 21 nodes one after the other, where flooding has it tell 13 neighbours"
+_LATER = "flooding repairs the last source later, from the first notice to the last table"
+
+RACK = (
+    _derived(name="x", text="nodes that know of a failed link of a board, XY order only", unit="nodes",
+             holds=exactly(2), mutation=_FLOODED),
+    _derived(name="y", text="nodes that know of a failed link between boards, XY order only", unit="nodes",
+             holds=exactly(16), mutation=_FLOODED),
+    _derived(name="orders", text="nodes that know of a failed link, both orders, most", unit="nodes",
+             holds=exactly(16), mutation=_FLOODED),
+    _derived(name="two-hops", text="nodes that know of a failed link, paths of up to two hops, most",
+             unit="nodes",
+             holds=exactly(22), mutation=_FLOODED),
+    _derived(name="detours", text="nodes that know of a failed link, one-hop detours for all, fewest",
+             unit="nodes",
+             holds=exactly(64), mutation=changed("detours for none", detours=0, every=8 * EVERY)),
+    _stated(name="messages-two-hops", text="messages, direct to flooded, paths of up to two hops", unit="x",
+            paper="fewer", holds=between(0, 0.5), mutation=_FLOODED),
+    _stated(name="messages-detours", text="messages, direct to flooded, one-hop detours for all", unit="x",
+            paper="fewer", holds=between(0, 0.5), mutation=_FLOODED),
+    _stated(name="later-two-hops", text=f"{_LATER}, paths of up to two hops", unit="x",
+            paper="faster recovery",
+            holds=at_least(1.1), expected=around(1.0, 0.1), reason=_NEAR, mutation=scaled(0.5)),
+    _stated(name="later-detours", text=f"{_LATER}, one-hop detours for all", unit="x",
+            paper="faster recovery",
+            holds=at_least(1.1), reason=_TWO, mutation=_FLOODED),
+    _stated(name="later-queued", text=f"{_LATER}, paths of up to two hops, 0.1 µs a message sent", unit="x",
+            paper="faster recovery", holds=at_least(1.1), expected=between(0.6, 0.9), reason=_QUEUE,
+            mutation=_FLOODED),
+    _derived(name="delay", text="told directly, no processing: first notice to last table", unit="ns",
+             holds=between(5, 10), mutation=changed("1 µs of processing", processing=1, every=8 * EVERY),
+             reason="one or two hops"
+             " of 5 ns"),
+)  # fmt: skip
 
 
 def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
@@ -60,119 +105,96 @@ def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
                 yield node.name, at[other]
 
 
-def _ran(plan: Plan, links: Sequence[str], costs: Costs) -> dict[Mode, list[NotificationReport]]:
+def _ran(
+    plan: Plan, links: Sequence[str], costs: Costs, direct: Mode = "direct"
+) -> dict[Mode, list[NotificationReport]]:
+    """Fail each link in turn; `direct` is the mode that stands for direct notification."""
     from lab.sweeps.notification import Notification
 
+    modes: dict[Mode, Mode] = {"direct": direct, "flooding": "flooding"}
     result: dict[Mode, list[NotificationReport]] = {}
-    for mode in MODES:
+    for name, mode in modes.items():
         of_plan = Notification(plan, mode, costs)
-        result[mode] = [of_plan.fail([link]) for link in links]
+        result[name] = [of_plan.fail([link]) for link in links]
     return result
 
 
-def _sizes(plan: Plan, links: Sequence[str]) -> str:
-    """Nodes that know after the failure of a link, by its dimension; told directly by the controllers."""
+def _sizes(plan: Plan, links: Sequence[str], mode: Mode) -> tuple[list[int], list[int]]:
+    """Return the numbers of nodes that know after the failure of a link along X, and along Y."""
     from lab.sweeps.notification import Costs, Notification
 
-    told = Notification(plan, "direct", Costs())
-    result: dict[int, set[int]] = {0: set(), 1: set()}
+    told = Notification(plan, mode, Costs())
+    result: dict[int, list[int]] = {0: [], 1: []}
     for link in links:
         axis = plan.fabric.link(link).dimension
         assert axis is not None
-        result[axis].add(len(told.fail([link]).informed))
-    x, y = (" to ".join(map(str, sorted({min(item), max(item)}))) for item in (result[0], result[1]))
-    return x if x == y else f"{x} for X, {y} for Y"
+        result[axis].append(len(told.fail([link]).informed))
+    return result[0], result[1]
 
 
-def _ratio(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> tuple[float, float]:
-    """Return how much later flooding repairs the last source: as a ratio of notification, and of all."""
+def _later(ran: dict[Mode, list[NotificationReport]], costs: Costs) -> Measured:
+    """Return how much later flooding repairs the last source, as a ratio of notification."""
     from lab.sweeps.notification import bare_ps
 
     bare = {mode: max(bare_ps(told, costs) for told in ran[mode]) for mode in MODES}
     whole = {mode: max(told.repaired_ps for told in ran[mode]) for mode in MODES}
-    return bare["flooding"] / max(1, bare["direct"]), whole["flooding"] / whole["direct"]
+    ratio = whole["flooding"] / whole["direct"]
+    return Measured(bare["flooding"] / max(1, bare["direct"]), detail=f"{ratio:.2f}x from the failure on")
 
 
-def _rack(note: Progress) -> Sequence[Finding]:
+def _messages(ran: dict[Mode, list[NotificationReport]]) -> Measured:
+    few, many = (max(item.messages for item in ran[mode]) for mode in MODES)
+    return Measured(few / many, detail=f"{few} direct, {many} flooded")
+
+
+def _rack(
+    note: Progress, mode: Mode = "direct", detours: int = 1, processing: int = 0, every: int = EVERY
+) -> Values:
     from controller import make_plan
     from lab.sweeps.notification import Costs, bare_ps, spread_over
     from topologies import ub_rack
 
     rack = ub_rack()
-    links = [link.name for link in rack.links[::EVERY]] + [link.name for link in rack.links[7::EVERY]]
+    links = [link.name for link in (*rack.links[::every], *rack.links[7::every])]
     note("planning", 0.0)
     shortest = make_plan(rack, strategy="shortest")
-    plans = {
-        "XY order only": (shortest, "2 for X, 16 for Y"),
-        "shortest paths, both orders": (spread_over(shortest, 0), "16"),
-        TWO_HOPS: (make_plan(rack), "22"),
-        DETOURS: (spread_over(shortest, 1), "64"),
-    }
-    findings: list[Finding] = []
-    for number, (name, (plan, expected)) in enumerate(plans.items()):
-        note(name, (1 + number) / 9)
-        ours = _sizes(plan, links)
-        findings.append(
-            Finding(
-                f"nodes that know of a failed link, told directly: {name}",
-                "derived here",
-                expected,
-                f"{ours}, of {len(links)} links",
-                "holds" if ours == expected else "differs",
-            )
-        )
+    two_hops, spread = make_plan(rack), spread_over(shortest, detours)
+    result: dict[str, Measured | float] = {}
+    note("nodes that know", 0.2)
+    along_x, along_y = _sizes(shortest, links, mode)
+    words = f"{len(links)} links"
+    result |= {"x": Measured(max(along_x), detail=words), "y": Measured(max(along_y), detail=words)}
+    for name, plan in (("orders", spread_over(shortest, 0)), ("two-hops", two_hops), ("detours", spread)):
+        known = [count for counts in _sizes(plan, links, mode) for count in counts]
+        result[name] = Measured(min(known) if name == "detours" else max(known), detail=words)
     costs = Costs(detect_ps=US, processing_ps=US)
-    for number, name in enumerate((TWO_HOPS, DETOURS)):
-        plan = plans[name][0]
+    for number, (name, plan, step) in enumerate((("two-hops", two_hops, 1), ("detours", spread, 4))):
         note(f"direct and flooded: {name}", (5 + number) / 9)
-        ran = _ran(plan, links[:: 1 if number == 0 else 4], costs)
-        few, many = (max(item.messages for item in ran[mode]) for mode in MODES)
-        findings.append(
-            Finding(f"messages, {name}", "derived here", "-", f"{few} direct, {many} flooded", "not judged")
-        )
-        bare, whole = _ratio(ran, costs)
-        findings.append(
-            Finding(
-                f"flooding repairs the last source later, 1 µs of processing a node: {name}",
-                "derived here",
-                "2 x or more",
-                f"{bare:.2f} x",
-                "holds" if bare >= 2 else "differs",
-                WHY_NOT_TWICE[name] + WHAT_COUNTS.format(whole),
-                known=True,
-            )
-        )
+        ran = _ran(plan, links[::step], costs, mode)
+        result |= {f"messages-{name}": _messages(ran), f"later-{name}": _later(ran, costs)}
     note("one message after the other", 7 / 9)
     queued = Costs(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
-    bare, _ = _ratio(_ran(plans[TWO_HOPS][0], links[::8], queued), queued)
-    findings.append(
-        Finding(
-            "the same, 0.1 µs for each message a node sends",
-            "derived here",
-            "-",
-            f"{bare:.2f} x",
-            "not judged",
-            "an end tells 21 nodes one after the other, where flooding has it tell 13 neighbours",
-        )
-    )
+    result["later-queued"] = _later(_ran(two_hops, links[::8], queued, mode), queued)
     note("one path delay", 8 / 9)
-    free = Costs()
-    ran = _ran(plans[TWO_HOPS][0], links[::8], free)
-    took = max(bare_ps(told, free) for told in ran["direct"])
-    delay = rack.links[0].delay_ps
-    findings.append(
-        Finding(
-            "told directly, no processing: one path delay",
-            "derived here",
-            f"about {delay / 1000:g} ns a hop",
-            f"{took / 1000:.2f} ns",
-            "holds" if took <= 2 * delay else "differs",
-        )
+    free = Costs(processing_ps=processing * US)
+    told = _ran(two_hops, links[::8], free)["direct"]
+    result["delay"] = max(bare_ps(item, free) for item in told) / 1000
+    return result
+
+
+TWICE = tuple(
+    _derived(
+        name=strategy,
+        text=f"sources left on a dead path after two failures, told directly: {strategy}",
+        unit="sources",
+        holds=exactly(0),
+        mutation=shifted(1),
     )
-    return findings
+    for strategy in ("shortest", "all-path")
+)
 
 
-def _second(note: Progress) -> Sequence[Finding]:
+def _second(note: Progress) -> Values:
     from controller import make_plan
     from lab.sweeps.notification import Costs, Notification
     from lab.sweeps.sweep import sample_pairs
@@ -182,7 +204,7 @@ def _second(note: Progress) -> Sequence[Finding]:
     links = [link.name for link in rack.links]
     pairs = sample_pairs(links, 60, seed=1)
     costs = Costs(detect_ps=US, processing_ps=US)
-    findings: list[Finding] = []
+    result: dict[str, Measured] = {}
     for strategy in ("shortest", "all-path"):
         note(f"planning {strategy}", 0.0)
         told = Notification(make_plan(rack, strategy=strategy), "direct", costs)
@@ -190,60 +212,66 @@ def _second(note: Progress) -> Sequence[Finding]:
         for number, pair in enumerate(pairs):
             note(f"pairs of links, {strategy}", number / len(pairs))
             left += sum(told.fail(pair, apart_ps=apart).stranded for apart in (0, 10 * US))
-        findings.append(
-            Finding(
-                f"sources left on a dead path after two failures, told directly: {strategy}",
-                "derived here",
-                "0",
-                f"{left}, of {len(pairs)} pairs, at once and 10 µs apart",
-                "holds" if not left else "differs",
-            )
-        )
-    return findings
+        result[strategy] = Measured(left, detail=f"{len(pairs)} pairs, at once and 10 µs apart")
+    return result
 
 
-def _pod(note: Progress) -> Sequence[Finding]:
+def _pod_claims() -> tuple[Claim, ...]:
+    links = {
+        "uplink": "from an NPU to an LRS",
+        "plane": "between LRS of a plane",
+        "racks": "from rack to rack",
+    }
+    result: list[Claim] = []
+    for name, words in links.items():
+        result += [
+            _stated(
+                name=f"{name}-messages",
+                text=f"Pod, a link {words}: messages, direct to flooded",
+                unit="x",
+                paper="fewer",
+                holds=between(0, 0.5),
+                mutation=_FLOODED,
+            ),
+            _stated(
+                name=f"{name}-later",
+                text=f"Pod, a link {words}: {_LATER}",
+                unit="x",
+                paper="faster recovery",
+                holds=at_least(1.1),
+                mutation=_FLOODED,
+            ),
+        ]
+    return tuple(result)
+
+
+def _pod(note: Progress, mode: Mode = "direct", every: int = 1) -> Values:
+    """One link of each kind; `every` belongs to the mutation that the rack shares."""
     from controller import make_plan
+    from lab.sweeps.notification import Costs
     from topologies.families.registry import build
 
     note("planning 1,024 NPUs", 0.0)
-    pod = build("ub-pod")
-    plan = make_plan(pod, strategy="shortest", peers=job_pairs(pod))
-    return _pod_findings(plan, note)
-
-
-def _pod_findings(plan: Plan, note: Progress) -> Sequence[Finding]:
-    from lab.sweeps.notification import Costs
-
-    fabric, costs = plan.fabric, Costs(detect_ps=US, processing_ps=US)
-    findings: list[Finding] = []
+    fabric = build("ub-pod")
+    plan = make_plan(fabric, strategy="shortest", peers=job_pairs(fabric))
+    costs = Costs(detect_ps=US, processing_ps=US)
+    result: dict[str, Measured | float] = {}
     for number, (name, shape) in enumerate(POD_LINKS.items()):
-        note(name, (1 + number) / 5)
+        note(name, (1 + number) / 4)
         link = next(
             link.name
             for link in fabric.links
             if (fabric.node(link.a.node).tier, fabric.node(link.b.node).tier, link.dimension) == shape
         )
-        ran = _ran(plan, [link], costs)
-        (direct,), (flooded,) = ran["direct"], ran["flooding"]
-        bare, whole = _ratio(ran, costs)
-        later = f"{bare:.2f} x as late" if direct.sources > 2 else "nobody but the ends is concerned"
-        findings.append(
-            Finding(
-                f"Pod, a link {name}: flooding beside direct notification",
-                "derived here",
-                "-",
-                f"{len(direct.informed)} and {len(flooded.informed):,} nodes know, {direct.messages} and "
-                f"{flooded.messages:,} messages; {later}",
-                "not judged",
-                WHAT_COUNTS.format(whole) if direct.sources > 2 else "",
-            )
-        )
-    return findings
+        ran = _ran(plan, [link], costs, mode)
+        result |= {f"{name}-messages": _messages(ran), f"{name}-later": _later(ran, costs)}
+    return result
 
 
 CHECKS = (
-    FindingsCheck("recovery", "ub-mesh", "direct notification and flooding in a rack", _rack),
-    FindingsCheck("recovery-twice", "ub-mesh", "two links of a rack fail, told directly", _second),
-    FindingsCheck("recovery-pod", "ub-mesh", "direct notification and flooding in a Pod", _pod, long=True),
+    Check("recovery", "ub-mesh", "direct notification and flooding in a rack", RACK, _rack),
+    Check("recovery-twice", "ub-mesh", "two links of a rack fail, told directly", TWICE, _second),
+    Check(
+        "recovery-pod", "ub-mesh", "direct notification and flooding in a Pod", _pod_claims(), _pod, long=True
+    ),
 )

@@ -27,6 +27,7 @@ from papers.claims.check import judged
 from papers.claims.claim import number
 from papers.claims.mutations import mutated
 from papers.claims.page import strip_svg
+from topologies.errors import RailyardError
 
 CLAIM = Claim(
     name="gain",
@@ -129,6 +130,18 @@ def test_a_mutation_measures_again_once_for_equal_parameters():
     assert calls == [4, 3]
     assert [(turn.value, turn.turned) for turn in turns] == [(54, True), (9.0, True), (0, False)]
     assert shares == [0.25, 0.75]
+
+
+def test_parameters_that_are_refused_turn_a_verdict():
+    def measure(note: Progress, lanes: int = 4) -> Values:
+        if lanes > 4:
+            raise RailyardError("too many lanes", remedy="use 4")
+        return {"gain": 5.0}
+
+    wide = replace(CLAIM, mutation=changed("lanes x8", lanes=8))
+    (turn,) = mutated(Check("lanes", "ub-mesh", "lanes", (wide,), measure), lambda what, share: None)
+    assert turn.turned
+    assert math.isnan(turn.value)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from papers.flow_level.placement import Cluster
 from papers.flow_level.plot import plot_svg
-from papers.flow_level.study import FABRICS, PAPER, SIX, Comparison, Study, figures, run, to_document
+from papers.flow_level.study import FABRICS, SIX, Comparison, Study, run, to_document
 from papers.flow_level.traces import Workload
 
 SMALL = Study(Cluster(4, 4, 64), Workload(jobs=150, npus=1024, sizes="eights"), seeds=(1, 2))
@@ -37,14 +37,6 @@ def test_every_fabric_that_is_named_runs() -> None:
         Study(Cluster(2, 4, 64), Workload(jobs=40, npus=512, sizes="small"), ("ideal", *others), seeds=(3,))
     )
     assert all(some.completion(name) >= some.completion("ideal") for name in others)
-
-
-def test_figures_stand_beside_the_released_ones(result: Comparison) -> None:
-    created = figures(result)
-    assert len(created) == 5
-    assert [item.paper is not None for item in created] == [name in PAPER for name in SIX[1:]]
-    assert created[0].paper == pytest.approx(1.00009, abs=1e-5)
-    assert created[-1].ours == result.against_ideal("clos")
 
 
 def test_the_document_has_every_job_and_is_the_same_again(result: Comparison) -> None:

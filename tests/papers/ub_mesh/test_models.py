@@ -1,31 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The closed-form models: what is counted is what a generator makes, what is fitted says so."""
 
-from collections.abc import Callable, Sequence
-
 import pytest
 
-from papers.claims.model_figure import Figure, Kind, report
-from papers.claims.picture import ratios_svg
 from papers.ub_mesh import availability, cost, linearity, networks, structure
 from papers.ub_mesh.structure import SUPERPOD, SuperPod
 from topologies.errors import RailyardError
 from topologies.families.ub_mesh.fabrics import ub_superpod
 from topologies.model.fabric import Fabric, NodeKind
-
-SETS: Sequence[Callable[[], Sequence[Figure]]] = (
-    structure.count_figures,
-    structure.cable_figures,
-    networks.saved_figures,
-    cost.capex_figures,
-    cost.opex_figures,
-    cost.efficiency_figures,
-    availability.availability_figures,
-    availability.mtbf_figures,
-    linearity.linearity_figures,
-)
-
-ALL = {figure.name: figure for figures in SETS for figure in figures()}
 
 
 @pytest.fixture(scope="module")
@@ -33,59 +15,19 @@ def superpod() -> Fabric:
     return ub_superpod()
 
 
-def test_names_are_unique():
-    assert len(ALL) == sum(len(figures()) for figures in SETS)
-
-
-@pytest.mark.parametrize("figure", ALL.values(), ids=lambda figure: figure.name)
-def test_a_figure_holds_or_says_why_not(figure: Figure):
-    assert figure.source
-    if figure.judged and not figure.holds:
-        assert figure.known
-        assert figure.reason
-    else:
-        assert not figure.known
-
-
-@pytest.mark.parametrize("figure", ALL.values(), ids=lambda figure: figure.name)
-def test_what_was_fitted_is_not_judged_and_names_what_was_solved(figure: Figure):
-    if figure.kind is Kind.fitted:
-        assert not figure.judged
-        assert "solved" in figure.reason or "set to" in figure.reason
-
-
 @pytest.mark.parametrize(
-    ("name", "ours"),
+    ("ratio", "parts"),
     [
-        ("lanes of an NPU", 72),
-        ("lanes out of a rack", 1024),
-        ("LRS of a rack", 72),
-        ("links between NPUs of a rack", 448),
-        ("links between racks of a Pod", 48),
-        ("HRS of a SuperPod", 64),
-        ("HRS saved", 97.917),
-        ("optical modules saved", 93.75),
-        ("cables, passive, 1 m", 86.25),
-        ("cables, active, 10 m", 7.5),
-        ("cables, optical, 100 m", 5.0),
-        ("CapEx of 2D-FM + x16 Clos", 1.134),
-        ("CapEx of 1D-FM-A + x16 Clos", 1.284),
-        ("CapEx of 1D-FM-B + x32 Clos", 1.647),
-        ("CapEx of x32 Clos", 1.612),
-        ("CapEx of x64T Clos", 0.80 / 0.33),
-        ("cost-efficiency, from the paper's ratios", 2.0645),
-        ("cost-efficiency, CapEx from the network's shares", 2.0409),
-        ("availability, Clos", 91.694),
-        ("availability, UB-Mesh", 98.747),
-        ("availability, UB-Mesh monitored", 99.7805),
-        ("failures a year, Clos", 634.78),
-        ("failures a year, UB-Mesh", 88.934),
-        ("MTBF, Clos, rates of HPN", 9.573),
-        ("MTBF, UB-Mesh, rates of HPN", 77.65),
+        (1.134, networks.two_d_clos()),
+        (1.284, networks.one_d_a()),
+        (1.647, networks.one_d_b()),
+        (1.612, networks.clos(32)),
+        (0.80 / 0.33, networks.clos()),
     ],
+    ids=["2D-FM", "1D-FM-A", "1D-FM-B", "x32 Clos", "x64T Clos"],
 )
-def test_figures_are_what_they_were(name: str, ours: float):
-    assert ALL[name].ours == pytest.approx(ours, rel=5e-4)
+def test_networks_cost_what_they_did(ratio: float, parts: networks.Parts):
+    assert cost.capex_ratio(parts, cost.fit_prices()) == pytest.approx(ratio, rel=5e-4)
 
 
 @pytest.mark.long
@@ -193,26 +135,3 @@ def test_the_largest_exposed_share_is_the_one_that_gives_that_linearity():
 def test_linearity_refuses_what_makes_no_sense(npus: int, exposed: float, told: str):
     with pytest.raises(RailyardError, match=told):
         linearity.linearity(npus, exposed)
-
-
-def test_the_report_of_a_figure():
-    figures = [
-        Figure("one", "a paper", 2.0, 1.9, "x", Kind.predicted, 0.1, "because"),
-        Figure("two", "here", None, 12_345, "", Kind.counted, digits=0),
-        Figure("three", "a paper", 50.0, 50.25, "%", Kind.fitted),
-    ]
-    assert report(figures).splitlines() == [
-        "one: paper 2x, ours 1.9x, -5.0 % (predicted)",
-        "    because",
-        "two: paper -, ours 12,345, - (counted)",
-        "three: paper 50 %, ours 50.25 %, +0.25 pp (fitted)",
-    ]
-
-
-def test_the_picture_shows_every_ratio_and_is_the_same_every_time():
-    figures = (*cost.capex_figures(), *cost.efficiency_figures())
-    picture = ratios_svg(figures)
-    assert picture == ratios_svg(figures)
-    for figure in figures:
-        assert (figure.name in picture) is (figure.unit == "x")
-    assert "paper 2.46" in picture

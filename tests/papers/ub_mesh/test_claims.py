@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What UB-Mesh's claims rest on: source-route headers, verdicts that the paper's figures get."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from lab.frames.header_vectors import HOPS, INSTRUCTIONS, REFUSED, TABLES, Headers, put_every_header
+from papers.claims import Check, Kind, checks
+from papers.ub_mesh.claims.tfc import CHECKS
+
+BY_NAME = {check.name: check for check in checks("ub-mesh")}
+
+
+@pytest.fixture(scope="module")
+def headers() -> Headers:
+    return put_every_header()
+
+
+def test_long_checks_take_minutes_and_no_others():
+    long = {name for name, check in BY_NAME.items() if check.long}
+    assert long == {"recovery-pod", "pod-run", "superpod-plan", "spare-each", "saturation"}
+
+
+def test_every_check_declares_its_claims():
+    assert all(isinstance(check, Check) and check.claims for check in BY_NAME.values())
+
+
+def test_the_known_difference_of_lrs_is_a_difference_and_the_other_parts_hold():
+    rows = BY_NAME["parts"].rows(lambda what, share: None)
+    assert [row.claim.name for row in rows if row.verdict != "holds"] == ["lrs-rack"]
+    assert {row.claim.kind for row in rows} == {Kind.stated, Kind.derived, Kind.fitted, Kind.identity}
+
+
+def test_the_picture_of_a_deadlock_is_svg():
+    picture = next(check.picture for check in CHECKS if check.picture)
+    assert picture is not None
+    ET.fromstring(picture())
+
+
+def test_instructions_count_bits_set_before(headers: Headers) -> None:
+    assert headers.along([1, 1, 0, 1]) == (0, 1, TABLES, 2)
+    assert headers.along([0, 1, 0, 1])[3] == 1
+    assert headers.along([1] * 6) == (0, 1, 2, 3, 4, 5)
+    assert headers.along([0] * 6 + [1] * 6) == (TABLES,) * 6 + (0, 1, 2, 3, 4, 5)
+
+
+def test_more_than_six_steered_hops_are_refused(headers: Headers) -> None:
+    assert set(headers.along([1] * 7)) == {REFUSED}
+    assert headers.drops == {INSTRUCTIONS: 19_032, HOPS: 16_384}
+    assert headers.pushed == 8
+    assert headers.advanced
