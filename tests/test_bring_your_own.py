@@ -49,6 +49,34 @@ def test_both_collectives_are_right_with_links_cut_in_turn(folder: Path, step: i
             assert_right(item, cut)
 
 
+def test_the_scheduler_orders_jobs_by_their_bytes(folder: Path) -> None:
+    member = "{kind: allreduce, algorithm: direct, elements: %d, members: [%s]}"
+    (folder / "jobs.yaml").write_text(
+        f"""
+name: jobs
+topology: {{name: full-mesh, dims: [4]}}
+control: {{scheduler: {{python: "order.py:fewest_bytes_first"}}}}
+jobs:
+  - {{name: large, iterations: 3, compute_us: 1, collective: {member % (8000, "npu0, npu1")}}}
+  - {{name: small, iterations: 3, compute_us: 1, collective: {member % (800, "npu2, npu3")}}}
+"""
+    )
+    seen = observe(prepare(*load(folder / "jobs.yaml"))[0], seed=1)
+    levels = {job.name: job.priority for job in seen.jobs}
+    assert seen.correct_nodes == 4
+    assert levels["small"] < levels["large"]
+
+
+def test_the_path_set_routes_the_fabric(folder: Path) -> None:
+    text = (folder / "mine.yaml").read_text()
+    (folder / "ways.yaml").write_text(
+        text + 'routing: {weights: oblivious, strategy: {python: "mine.py:ways"}}\n'
+    )
+    item = prepare(*load(folder / "ways.yaml"))[0]
+    assert max(len(set(paths)) for paths in item.plan.routes.values()) == 3
+    assert_right(item, None)
+
+
 def test_graphml_of_it_makes_the_same_plan(folder: Path) -> None:
     make = runpy.run_path(str(folder / "dragonfly.py"))["make"]
     nx.write_graphml(make(groups=5), folder / "fabric.graphml")

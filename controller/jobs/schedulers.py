@@ -4,36 +4,51 @@
 Of the baselines TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): the least congested
 links, and the longer the distance the higher the priority. Sincronia and CASSINI are named there and not
 described; what stands here is their published idea, cut down to jobs that repeat.
+
+An installed package adds a scheduler by an entry point of the group `railyard.schedulers`; a scenario names
+a function in a Python file as FILE.py:NAME.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.errors import PlanError
 from controller.jobs.compress import compress, contention
 from controller.jobs.job import Floats, Ints, Job, Schedule, check_rates, intensity, link_loads
 from controller.jobs.paths import hash_paths, largest_flow_seconds, least_congested, mean_hops
 from controller.jobs.priority import corrections, ranking
 from controller.jobs.shifts import interleaving_shifts
+from topologies.sources.python_file import guarded, is_reference, load
 
 __all__ = [
+    "GROUP",
     "SCHEDULERS",
     "Scheduler",
     "bottleneck_order",
     "crux",
     "fair",
+    "find",
     "hash_only",
     "interleave",
     "levels_by_rank",
     "link_usage",
+    "names",
     "priorities",
     "shortest_first",
     "topology_aware",
 ]
+
+GROUP = "railyard.schedulers"
+"""Entry point group of schedulers in installed packages."""
 
 # Jobs in order of arrival, rates of links, number of levels, seed -> schedule.
 Scheduler = Callable[[Sequence[Job], Floats, int, int], Schedule]
@@ -168,3 +183,47 @@ SCHEDULERS: Mapping[str, Scheduler] = {
     "crux-ps-pa": lambda jobs, rates, levels=8, seed=0: crux(jobs, rates, levels, seed, compressed=False),
     "crux": crux,
 }
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all schedulers, those of installed packages last."""
+    return (*SCHEDULERS, *_installed())
+
+
+def find(name: str) -> Scheduler:
+    """Return the scheduler of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    if name in SCHEDULERS:
+        return SCHEDULERS[name]
+    if is_reference(name):
+        return _checked(name, load(name))
+    if name in _installed():
+        point = _installed()[name]
+        return _checked(name, guarded(point.value, point.load))
+    close = get_close_matches(name, names(), n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names())}"
+    raise PlanError(f"no scheduler named {name!r}", remedy=remedy)
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Return entry points of installed packages by name, without those that a scheduler of ours hides."""
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in SCHEDULERS}
+
+
+def _checked(name: str, chosen: object) -> Scheduler:
+    """Return a scheduler of the user, whose schedule is checked."""
+    if not callable(chosen):
+        raise PlanError(f"scheduler {name} is {chosen!r}, not a function", remedy="name a function")
+    function = cast(Scheduler, chosen)
+
+    def schedule(jobs: Sequence[Job], rates: Floats, levels: int, seed: int) -> Schedule:
+        result = guarded(name, lambda: function(jobs, rates, levels, seed))
+        given = result.levels.tolist() if isinstance(result, Schedule) else []
+        if len(given) != len(jobs) or not all(0 <= level < levels for level in given):
+            raise PlanError(
+                f"scheduler {name} returned levels {given} for {len(jobs)} jobs",
+                remedy=f"return a Schedule with a level from 0 to {levels - 1} for each job",
+            )
+        return result
+
+    return schedule

@@ -17,8 +17,8 @@ from typing import Final, final
 
 import numpy as np
 
-from controller.jobs import SCHEDULERS
 from controller.jobs import Job as MeasuredJob
+from controller.jobs.schedulers import find
 from controller.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.layers import SERVICE_LEVELS
@@ -53,7 +53,7 @@ class Scheduling:
     """Begins jobs one after the other, measures each, and assigns levels to all."""
 
     def __init__(self, name: str, plan: Plan, jobs: Jobs, testbed: Testbed, seed: int) -> None:
-        self._schedule = SCHEDULERS[name]
+        self._schedule = find(name)
         self._seed = seed
         self._testbed = testbed
         self._jobs = {job.plan.name: job for job in jobs.all}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
 
+from controller.jobs import schedulers
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
@@ -87,6 +88,16 @@ class LinkSettings(Model):
     detect_us: NotNegative = 10.0
 
 
+def _known_scheduler(name: str) -> str:
+    """Return the name of a scheduler that a run can have; ValueError names close matches, or all."""
+    known = ("none", "crux", "shortest-first", *schedulers.names()[len(schedulers.SCHEDULERS) :])
+    if name in known or is_reference(name):
+        return name
+    close = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+    raise ValueError(f"{name!r} is not known; {remedy}")
+
+
 @final
 class Control(Model):
     """Controllers of a variant.
@@ -111,7 +122,7 @@ class Control(Model):
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     circuits: Literal["static", "per-job"] = "static"
-    scheduler: Literal["none", "crux", "shortest-first"] = "none"
+    scheduler: Annotated[str, AfterValidator(_known_scheduler)] = "none"
     drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     hash: Literal["per-tier", "identical"] = "per-tier"
 

@@ -16,7 +16,8 @@ from controller.routing.general.lanes import lanes_used, layers_needed
 from controller.routing.general.order import is_graph, ranks, relays
 from controller.routing.paths import hops_of
 from tests.controller.fake_fabric import FakeFabric, Frame
-from topologies import Fabric, from_graph, full_mesh, ub_rack
+from topologies import Fabric, bcube, from_graph, full_mesh, hyperx, jellyfish, slim_fly, torus, ub_rack
+from topologies import dragonfly as dragonfly_family
 
 SEEDS = range(50)
 
@@ -230,6 +231,36 @@ def test_layers_of_a_ring_and_of_a_tree() -> None:
     assert layers_needed(paths) == 2
     tree = nx.balanced_tree(2, 3)
     assert layers_needed(tuple(map(str, nx.shortest_path(tree, a, b))) for a, b in permutations(tree, 2)) == 1
+
+
+@pytest.mark.long("torus 8 x 9", "torus 4 x 4 x 4", "Slim Fly")
+@pytest.mark.parametrize(
+    ("fabric", "lanes", "layers", "entries"),
+    [
+        pytest.param(lambda: dragonfly_family(4, hosts=0), 2, 2, 31, id="Dragonfly"),
+        pytest.param(lambda: torus((8, 9)), 2, 4, 67, id="torus 8 x 9"),
+        pytest.param(lambda: torus((4, 4, 4)), 2, 1, 65, id="torus 4 x 4 x 4"),
+        pytest.param(lambda: hyperx((4, 4), hosts=0), 2, 1, 19, id="HyperX"),
+        pytest.param(lambda: slim_fly(5, hosts=0), 2, 2, 56, id="Slim Fly"),
+        pytest.param(lambda: jellyfish(20, hosts=0), 2, 2, 24, id="Jellyfish"),
+        pytest.param(lambda: bcube(4), 2, 1, 18, id="BCube"),
+    ],
+)
+def test_two_lanes_lengthen_no_path_of_a_family(
+    fabric: Callable[[], Fabric], lanes: int, layers: int, entries: int
+) -> None:
+    """The table of docs/bring-your-own.md."""
+    graph = fabric()
+    plan = make_plan(graph, strategy="equal-cost")
+    lengths = dict(nx.all_pairs_shortest_path_length(graph.graph()))
+    for (source, destination), paths in plan.routes.items():
+        assert {len(path) - 1 for path in paths} == {lengths[source][destination]}
+    used = {path for paths in plan.routes.values() for path in paths}
+    assert lanes_used(graph, rule_set("T2-G", graph), used) == lanes
+    shortest = make_plan(graph, strategy="shortest").routes.values()
+    assert layers_needed(sorted({paths[0] for paths in shortest})) == layers
+    rows = [sum(entry.table in ("segment", "linear") for entry in own) for own in plan.entries.values()]
+    assert max(rows) == entries
 
 
 def test_a_torus_in_dimensions_is_routed_as_a_graph_and_a_mesh_is_not() -> None:

@@ -91,3 +91,26 @@ def test_an_entry_point_that_gives_no_kind_is_named(value: str, why: str):
 
 def test_an_entry_point_gives_a_kind():
     assert registry._loaded(EntryPoint("shift", f"{__name__}:shift", registry.GROUP)) is shift
+
+
+def test_a_scenario_names_a_kind_in_a_python_file(tmp_path: Path, write: Write):
+    (tmp_path / "mine.py").write_text(
+        "from emulation.traffic.collectives import p2p\n"
+        "from emulation.traffic.collectives.bounds import send_bound_ps\n"
+        "from emulation.traffic.collectives.declaration import Algorithm, CollectiveKind\n"
+        "def next(request):\n"
+        "    ranks = request.ranks\n"
+        "    return p2p(ranks, request.elements, [(rank, (rank + 1) % ranks) for rank in range(ranks)])\n"
+        "shift = CollectiveKind(\n"
+        "    'shift', (Algorithm('at-once', next, needs_grid=False),), bound_source='D/P',\n"
+        "    bound_ps=lambda capacity: send_bound_ps(capacity.data_bytes, max(capacity.port_rates)))\n"
+    )
+    kind = f"{{python: '{tmp_path / 'mine.py'}:shift'}}"
+    scenario = load(
+        write(f"name: x\ntopology: {{name: full-mesh, dims: [3]}}\ncollective: {{kind: {kind}}}\n")
+    )[0]
+    collective = scenario.variants[0].every_job[0].collective
+    assert collective.algorithm == "at-once"
+    assert registry.find(collective.kind).bound_source == "D/P"
+    with pytest.raises(EmulationError, match=r"mine\.py:next is function; name a CollectiveKind"):
+        registry.find(f"{tmp_path / 'mine.py'}:next")
