@@ -23,8 +23,9 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
     """Return a lower bound of the collective's time on these links, in ps.
 
     With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
-    dimension, or cross the middle of a dimension. Under strategy `shortest` the sends of a pair keep to its
-    direct link, and the busiest of these links is a bound as well. On a graph `graph_bounds` count too.
+    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under strategy
+    `shortest` the sends of a pair keep to its direct link, and the busiest of these links is a bound as well.
+    On a graph `graph_bounds` count too.
     """
     if collective.algorithm == "ring" and strategy == "shortest" and not is_graph(fabric):
         rate = min(link.rate_bps for link in fabric.links)
@@ -62,14 +63,20 @@ def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> fl
 
 
 def _groups(fabric: Fabric, members: Sequence[str]) -> list[tuple[int, float]]:
-    """Return, for each dimension, the number of groups of equal coordinate and their mean rate outwards.
+    """Return, for each way to cut the members into groups, their number and their mean rate outwards.
 
-    Dimensions whose groups differ in size are left out: the bounds count each group as one member.
+    Cuts are by each coordinate, and by the coordinates of each level of the fabric: the host, the segment.
+    A group's rate is the least of what leaves its members, and of what leaves all nodes at its place, which
+    may forward for them. Cuts into groups that differ in size are left out: the bounds count each group as a
+    single member.
     """
     counts_and_rates = []
     for groups in groups_of(fabric, members):
-        if len({len(group) for group in groups}) == 1:
-            counts_and_rates.append((len(groups), mean(out_bps(fabric, group) for group in groups)))
+        if len({len(group.members) for group in groups}) == 1:
+            rates = [
+                min(out_bps(fabric, nodes) for nodes in {group.members, group.place}) for group in groups
+            ]
+            counts_and_rates.append((len(groups), mean(rates)))
     return counts_and_rates
 
 

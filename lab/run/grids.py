@@ -4,13 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import final
 
 from lab.errors import ScenarioError
 from topologies import Fabric
 
-__all__ = ["dimension_rates", "grid_of", "groups_of", "members_of", "out_bps", "pair_rates", "split_grid"]
+__all__ = [
+    "Group",
+    "dimension_rates",
+    "grid_of",
+    "groups_of",
+    "members_of",
+    "out_bps",
+    "pair_rates",
+    "split_grid",
+]
 
 
 def members_of(fabric: Fabric, wanted: int | Sequence[str] | None) -> tuple[str, ...]:
@@ -151,14 +162,39 @@ def pair_rates(fabric: Fabric, members: Sequence[str]) -> dict[tuple[int, int], 
     return rates
 
 
-def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[frozenset[str], ...]]:
-    """Yield, for each dimension in which members differ, the groups of equal coordinate."""
-    for dimension in range(len(fabric.dims)):
-        groups: dict[int, set[str]] = {}
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members of equal coordinates, and all nodes that compute at these coordinates."""
+
+    members: frozenset[str]
+    place: frozenset[str]
+
+
+def groups_of(fabric: Fabric, members: Sequence[str]) -> Iterator[tuple[Group, ...]]:
+    """Yield the groups of each cut: by each dimension, and by all dimensions from each on, innermost first.
+
+    The second kind is a level of the fabric: with coordinates (rank, host, segment) those of equal host and
+    segment are in a host. Cuts that leave all members in a single group are left out.
+    """
+    size = len(fabric.dims)
+    cuts = dict.fromkeys([*((d,) for d in range(size)), *(tuple(range(d, size)) for d in range(1, size))])
+    for cut in cuts:
+
+        def key(name: str, cut: tuple[int, ...] = cut) -> tuple[int, ...]:
+            coordinates = fabric.node(name).coordinates
+            return tuple(coordinates[dimension] for dimension in cut)
+
+        groups: dict[tuple[int, ...], set[str]] = {}
         for name in members:
-            groups.setdefault(fabric.node(name).coordinates[dimension], set()).add(name)
-        if len(groups) > 1:
-            yield tuple(map(frozenset, groups.values()))
+            groups.setdefault(key(name), set()).add(name)
+        if len(groups) < 2:
+            continue
+        places: dict[tuple[int, ...], set[str]] = {at: set() for at in groups}
+        for node in fabric.nodes:
+            if node.kind.member and (at := key(node.name)) in places:
+                places[at].add(node.name)
+        yield tuple(Group(frozenset(group), frozenset(places[at])) for at, group in groups.items())
 
 
 def out_bps(fabric: Fabric, group: frozenset[str]) -> int:

@@ -15,7 +15,7 @@ from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
 from lab.scenario.schema import Collective
-from topologies import Fabric, any_to_any, full_mesh, rail_only, rail_optimised, ub_rack
+from topologies import Fabric, any_to_any, full_mesh, hpn, rail_only, rail_optimised, ub_rack
 
 Write = Callable[[str], Path]
 
@@ -77,8 +77,19 @@ def test_what_leads_out_of_a_domain_are_its_nics():
     for inside in ("mesh", "switch"):
         fabric = rail_only(domains=4, hb_size=8, inside=inside)
         ranks, domains = groups_of(fabric, members_of(fabric, None))
-        assert [out_bps(fabric, group) for group in domains] == [8 * A100_NIC] * 4
+        assert [out_bps(fabric, group.members) for group in domains] == [8 * A100_NIC] * 4
         assert len(ranks) == 8
+
+
+def test_the_least_cut_of_a_job_is_what_its_hosts_can_send():
+    """Eight GPUs, one a segment: each has NVLink, and its host two NICs of 400 Gbit/s."""
+    fabric = hpn(segments=8, hosts=4, rails=2, aggs=2)
+    members = [f"gpu{8 * segment}" for segment in range(8)]
+    collective = Collective(kind="allreduce", elements=65536)
+    bound = bound_ps(fabric, members, collective, "hashed")
+    assert bound == pytest.approx(2 * 7 / 8 * collective.data_bytes * 8 / 800e9 * 10**12, rel=1e-6)
+    every = bound_ps(fabric, members_of(fabric, None), collective, "hashed")
+    assert every == pytest.approx(2 * 31 / 32 * collective.data_bytes * 8 / 800e9 * 10**12, rel=1e-6)
 
 
 @pytest.mark.parametrize(
