@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from papers.claims import Progress
 from topologies.errors import RailyardError
@@ -14,22 +14,42 @@ if TYPE_CHECKING:
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["Runs", "observed", "right"]
+__all__ = ["EXPERIMENTS", "Runs", "observed", "right"]
 
 Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
 """By variant, what was run and what was seen of it."""
 
-_EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
-def observed(file: str, note: Progress, names: Collection[str] = (), domains: int | None = None) -> Runs:
-    """Variants of a scenario of the experiments, all when none is named; on so many domains, if given."""
+def observed(
+    file: str,
+    note: Progress,
+    names: Collection[str] = (),
+    domains: int | None = None,
+    collective: Mapping[str, Any] | None = None,
+) -> Runs:
+    """Run variants of a scenario of the experiments.
+
+    Args:
+        file: scenario below `experiments/`.
+        note: told of each variant and of the share of variants that have run.
+        names: variants to run, all when empty.
+        domains: number of domains of the fabric, as in the file if None.
+        collective: keys of the collective that differ from the file in all variants.
+    """
     from lab.run.prepare import prepare
     from lab.run.runner import observe
     from lab.scenario.loader import load
 
-    scenario, document = load(_EXPERIMENTS / file)
-    chosen = tuple(variant for variant in scenario.variants if not names or variant.name in names)
+    scenario, document = load(EXPERIMENTS / file)
+    chosen = tuple(
+        variant.model_copy(
+            update={"collective": variant.collective.model_copy(update=dict(collective or {}))}
+        )
+        for variant in scenario.variants
+        if not names or variant.name in names
+    )
     topology = scenario.topology
     if domains is not None:
         topology = topology.resized(topology.name, domains=domains)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import final
 
 from lab.errors import ModelError
-from papers.claims.model_figure import Figure, Kind
 
 __all__ = [
     "A100",
@@ -26,7 +25,6 @@ __all__ = [
     "allreduce",
     "alltoall_rail_only",
     "alltoall_rail_optimised",
-    "collective_figures",
     "nic_share",
     "reduce_scatter",
     "slowdown",
@@ -42,7 +40,7 @@ class Rates:
     nic: float
 
 
-# Of the platforms that the paper names (Rail-only).
+# Bits per second of a GPU of the platforms that the paper names (Rail-only, sections II-A and IV-B).
 A100 = Rates(2400e9, 200e9)
 H100 = Rates(3600e9, 400e9)
 
@@ -98,48 +96,3 @@ def nic_share(grid: Grid) -> float:
     outside = (grid.y - 1) / (grid.x * grid.y)
     inside = (grid.x - 1) / grid.x
     return outside / (outside + inside)
-
-
-def collective_figures() -> tuple[Figure, ...]:
-    """Slowdowns of All-to-All that the paper states, and the share of AllReduce in the NIC domain."""
-    large = Grid(256, 128)
-    abstract = "Rail-only, abstract"
-    result = [
-        Figure(
-            f"All-to-All, rail-only slower than rail-optimised, {name}",
-            abstract,
-            paper,
-            100 * slowdown(large, rates),
-            "%",
-            Kind.predicted,
-            0.2,
-            f"256 GPUs of each of 128 domains, {rates.hb / 1e9:,.0f} and {rates.nic / 1e9:,.0f} Gbit/s; the "
-            f"paper's grid is not known here. In the limit of many of both C_S/C_F, "
-            f"{100 * rates.nic / rates.hb:.2f} %",
-        )
-        for name, paper, rates in (("A100", 8.2, A100), ("H100", 11.2, H100))
-    ]
-    result += [
-        Figure(
-            f"the same, {x} GPUs of each of {y} domains, A100",
-            "derived here",
-            None,
-            100 * slowdown(Grid(x, y), A100),
-            "%",
-            Kind.predicted,
-        )
-        for x, y in ((8, 4), (8, 16))
-    ]
-    result.append(
-        Figure(
-            "AllReduce of 32 GPUs in each of 2 domains: sent by NICs",
-            "Rail-only, traffic of GPT-1T",
-            2.0,
-            100 * nic_share(Grid(32, 2)),
-            "%",
-            Kind.recomputed,
-            0.5,
-            "4,096 GPUs in domains of 256, DP of 64; the paper's other 98 % stay in domains",
-        )
-    )
-    return tuple(result)

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of an iteration by size and bandwidth of the domains, bandwidth of the NICs, and batch.
 
-Collectives take what the paper's equations say (`collectives`); nothing overlaps. Models and how they are cut
-up are those of `papers.training`: activations are recomputed in the backward pass, TP adds up activations
-twice a layer in each of three passes, PP hands them on, DP adds up gradients once. TP lies innermost, then DP
-or PP, whichever is better, and of all layouts that fit into memory the fastest counts.
+Inputs of the paper (Rail-only):
 
-The paper's formulas for arithmetic are not known here: a GPU sustains a fixed share of its peak. Nor is the
-cluster of its figures on bandwidth and domains. The 32,768 GPUs of its Table II and the batch of 4,096 that
-it names elsewhere are taken, since of those tried they agree best; each figure says what other batches give.
+- clusters of 16,384, 32,768 and 65,536 H100, a batch of 4,096 for GPT-1T and of 1,024 for GPT-146B, bandwidth
+  and arithmetic of a DGX GH200, every layout tried and the fastest taken (section V-B, figure 8);
+- a DGX GH200 gives a GPU 3.6 Tbit/s in its domain (section II-A) and 400 Gbit/s by its NIC (section III-B);
+- GPT-1T for the bandwidths (section V-C, figure 9), and GPT-1T on 32,768 GPUs for the batch (section V-D,
+  figure 10).
+
+The paper does not print its formula. Collectives take what its equations say (`collectives`). Models and
+layouts are those of `papers.training`: TP adds up activations twice a layer in each pass, PP hands them on,
+DP adds up gradients once. TP lies innermost, then DP or PP, whichever is better. What else a figure needs is
+an assumption (`Cluster`), and `VARIANTS` changes the assumptions one at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import mean
 from typing import final
 
 from lab.errors import ModelError
-from papers.claims.model_figure import Figure, Kind
-from papers.rail_only.collectives import A100, Grid, Rates, allreduce
+from papers.rail_only.collectives import H100, Grid, Rates, allreduce
 from papers.training.placement import layouts, memory_bytes
 from papers.training.workload import (
     ACTIVATION_BYTES,
@@ -37,52 +41,18 @@ __all__ = [
     "BATCHES",
     "GPT_1T",
     "GPT_146B",
-    "ORDERS",
-    "PAPER",
+    "IDEAL",
+    "VARIANTS",
     "Cluster",
     "Iteration",
     "best",
+    "figures",
     "iteration",
-    "iteration_figures",
-    "percentages",
 ]
 
 SEQUENCE = 2048
-# Gradients are added up in half precision (assumed).
-GRADIENT_BYTES = 2
 # A domain that holds everything.
 IDEAL = 1 << 30
-
-# What the paper says, in % (Rail-only, evaluation).
-EIGHT = "iteration of GPT-146B saved by domains of 8 over single GPUs"
-LARGE = "iteration of GPT-146B saved by domains of 256 over 8"
-SMALL_MODEL = "GPT-146B: domains of 256 slower than one of all GPUs"
-LARGE_MODEL = "GPT-1T: domains of 256 slower than one of all GPUs"
-HB_EIGHT = "saved by 9.6 over 2.4 Tbit/s in domains of 8"
-HB_LARGE = "saved by 9.6 over 2.4 Tbit/s in domains of 256"
-NIC_EIGHT = "saved by NICs of 400 over 100 Gbit/s, domains of 8"
-NIC_LARGE = "saved by NICs of 400 over 100 Gbit/s, domains of 256"
-PAPER = {
-    EIGHT: 43.3,
-    LARGE: 30.6,
-    SMALL_MODEL: 4.1,
-    LARGE_MODEL: 0.9,
-    HB_EIGHT: 8.0,
-    HB_LARGE: 13.3,
-    NIC_EIGHT: 35.9,
-    NIC_LARGE: 8.0,
-}
-
-# What the paper says is more, and than what: it ought to come out for any batch.
-ORDERS = (
-    ("from 1 to 8 GPUs a domain saves more than from 8 to 256", EIGHT, LARGE),
-    ("the smaller model is slowed down more by domains that end", SMALL_MODEL, LARGE_MODEL),
-    ("faster links inside are worth more in larger domains", HB_LARGE, HB_EIGHT),
-    ("faster NICs are worth more with smaller domains", NIC_EIGHT, NIC_LARGE),
-)
-
-# Half and twice the batch that is taken show what hangs on it.
-BATCHES = (2048, 4096, 8192)
 
 GPT_146B = Model(
     "gpt-146b",
@@ -96,21 +66,49 @@ GPT_146B = Model(
 )
 GPT_1T = MODELS["dense-1t"]
 
+# Rail-only, section V-B.
+BATCHES: Mapping[Model, int] = {GPT_1T: 4096, GPT_146B: 1024}
+
+# Bandwidths of figure 9: of a GPU in its domain, and of its NIC (section V-C).
+HB_RATES = (2400e9, 4800e9, 7200e9, 9600e9)
+NIC_RATES = (100e9, 200e9, 400e9)
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """GPUs in domains of `domain`; each sustains a share of its `peak`, operations a second.
+    """GPUs in domains of `domain`, and the assumptions on which an iteration's time rests.
 
-    Peak and memory (bytes) are an A100's (public), what it sustains is assumed.
+    `gpus`, `domain` and `rates` are the paper's. The others are assumptions, which the paper does not print:
+    `peak` (operations a second) and `memory` (bytes) are an H100's (public); a GPU sustains a share of its
+    peak; gradients have `gradient_bytes` each and a share `hidden` of the last backward pass covers their
+    AllReduce; a pipeline stage holds `chunks` groups of layers, which divides its idle time; activations are
+    recomputed, or kept.
     """
 
     gpus: int = 32768
     domain: int = 256
-    rates: Rates = A100
-    peak: float = 312e12
+    rates: Rates = H100
+    peak: float = 989e12
     sustained: float = 0.6
     memory: float = 80e9
+    gradient_bytes: int = 2
+    hidden: float = 0.0
+    chunks: int = 1
+    recomputed: bool = True
+
+
+# Assumptions changed one at a time, by their name in tables.
+VARIANTS: Mapping[str, Mapping[str, float]] = {
+    "40 % of peak": {"sustained": 0.4},
+    "80 % of peak": {"sustained": 0.8},
+    "gradients of 4 bytes": {"gradient_bytes": 4},
+    "gradients added up under the backward pass": {"hidden": 1.0},
+    "4 chunks a stage": {"chunks": 4},
+    "activations kept": {"recomputed": False},
+    "16,384 GPUs": {"gpus": 16384},
+    "65,536 GPUs": {"gpus": 65536},
+}
 
 
 @final
@@ -138,13 +136,15 @@ def iteration(
     micros = batch // (layout.dp * layout.micro)
     tokens = layout.micro * SEQUENCE
     forward = model.flops(SEQUENCE) * tokens / layout.tp / (cluster.peak * cluster.sustained)
-    arithmetic = sum(ARITHMETIC) * forward * layers
+    # Forward, recomputed, backward; kept activations spare the second.
+    passes, times = (PASSES, sum(ARITHMETIC)) if cluster.recomputed else (PASSES - 1, sum(ARITHMETIC) - 1)
+    arithmetic = times * forward * layers
     tensor = 0.0
     grid = _grid(cluster, layout.tp, 1)
     for demand in layer_demands(model, layout, SEQUENCE):
         if demand.axis is Axis.tp:
             took = allreduce(grid, demand.size, cluster.rates)
-            tensor += PASSES * layers * demand.count * took
+            tensor += passes * layers * demand.count * took
     handed = 0.0
     if layout.pp > 1:
         inside = layout.tp * (layout.dp if data_inside else 1) * 2 <= cluster.domain
@@ -152,12 +152,13 @@ def iteration(
         # Forward and backward; the GPUs of a TP group hand on a part each.
         handed = 2 * 8 * tokens * model.hidden * ACTIVATION_BYTES / layout.tp / rate
     stride = layout.tp if data_inside else layout.tp * layout.pp
-    weights = model.dense_parameters * layers / layout.tp * GRADIENT_BYTES
+    weights = model.dense_parameters * layers / layout.tp * cluster.gradient_bytes
     gradients = allreduce(_grid(cluster, layout.dp, stride), weights, cluster.rates)
+    gradients = max(0.0, gradients - cluster.hidden * 2 * forward * layers)
     return Iteration(
         layout=layout,
         arithmetic=micros * arithmetic,
-        idle=(layout.pp - 1) * (arithmetic + tensor + handed),
+        idle=(layout.pp - 1) * (arithmetic + tensor + handed) / cluster.chunks,
         tensor=micros * tensor,
         handed=micros * handed,
         gradients=gradients,
@@ -199,46 +200,42 @@ def _layouts(model: Model, cluster: Cluster, batch: int) -> Iterator[Layout]:
             yield layout
 
 
-def iteration_figures(cluster: Cluster | None = None) -> tuple[Figure, ...]:
-    """Return the paper's percentages of iteration time beside those of this model; none is judged."""
+def figures(cluster: Cluster | None = None, hb: float = 1.0, nic: float = 1.0) -> dict[str, float]:
+    """Return the paper's percentages as this model has them, by the name of their claim.
+
+    Args:
+        cluster: GPUs and assumptions; its domain and rates are replaced by those of each figure.
+        hb: factor on all bandwidths inside of domains.
+        nic: factor on all bandwidths of NICs.
+    """
     base = cluster or Cluster()
-    few, taken, many = BATCHES
-    less, ours, more = (percentages(base, batch) for batch in BATCHES)
-    return tuple(
-        Figure(
-            name,
-            "Rail-only, evaluation",
-            paper,
-            ours[name],
-            "%",
-            Kind.fitted,
-            reason=f"the batch was set to {taken:,}, where most agree best; {few:,} gives "
-            f"{less[name]:.1f} %, {many:,} {more[name]:.1f} %",
-            digits=1,
-        )
-        for name, paper in PAPER.items()
-    )
 
-
-def percentages(base: Cluster, batch: int) -> dict[str, float]:
-    """Return the percentages under the names of `PAPER`."""
-
-    def took(domain: int, hb: float = A100.hb, nic: float = A100.nic, model: Model = GPT_146B) -> float:
-        return best(model, replace(base, domain=domain, rates=Rates(hb, nic)), batch).seconds
+    def took(model: Model, domain: int, batch: int = 0, rates: Rates = H100) -> float:
+        scaled = Rates(hb * rates.hb, nic * rates.nic)
+        return best(model, replace(base, domain=domain, rates=scaled), batch or BATCHES[model]).seconds
 
     def saved(before: float, after: float) -> float:
         return 100 * (1 - after / before)
 
-    def slower(model: Model) -> float:
-        return 100 * (took(256, model=model) / took(IDEAL, model=model) - 1)
-
-    return {
-        EIGHT: saved(took(1), took(8)),
-        LARGE: saved(took(8), took(256)),
-        SMALL_MODEL: slower(GPT_146B),
-        LARGE_MODEL: slower(GPT_1T),
-        HB_EIGHT: saved(took(8), took(8, hb=9600e9)),
-        HB_LARGE: saved(took(256), took(256, hb=9600e9)),
-        NIC_EIGHT: saved(took(8, nic=100e9), took(8, nic=400e9)),
-        NIC_LARGE: saved(took(256, nic=100e9), took(256, nic=400e9)),
+    result = {
+        "domains-8": saved(took(GPT_146B, 1), took(GPT_146B, 8)),
+        "domains-256": saved(took(GPT_146B, 8), took(GPT_146B, 256)),
+        "small-ideal": 100 * (took(GPT_146B, 256) / took(GPT_146B, IDEAL) - 1),
+        "large-ideal": 100 * (took(GPT_1T, 256) / took(GPT_1T, IDEAL) - 1),
     }
+    for domain in (8, 256):
+        seconds = {
+            (inside, own): took(GPT_1T, domain, rates=Rates(inside, own))
+            for inside in HB_RATES
+            for own in NIC_RATES
+        }
+        result[f"hb-{domain}"] = mean(
+            saved(seconds[HB_RATES[0], own], seconds[HB_RATES[-1], own]) for own in NIC_RATES
+        )
+        result[f"nic-{domain}"] = mean(
+            saved(seconds[inside, NIC_RATES[0]], seconds[inside, NIC_RATES[-1]]) for inside in HB_RATES
+        )
+        for batch in (256, 4096):
+            ideal = took(GPT_1T, IDEAL, batch)
+            result[f"batch-{domain}-{batch}"] = 100 * ideal / took(GPT_1T, domain, batch)
+    return result

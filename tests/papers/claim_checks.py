@@ -10,7 +10,6 @@ from papers.claims.findings import Finding, FindingsCheck
 
 LEFT = {
     "ub-mesh": ("dependency-graphs", "superpod", "moe-dispatch", "moe-mix"),
-    "rail-only": ("all-to-all", "gathers", "placements", "slices"),
 }
 """Claims of ten seconds to half a minute, which `railyard experiments` runs and no test does."""
 

@@ -3,12 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Progress,
+    Values,
+    around,
+    at_least,
+    at_most,
+    changed,
+    exactly,
+    shifted,
+)
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
@@ -16,44 +27,91 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_ROUTING = "Rail-only, routing"
-_TRAFFIC = "Rail-only, traffic of training"
+_ROUTING = "Rail-only, section IV-B"
+_TRAFFIC = "Rail-only, section III-A"
 
-# Megatron-LM's 1T, from memory of its publication: TP 8, DP 6 and PP 64 on 3,072 GPUs.
+# Megatron-LM's 1T: TP 8, DP 6 and PP 64 on 3,072 GPUs, the paper's number of GPUs (section III-A).
 _LARGE = (8, 6, 64)
 
+_FABRICS = {
+    "mesh": "4 domains of 8",
+    "tiers": "16 domains of 4, rails of two tiers",
+    "switch": "8 domains of 4 with a switch inside",
+}
+_BY_SPINES = changed("spines join the rails", spines=True)
 
-def _pxn(note: Progress) -> Sequence[Finding]:
-    from topologies import rail_only
-
-    fabrics = {
-        "4 domains of 8": rail_only(4, 8),
-        "16 domains of 4, rails of two tiers": rail_only(16, 4, radix=8),
-        "8 domains of 4 with a switch inside": rail_only(8, 4, inside="switch"),
-    }
-    findings = []
-    for place, (name, fabric) in enumerate(fabrics.items()):
-        note(name, place / 4)
-        findings.append(_ways(name, fabric))
-    findings.append(_traced(fabrics["4 domains of 8"]))
-    note("a direct All-to-All", 3 / 4)
-    ((_, seen),) = observed("11_rails/rail-only.yaml", note, {"pxn"}).values()
-    right = seen.correct_nodes == seen.nodes
-    ours = f"{seen.cross_rail_frames}, with {seen.traffic.sent:,} data frames sent"
-    findings.append(
-        Finding(
-            f"direct All-to-All of {seen.nodes} GPUs: frames that a rail switch saw for another rail",
-            _ROUTING,
-            "0",
-            f"{ours}; {seen.correct_nodes} correct",
-            "holds" if right and seen.cross_rail_frames == 0 else "differs",
+_PXN = (
+    *(
+        Claim(
+            name=name,
+            text=f"{text}: pairs across rails with one hop inside to the destination's rail, then that rail",
+            place=_ROUTING,
+            kind=Kind.stated,
+            unit="%",
+            paper=exactly(100),
+            holds=exactly(100),
+            mutation=_BY_SPINES,
         )
-    )
-    return findings
+        for name, text in _FABRICS.items()
+    ),
+    Claim(
+        name="frame",
+        text="nodes of gpu0, gpu3, rail3, gpu19 that a frame from gpu0 to gpu19 visits in this order",
+        place=_ROUTING,
+        kind=Kind.stated,
+        unit="nodes",
+        paper=exactly(4),
+        holds=exactly(4),
+        mutation=_BY_SPINES,
+    ),
+    Claim(
+        name="direct",
+        text="All-to-All of 32 GPUs, sent directly: frames that a rail switch saw for another rail",
+        place=_ROUTING,
+        kind=Kind.stated,
+        unit="frames",
+        paper=exactly(0),
+        holds=exactly(0),
+        mutation=_BY_SPINES,
+    ),
+    Claim(
+        name="right",
+        text="GPUs of that All-to-All with the right data",
+        place="this project's requirement: a run whose data is wrong fails",
+        kind=Kind.derived,
+        unit="GPUs",
+        holds=exactly(32),
+        mutation=shifted(-1),
+    ),
+)
 
 
-def _ways(name: str, fabric: Fabric) -> Finding:
-    """Check the paths of all pairs on different rails and in different domains, by tables and by routes."""
+def _measure_pxn(note: Progress, spines: bool = False) -> Values:
+    from topologies import rail_only, rail_optimised
+
+    create = rail_optimised if spines else rail_only
+    fabrics = {
+        "mesh": create(4, 8),
+        "tiers": create(16, 4, radix=8),
+        "switch": create(8, 4, inside="switch"),
+    }
+    result: dict[str, Measured | float] = {}
+    for place, (name, fabric) in enumerate(fabrics.items()):
+        note(_FABRICS[name], place / 4)
+        result[name] = _by_pxn_share(fabric)
+    result["frame"] = _traced(fabrics["mesh"])
+    note("a direct All-to-All", 3 / 4)
+    file, variant = ("rail-optimised", "spines") if spines else ("rail-only", "pxn")
+    ((_, seen),) = observed(
+        f"11_rails/{file}.yaml", note, {variant}, collective={"elements": 524288}
+    ).values()
+    result["direct"] = Measured(float(seen.cross_rail_frames or 0), detail=f"of {seen.traffic.sent:,} sent")
+    result["right"] = float(seen.correct_nodes)
+    return result
+
+
+def _by_pxn_share(fabric: Fabric) -> Measured:
+    """Return the share of pairs across rails and domains that take PXN, by tables and by source routes."""
     from controller import make_plan
     from controller.routing.paths import PathFinder
     from controller.tables.next_hop import table_path
@@ -61,21 +119,17 @@ def _ways(name: str, fabric: Fabric) -> Finding:
 
     gpus = [node for node in fabric.nodes if node.kind is NodeKind.GPU]
     pairs = [
-        (permutation.name, other.name)
-        for permutation, other in permutations(gpus, 2)
-        if all(a != b for a, b in zip(permutation.coordinates, other.coordinates, strict=True))
+        (source.name, target.name)
+        for source, target in permutations(gpus, 2)
+        if all(a != b for a, b in zip(source.coordinates, target.coordinates, strict=True))
     ]
     routes = make_plan(fabric, strategy="shortest").routes
     finder = PathFinder(fabric)
     good = sum(
         all(_by_pxn(fabric, path) for path in (table_path(finder, *pair), *routes[pair])) for pair in pairs
     )
-    return Finding(
-        f"{name}, pairs across rails: one hop inside to the destination's rail, then only that rail",
-        _ROUTING,
-        f"{len(pairs):,} of {len(pairs):,}",
-        f"{good:,} of {len(pairs):,}, by tables and by source routes",
-        "holds" if good == len(pairs) else "differs",
+    return Measured(
+        100 * good / len(pairs), detail=f"{good:,} of {len(pairs):,}, by tables and source routes"
     )
 
 
@@ -95,92 +149,118 @@ def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
     return stays and bool(rails) and all(rail is not None and rail.value == rank for rail in rails)
 
 
-def _traced(fabric: Fabric) -> Finding:
+def _traced(fabric: Fabric) -> Measured:
+    """Follow a frame from rank 0 to rank 3 of another domain on the testbed, hop by hop."""
     from controller import make_plan
     from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
     from lab.frames.walk import walk
     from topologies import HOST_PORT, End
 
-    source, neighbour = "gpu0", "gpu19"
-    scna, dcna = fabric.node(source).address, fabric.node(neighbour).address
+    source, target = "gpu0", "gpu19"
+    scna, dcna = fabric.node(source).address, fabric.node(target).address
     frame = Ether(dst=mac(dcna), src=mac(scna)) / LPH() / NTH(scna=scna, dcna=dcna)
     journey = walk(make_plan(fabric, strategy="shortest"), bytes(frame), End(source, HOST_PORT))
-    ours = " - ".join(hop.node for hop in journey.hops)
-    expected = "gpu0 - gpu3 - rail3 - gpu19"
-    return Finding(
-        f"a frame from {source} to {neighbour} of rank 3, hop by hop on the testbed",
-        _ROUTING,
-        expected,
-        ours,
-        "holds" if journey.arrived and ours == expected else "differs",
-    )
+    visited = [hop.node for hop in journey.hops]
+    wanted = [source, "gpu3", "rail3", target]
+    same = sum(a == b for a, b in zip(visited, wanted, strict=False))
+    good = journey.arrived and len(visited) == len(wanted)
+    return Measured(float(same if good else 0), detail=" - ".join(visited))
 
 
-def _placements(note: Progress) -> Sequence[Finding]:
+_LAYOUTS = {"tp8-pp2-dp4": "TP 8, PP 2, DP 4", "tp8-pp4-dp2": "TP 8, PP 4, DP 2"}
+
+_PLACEMENTS = (
+    *(
+        Claim(
+            name=name,
+            text=f"{text} on 64 GPUs: frames from rail to rail, as switches count them",
+            place=f"{_TRAFFIC} and III-B",
+            kind=Kind.stated,
+            unit="frames",
+            paper=exactly(0),
+            holds=exactly(0),
+            mutation=changed("experts: an All-to-All of all", experts=True),
+        )
+        for name, text in _LAYOUTS.items()
+    ),
+    Claim(
+        name="silent",
+        text="3,072 GPUs, TP 8, DP 6, PP 64, collectives by rings: pairs of GPUs that send nothing",
+        place=f"{_TRAFFIC}, figure 2b: more than 99 %",
+        kind=Kind.stated,
+        unit="%",
+        paper=at_least(99),
+        holds=at_least(99),
+        mutation=changed(
+            "every GPU of a group sends to all of it, DP 384", algorithm="direct", grid=(8, 384, 1)
+        ),
+    ),
+    Claim(
+        name="tensor",
+        text="the same: pairs of GPUs that send for TP",
+        place=f"{_TRAFFIC}, figure 2b: less than 0.04 %",
+        kind=Kind.stated,
+        unit="%",
+        paper=at_most(0.04),
+        holds=at_most(0.04),
+        mutation=changed("every GPU of a group sends to all of it", algorithm="direct", grid=_LARGE),
+    ),
+    Claim(
+        name="tensor-direct",
+        text="pairs that send for TP when every GPU of a group sends to all of it",
+        place="derived here: 7 of a GPU's 3,071 peers",
+        kind=Kind.derived,
+        unit="%",
+        holds=around(0.228, 0.001),
+        mutation=changed("TP of 4", direct=(4, 12, 64)),
+    ),
+)
+
+
+def _measure_placements(
+    note: Progress,
+    experts: bool = False,
+    algorithm: Literal["ring", "direct"] = "ring",
+    grid: tuple[int, int, int] = _LARGE,
+    direct: tuple[int, int, int] = _LARGE,
+) -> Values:
     from lab.report.figures.heat_map import traffic_matrix
 
-    findings = []
-    for name, (ready, seen) in observed("12_placements/scenario.yaml", note).items():
-        control = name == "experts"
-        crossed = seen.cross_rail_frames or 0
+    runs = observed("12_placements/scenario.yaml", note, ("experts",) if experts else tuple(_LAYOUTS))
+    result: dict[str, Measured | float] = {}
+    for name in _LAYOUTS:
+        ready, seen = runs["experts" if experts else name]
         right = seen.correct_nodes == seen.nodes
-        findings.append(
-            Finding(
-                f"{ready.variant.label}: frames from rail to rail, as switches count them",
-                "derived here, to show what the counters see" if control else _TRAFFIC,
-                "some" if control else "0",
-                f"{crossed:,}, with {seen.traffic.sent:,} data frames sent; {seen.correct_nodes} correct",
-                "holds" if right and bool(crossed) == control else "differs",
-                str(traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members)),
-            )
-        )
+        words = str(traffic_matrix([ready.sliced.schedule], ready.fabric, ready.members))
+        crossed = float(seen.cross_rail_frames or 0) if right else float("nan")
+        result[name] = Measured(crossed, detail=f"of {seen.traffic.sent:,} sent; {words}")
     note("a placement on 3,072 GPUs", 0.9)
-    return (*findings, *_shares())
+    silent, tensor = _shares(grid, algorithm)
+    return {**result, "silent": silent, "tensor": tensor, "tensor-direct": _shares(direct, "direct")[1]}
 
 
-def _shares() -> Sequence[Finding]:
-    """Compute the share of pairs of a large job that exchange data, without a run."""
-    from lab.run.collective import schedule_of
-    from lab.scenario.schema import Collective, Part
-    from topologies import NodeKind, rail_only
+def _shares(grid: tuple[int, int, int], algorithm: Literal["ring", "direct"]) -> tuple[float, float]:
+    """Return the shares of ordered pairs of GPUs that send nothing, and that send for TP, in percent.
 
-    tensor, data, pipeline = _LARGE
-    fabric = rail_only(data * pipeline, tensor)
-    members = [node.name for node in fabric.nodes if node.kind is NodeKind.GPU]
-    parts = (
-        Part(kind="allreduce", share=75, over=(0,)),
-        Part(kind="p2p", share=2, over=(2,)),
-        Part(kind="allreduce", share=23, over=(1,)),
-    )
-    job = Collective(kind="mixture", algorithm="sequential", grid=_LARGE, parts=parts)
-    schedule = schedule_of(fabric, members, job)
-    pairs = {(transfer.source, transfer.target) for transfer in schedule.transfers}
-    every = len(members) * (len(members) - 1)
-    inside = sum(pair // tensor == other // tensor for pair, other in pairs)
-    where = f"{len(members):,} GPUs, TP {tensor}, DP {data}, PP {pipeline}"
-    silent = 1 - len(pairs) / every
-    return (
-        Finding(
-            f"pairs of GPUs that send nothing, {where}",
-            _TRAFFIC,
-            "more than 99 %",
-            f"{100 * silent:.2f} %",
-            "holds" if silent > 0.99 else "differs",
-            "Megatron-LM's layout of 1T, from memory; the paper's own is not known here",
-        ),
-        Finding(
-            f"pairs of GPUs that send for TP, {where}",
-            _TRAFFIC,
-            "less than 0.04 %",
-            f"{100 * inside / every:.3f} %",
-            "not judged",
-            f"{tensor - 1} of a GPU's {len(members) - 1:,} peers: for the paper's share it takes more than "
-            f"{(tensor - 1) / 0.0004:,.0f} GPUs",
-        ),
-    )
+    TP and DP send to the next GPU of a ring, or directly to all GPUs of their group; PP sends to the next
+    stage and to the stage before it.
+    """
+    import numpy as np
+
+    tensor, data, pipeline = grid
+    rank = np.arange(tensor * data * pipeline).reshape(pipeline, data, tensor)
+    pairs: set[tuple[int, int]] = set()
+    inside: set[tuple[int, int]] = set()
+    for axis, size, kept in ((2, tensor, inside), (1, data, pairs)):
+        for step in range(1, size if algorithm == "direct" else min(size, 2)):
+            kept |= set(zip(rank.ravel().tolist(), np.roll(rank, -step, axis).ravel().tolist(), strict=True))
+    for first, second in ((rank[:-1], rank[1:]), (rank[1:], rank[:-1])):
+        pairs |= set(zip(first.ravel().tolist(), second.ravel().tolist(), strict=True))
+    every = rank.size * (rank.size - 1)
+    return 100 * (1 - len(pairs | inside) / every), 100 * len(inside) / every
 
 
 CHECKS = (
-    FindingsCheck("pxn", "rail-only", "ways across rails", _pxn),
-    FindingsCheck("placements", "rail-only", "what TP, PP and DP send along rails", _placements),
+    Check("pxn", "rail-only", "ways across rails", _PXN, _measure_pxn),
+    Check("placements", "rail-only", "what TP, PP and DP send along rails", _PLACEMENTS, _measure_placements),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rail-only's claims about collectives and traffic, measured; and a smaller large fabric."""
+"""Rail-only's claims, computed, measured and mutated; and a smaller large fabric."""
 
 from pathlib import Path
 
@@ -8,28 +8,39 @@ import pytest
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
-from papers.claims.findings import FindingsCheck
-from papers.rail_only.claims import runs as runs
-from papers.rail_only.claims import traffic as traffic
-from tests.papers.claim_checks import short
+from papers.claims import Check, Kind, checks, passed
+from papers.claims.mutations import mutated
 
 LARGE = Path(__file__).parents[3] / "experiments" / "14_rails_2048" / "scenario.yaml"
+CHECKS = {check.name: check for check in checks("rail-only") if isinstance(check, Check)}
+COMPUTED = ("counts", "fabrics", "savings", "collectives", "iteration")
 
 
-@pytest.mark.long("pxn")
-@pytest.mark.parametrize("claim", short((*runs.CHECKS, *traffic.CHECKS)), ids=lambda claim: claim.name)
-def test_what_is_measured_is_what_the_paper_says(claim: FindingsCheck) -> None:
+def test_all_checks_declare_their_claims():
+    assert len(CHECKS) == len(checks("rail-only"))
+    assert [name for name, check in CHECKS.items() if check.long] == ["all-to-all-16"]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_every_mutation_of_a_computed_claim_turns_it(name: str):
+    assert passed(CHECKS[name].rows(lambda stage, share: None))
+    turns = mutated(CHECKS[name], lambda stage, share: None)
+    assert [turn.row.claim.name for turn in turns if not turn.turned] == []
+
+
+def test_what_agrees_only_with_a_chosen_parameter_is_fitted():
+    kinds = {claim.name: claim.kind for name in COMPUTED for claim in CHECKS[name].claims}
+    assert kinds["large-A100"] is kinds["least-mw-1024"] is Kind.fitted
+    assert kinds["dgx-A100"] is kinds["batch-8-256"] is Kind.stated
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["pxn", "faults", "placements", "gathers", "slices", "all-to-all"])
+def test_what_is_measured_is_accepted(name: str):
     told: list[float] = []
-    findings = claim.run(lambda _, share: told.append(share))
-    assert findings
-    assert [finding for finding in findings if finding.verdict == "differs"] == []
+    rows = CHECKS[name].rows(lambda _, share: told.append(share))
+    assert passed(rows)
     assert all(0 <= share <= 1 for share in told)
-    for finding in findings:
-        assert finding.reason or finding.verdict == "holds"
-
-
-def test_only_the_runs_of_16_domains_are_long() -> None:
-    assert [claim.name for claim in (*runs.CHECKS, *traffic.CHECKS) if claim.long] == ["all-to-all-16"]
 
 
 @pytest.mark.long
