@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck, FindingVerdict
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Progress,
+    Values,
+    around,
+    at_least,
+    at_most,
+    changed,
+    exactly,
+    scaled,
+    shifted,
+)
 
 if TYPE_CHECKING:
     from controller.recovery.lacp import Lacpdu
@@ -23,21 +36,52 @@ __all__ = ["CHECKS"]
 
 _DUAL = "HPN, non-stacked dual-ToR"
 _FAILURES = "HPN, link failures"
-_DERIVED = "derived here"
-# By variant, where it is not the failures of links that the paper shows.
-_SOURCES = {"silent": _DERIVED, "tor": f"{_DUAL}: no single point of failure in 8 months"}
 
 _RAILS = 8
 _NIC_GBPS = 400
-# When the cable of gpu0 is cut and when it is back, and what is looked at between: microseconds.
+# When the cable of gpu0 is cut and when it is back, and the windows between: microseconds.
 _CUT_US, _BACK_US = 60, 150
-_WINDOWS = {"before": (20, 60), "without the cable": (90, 150), "after the repair": (200, 250)}
+_WINDOWS = {"before": (20, 60), "without": (90, 150), "after": (200, 250)}
 _ELEMENTS = 3_200_000
-_WITHIN_POINTS = 0.5
+_HOSTS = "topology: {name: hpn, segments: 1, hosts: 2, aggs: 2}"
+_NO_CUT = changed("the cable stays", cut=False)
+
+_LACP = (
+    Claim(
+        name="system",
+        text="ports of two ToRs as a NIC hears them: same system and key",
+        place=_DUAL,
+        kind=Kind.stated,
+        unit="systems",
+        paper=exactly(1),
+        holds=exactly(1),
+        mutation=shifted(1),
+    ),
+    Claim(
+        name="offset",
+        text="port numbers of the two ToRs, apart",
+        place=f"{_DUAL}: offsets such as 300, beyond the 256 real ports",
+        kind=Kind.stated,
+        unit="numbers",
+        paper=at_least(257),
+        holds=at_least(257),
+        mutation=scaled(0.5),
+    ),
+    Claim(
+        name="joined",
+        text="ports of a NIC that join its bundle",
+        place=_DUAL,
+        kind=Kind.stated,
+        unit="ports",
+        paper=exactly(2),
+        holds=exactly(2),
+        mutation=changed("both ToRs give the same port number", offset=0),
+    ),
+)
 
 
-def run_lacp(note: Progress) -> Sequence[Finding]:
-    """Check the LACPDUs of hosts and ToRs, and the bundle when both ToRs use equal port numbers."""
+def _measure_lacp(note: Progress, offset: int | None = None) -> Values:
+    """Read the LACPDUs of hosts and ToRs from captures, and count the ports of a NIC's bundle."""
     from controller.recovery.lacp import PORT_OFFSET, SYSTEM
     from papers.hpn.claims.runs import small
 
@@ -50,41 +94,85 @@ def run_lacp(note: Progress) -> Sequence[Finding]:
             for link, file in files.items():
                 testbed.record(link, file)
 
-        _, seen = small("topology: {name: hpn, hosts: 2, rails: 2, aggs: 2}", look=look)
+        small("topology: {name: hpn, hosts: 2, rails: 2, aggs: 2}", look=look)
         said = [list(_lacpdus(file)) for file in files.values()]
     tors = [next(pdu.actor for pdu in pdus if pdu.actor.system == SYSTEM) for pdus in said]
-    hosts = {pdu.actor.system for pdus in said for pdu in pdus if pdu.actor.system != SYSTEM}
-    same = (tors[0].system, tors[0].key) == (tors[1].system, tors[1].key)
-    apart = tors[1].port - tors[0].port == PORT_OFFSET
-    frames = sum(map(len, said))
-    joined, alike = _joined(PORT_OFFSET), _joined(0)
-    return (
-        Finding(
-            "ports of two ToRs as a NIC hears them: system, ports",
-            _DUAL,
-            f"{SYSTEM}, 300 apart",
-            f"{tors[0].system} and {tors[1].system}, {tors[0].port} and {tors[1].port}; {frames} LACPDUs",
-            "holds" if same and apart and len(hosts) == 1 and seen.correct_nodes == seen.nodes else "differs",
-        ),
-        Finding(
-            "ports of a NIC that join its bundle",
-            _DUAL,
-            "both",
-            f"{joined} of 2",
-            "holds" if joined == 2 else "differs",
-        ),
-        Finding(
-            "the same when both ToRs give the same port number",
-            _DERIVED,
-            "one: a partner has each port once",
-            f"{alike} of 2",
-            "holds" if alike == 1 else "differs",
-        ),
+    words = f"{tors[0].system} and {tors[1].system}, ports {tors[0].port} and {tors[1].port}"
+    return {
+        "system": Measured(float(len({(tor.system, tor.key) for tor in tors})), detail=words),
+        "offset": float(tors[1].port - tors[0].port),
+        "joined": float(_joined(PORT_OFFSET if offset is None else offset)),
+    }
+
+
+def _share(name: str, text: str, place: str, kind: Kind, percent: float, within: float) -> Claim:
+    return Claim(
+        name=name,
+        text=text,
+        place=place,
+        kind=kind,
+        unit="%",
+        paper=exactly(percent) if kind is Kind.stated else None,
+        holds=around(percent, within),
+        mutation=_NO_CUT if name.endswith("without") else scaled(0.97),
     )
 
 
-def run_share(note: Progress) -> Sequence[Finding]:
-    """Cut and repair a NIC's cable while all eight NICs of a host send and receive at their rate."""
+_COUPLED = (
+    "eight jobs that do not wait for each other lose one cable of 16; in an AllReduce of all rails every GPU "
+    "waits for the slowest rail, and the rail with the cut cable takes twice as long"
+)
+
+_SHARES = (
+    _share("nic-before", "before: rate that a NIC receives", "derived here", Kind.derived, 100, 1),
+    _share(
+        "nic-without", "without a cable: rate that the NIC receives", "derived here: 1 of 2 cables",
+        Kind.derived, 50, 1,
+    ),
+    _share(
+        "host-without", "without a cable: rate that the host receives with eight jobs, one a rail",
+        f"{_FAILURES}: a training job loses 6.25 %", Kind.stated, 93.75, 0.5,
+    ),
+    _share("nic-after", "after the repair: rate that the NIC receives", _FAILURES, Kind.stated, 100, 1),
+    Claim(
+        name="still-sent",
+        text="bytes that the ToR whose cable is cut sends to the NIC meanwhile",
+        place=_DUAL,
+        kind=Kind.stated,
+        unit="bytes",
+        paper=exactly(0),
+        holds=exactly(0),
+        mutation=_NO_CUT,
+    ),
+    Claim(
+        name="coupled-fixed",
+        text="one AllReduce of the 8 rails, phases in a fixed order: speed without a cable",
+        place=f"{_FAILURES}: a training job loses 6.25 %",
+        kind=Kind.stated,
+        unit="%",
+        paper=exactly(93.75),
+        holds=around(93.75, 0.5),
+        expected=around(74, 4),
+        reason=_COUPLED,
+        mutation=_NO_CUT,
+    ),
+    Claim(
+        name="coupled",
+        text="one AllReduce of the 8 rails, data split over both orders: speed without a cable",
+        place=f"{_FAILURES}: a training job loses 6.25 %",
+        kind=Kind.stated,
+        unit="%",
+        paper=exactly(93.75),
+        holds=around(93.75, 0.5),
+        expected=around(52, 5),
+        reason=f"{_COUPLED}; NICs are the bottleneck all the time here",
+        mutation=_NO_CUT,
+    ),
+)  # fmt: skip
+
+
+def _measure_shares(note: Progress, cut: bool = True) -> Values:
+    """Cut and repair a NIC's cable under eight jobs, and cut it under one AllReduce of all rails."""
     from papers.hpn.claims.runs import small
 
     note("eight jobs, one a rail", 0.0)
@@ -99,99 +187,127 @@ def run_share(note: Progress) -> Sequence[Finding]:
         for rail in range(_RAILS)
     )
     fault = "{{at_us: {}, link: gpu0-tor0.0.0, event: {}}}"
-    faults = f"faults: [{fault.format(_CUT_US, 'down')}, {fault.format(_BACK_US, 'up')}]"
-    _, seen = small(
-        "topology: {name: hpn, segments: 1, hosts: 2, aggs: 2}",
-        f"jobs:\n{jobs}{faults}",
-        elements=_ELEMENTS,
-        look=look,
-    )
-    shares = {name: _shares(samples, *window) for name, window in _WINDOWS.items()}
+    faults = f"faults: [{fault.format(_CUT_US, 'down')}, {fault.format(_BACK_US, 'up')}]" if cut else ""
+    _, seen = small(_HOSTS, f"jobs:\n{jobs}{faults}", elements=_ELEMENTS, look=look)
     right = seen.correct_nodes == seen.nodes
-    rows = (
-        ("before", "a NIC", 100.0, _DERIVED),
-        ("without the cable", "the NIC", 50.0, _FAILURES),
-        ("without the cable", "the host", 93.75, _FAILURES),
-        ("after the repair", "the NIC", 100.0, _FAILURES),
-    )
-    result: list[Finding] = []
-    for window, what, paper, source in rows:
-        each = shares[window]
-        ours = 100 * (sum(each) / len(each) if what == "the host" else each[0])
-        # Frames are counted when they have gone: a window has a few more or less.
-        node = abs(ours - paper) <= (_WITHIN_POINTS if what == "the host" else 2 * _WITHIN_POINTS)
-        result.append(
-            Finding(
-                f"{window}: what {what} receives, of its rate",
-                source,
-                f"{paper:g} %",
-                f"{ours:.2f} %",
-                "holds" if node and right else "differs",
-            )
-        )
-    other = samples[150]["gpu0-tor0.0.0"][1].bytes - samples[90]["gpu0-tor0.0.0"][1].bytes
-    result.append(
-        Finding(
-            "bytes that the ToR whose cable is cut still sends to the NIC meanwhile",
-            _DUAL,
-            "0",
-            f"{other:,}",
-            "holds" if not other else "differs",
-        )
-    )
-    return tuple(result)
+    shares = {
+        name: [100 * share if right else float("nan") for share in _shares(samples, *window)]
+        for name, window in _WINDOWS.items()
+    }
+    still = samples[150]["gpu0-tor0.0.0"][1].bytes - samples[90]["gpu0-tor0.0.0"][1].bytes
+    result: dict[str, Measured | float] = {
+        "nic-before": shares["before"][0],
+        "nic-without": shares["without"][0],
+        "host-without": sum(shares["without"]) / _RAILS,
+        "nic-after": shares["after"][0],
+        "still-sent": float(still),
+    }
+    orders = {"coupled-fixed": "order: [0, 1], overlap: false", "coupled": "overlap: true"}
+    for place, (name, options) in enumerate(orders.items()):
+        note("one AllReduce of all rails", 0.6 + 0.2 * place)
+        job = f"jobs: [{{name: all, collective: {{{options}}}}}]\n"
+        early = f"faults: [{fault.format(12, 'down')}]" if cut else ""
+        took = []
+        for more in ("", early):
+            _, run = small(_HOSTS, job + more, elements=1_572_864)
+            good = run.correct_nodes == run.nodes
+            took.append((run.completion_ps - run.jobs[0].begun_ps) / 10**6 if good else float("nan"))
+        result[name] = Measured(100 * took[0] / took[1], detail=f"{took[0]:.1f} and {took[1]:.1f} us")
+    return result
 
 
-def run_failures(note: Progress) -> Sequence[Finding]:
-    """Cables cut and flapping and a ToR that dies, under an AllReduce, with each kind of ToRs."""
+_GOES_ON = {
+    "cable": ("dual-ToR, a NIC's cable is cut", _FAILURES, Kind.stated),
+    "repaired": ("dual-ToR, the cable comes back", _FAILURES, Kind.stated),
+    "flap": ("dual-ToR, the cable flaps", _FAILURES, Kind.stated),
+    "silent": ("dual-ToR, frames vanish on the cable", "derived here: LACP notices", Kind.derived),
+    "tor": ("dual-ToR, a ToR fails", f"{_DUAL}: no single point of failure in 8 months", Kind.stated),
+    "single-repaired": (
+        "single-ToR, the cable is back in time",
+        f"{_FAILURES}: within a minute",
+        Kind.stated,
+    ),
+}
+_HALTS = {
+    "single-cable": ("single-ToR, a NIC's cable is cut", _FAILURES),
+    "single-tor": ("single-ToR, a ToR fails", _FAILURES),
+    "stacked-pair": ("stacked dual-ToR, both fail as one", f"{_DUAL}: over 40 % of critical failures"),
+}
+
+_FAILURE_CLAIMS = (
+    *(
+        Claim(
+            name=name,
+            text=f"{text}: GPUs with the healthy run's result",
+            place=place,
+            kind=kind,
+            unit="%",
+            paper=exactly(100) if kind is Kind.stated else None,
+            holds=exactly(100),
+            mutation=changed("both ToRs fail as one", stacked=True),
+        )
+        for name, (text, place, kind) in _GOES_ON.items()
+    ),
+    *(
+        Claim(
+            name=name,
+            text=f"{text}: GPUs with a result",
+            place=place,
+            kind=Kind.stated,
+            unit="%",
+            paper=exactly(0),
+            holds=exactly(0),
+            mutation=changed("nothing fails", healthy=True),
+        )
+        for name, (text, place) in _HALTS.items()
+    ),
+    Claim(
+        name="withdrawn",
+        text="entries of the NIC's host route that its ToR deletes when the cable is cut",
+        place=f"{_DUAL}: the /32 is withdrawn",
+        kind=Kind.stated,
+        unit="entries",
+        paper=exactly(1),
+        holds=exactly(1),
+        mutation=shifted(-1),
+    ),
+    Claim(
+        name="converged",
+        text="from the cut until the last table is written",
+        place="derived here: detection, processing, a notice, processing, each 1 us, and queues",
+        kind=Kind.derived,
+        unit="us",
+        holds=at_most(5),
+        mutation=scaled(2),
+    ),
+)
+
+
+def _measure_failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
+    """Cut cables, let them flap and fail a ToR under an AllReduce, with each kind of ToRs."""
     from papers.claims.runs import observed
 
-    dual = observed("16_hpn/scenario.yaml", lambda what, share: note(f"dual-ToR: {what}", share / 2))
-    single = observed("16_hpn/single.yaml", lambda what, share: note(f"single-ToR: {what}", 0.5 + share / 4))
-    stacked = observed(
-        "16_hpn/stacked.yaml", lambda what, share: note(f"stacked: {what}", 0.75 + share / 4), ("pair",)
-    )
-    _, healthy = dual["healthy"]
-    result = [
-        Finding(
-            f"dual-ToR, {ready.variant.title}: the job",
-            _SOURCES.get(name, _FAILURES),
-            "goes on",
-            _went(item, healthy),
-            _goes_on(item, healthy),
-        )
-        for name, (ready, item) in dual.items()
-        if name != "healthy"
-    ]
-    for runs, name, what in (
-        (single, "cable", "single-ToR, a NIC's cable is cut"),
-        (single, "tor", "single-ToR, a ToR dies"),
-        (stacked, "pair", "stacked dual-ToR, both fail as one"),
-    ):
-        _, entry = runs[name]
-        halted = entry.correct_nodes == 0 and bool(entry.cut_off)
-        source = (
-            f"{_DUAL}: over 40 % of critical failures" if runs is stacked else _SOURCES.get(name, _FAILURES)
-        )
-        result.append(
-            Finding(f"{what}: the job", source, "halts", entry.cut_off, "holds" if halted else "differs")
-        )
-    _, back = single["repaired"]
-    _, first = single["healthy"]
-    result.append(
-        Finding(
-            "single-ToR, the cable is back in time: the job",
-            f"{_FAILURES}: repaired within a minute",
-            "goes on",
-            _went(back, first),
-            _goes_on(back, first),
-        )
-    )
-    return (*result, _withdrawn(*dual["cable"]))
+    folder = "16_hpn"
+    dual = observed(f"{folder}/scenario.yaml", lambda what, share: note(f"dual-ToR: {what}", share / 2))
+    single = observed(f"{folder}/single.yaml", lambda what, share: note(f"single: {what}", 0.5 + share / 4))
+    pair = observed(f"{folder}/stacked.yaml", lambda what, share: note(f"stacked: {what}", 0.75 + share / 4))
+    _, reference = dual["healthy"]
+    result: dict[str, Measured | float] = {}
+    for name in _GOES_ON:
+        base = single["healthy"][1] if name.startswith("single") else reference
+        run = single["repaired"][1] if name.startswith("single") else dual[name][1]
+        run = pair["pair"][1] if stacked else run
+        same = run.correct_nodes if run.checksum == base.checksum else 0
+        result[name] = Measured(100 * same / run.nodes, detail=_went(run, base))
+    halts = {"single-cable": single["cable"], "single-tor": single["tor"], "stacked-pair": pair["pair"]}
+    for name, (_, run) in halts.items():
+        run = reference if healthy else run
+        result[name] = Measured(100 * run.correct_nodes / run.nodes, detail=run.cut_off)
+    return {**result, **_withdrawn(*dual["cable"])}
 
 
-def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
-    """Return the withdrawal of a ToR's route after a cable is cut, and its time in the run."""
+def _withdrawn(ready: Prepared, seen: Observation) -> Values:
+    """Return the entries withdrawn at a ToR after a cable is cut, and the time until the last update."""
     from controller import NodeController
 
     fabric = ready.fabric
@@ -205,29 +321,15 @@ def _withdrawn(ready: Prepared, seen: Observation) -> Finding:
     took = (seen.recovery.converged_ps or 0) / 10**6 - seen.faults[0].at_ps / 10**6
     traffic = seen.traffic
     lost = traffic.lost_with_link + traffic.dropped_by_switch
-    return Finding(
-        "the host route of the NIC at its ToR; who is told; until the last table is written",
-        f"{_DUAL}: the /32 is withdrawn, the fabric converges",
-        "withdrawn",
-        f"{len(removed)} entry deleted, {aggs} switches and {len(told) - aggs} hosts told, {took:g} us; "
-        f"{lost} frames lost, {traffic.retransmitted} sent again, {traffic.duplicates} came twice",
-        "holds" if removed and aggs else "differs",
-    )
+    words = f"{aggs} switches and {len(told) - aggs} hosts told; {lost} frames lost"
+    return {"withdrawn": Measured(float(len(removed)), detail=words), "converged": took}
 
 
 def _went(item: Observation, healthy: Observation) -> str:
     longer = (item.completion_ps - healthy.completion_ps) / 10**6
     traffic = item.traffic
     lost = traffic.lost_with_link + traffic.dropped_by_switch
-    return (
-        f"{item.correct_nodes} of {item.nodes} right, {longer:.1f} us later; {lost} frames lost, "
-        f"{traffic.duplicates} came twice"
-    )
-
-
-def _goes_on(item: Observation, healthy: Observation) -> FindingVerdict:
-    right = item.correct_nodes == item.nodes and item.checksum == healthy.checksum
-    return "holds" if right else "differs"
+    return f"{longer:.1f} us later; {lost} frames lost, {traffic.duplicates} came twice"
 
 
 def _shares(samples: Mapping[int, Usage], begin: int, end: int) -> list[float]:
@@ -279,7 +381,7 @@ def _joined(offset: int) -> int:
 
 
 CHECKS = (
-    FindingsCheck("lacp", "hpn", "Two ToRs are one partner to a NIC", run_lacp),
-    FindingsCheck("share", "hpn", "What a host has left without one of its 16 cables", run_share),
-    FindingsCheck("failures", "hpn", "Cables and ToRs fail under an AllReduce", run_failures),
+    Check("lacp", "hpn", "Two ToRs are one partner to a NIC", _LACP, _measure_lacp),
+    Check("share", "hpn", "What a host has left without one of its 16 cables", _SHARES, _measure_shares),
+    Check("failures", "hpn", "Cables and ToRs fail under an AllReduce", _FAILURE_CLAIMS, _measure_failures),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from papers.claims.findings import FindingsCheck
+from papers.claims import Check
 
 if TYPE_CHECKING:
     from emulation.testbed import Testbed
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "small"]
 
-CHECKS: tuple[FindingsCheck, ...] = ()
+CHECKS: tuple[Check, ...] = ()
 
 _SCENARIO = """
 name: hpn-claim

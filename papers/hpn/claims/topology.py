@@ -8,8 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from papers.claims import Progress
-from papers.claims.findings import Finding, FindingsCheck
+from papers.claims import (
+    Check,
+    Claim,
+    Kind,
+    Measured,
+    Mutation,
+    Progress,
+    Values,
+    around,
+    at_least,
+    between,
+    changed,
+    exactly,
+    scaled,
+    shifted,
+)
 
 if TYPE_CHECKING:
     from controller.plan import Entry, Plan
@@ -19,126 +33,232 @@ __all__ = ["CHECKS", "choice_points", "left_their_plane"]
 
 _STRUCTURE = "HPN, structure"
 _DERIVED = "derived here from HPN's ports"
+_MORE = changed("an eighth more of every part", more=True)
 
 
-def run_sizes(note: Progress) -> Sequence[Finding]:
+def _count(name: str, text: str, unit: str, count: int, place: str = _STRUCTURE) -> Claim:
+    stated = place == _STRUCTURE
+    return Claim(
+        name=name,
+        text=text,
+        place=place,
+        kind=Kind.stated if stated else Kind.derived,
+        unit=unit,
+        paper=exactly(count) if stated else None,
+        holds=exactly(count),
+        mutation=_MORE,
+    )
+
+
+def _ratio(name: str, text: str, value: float, within: float, mutation: Mutation) -> Claim:
+    return Claim(
+        name=name,
+        text=text,
+        place=_STRUCTURE,
+        kind=Kind.stated,
+        unit="x",
+        paper=exactly(value),
+        holds=around(value, within),
+        mutation=mutation,
+    )
+
+
+_SIZES = (
+    _count("gpus", "GPUs at work", "GPUs", 15360),
+    _count("segment-gpus", "GPUs of a segment at work", "GPUs", 1024),
+    _count("segment-backup", "backup GPUs of a segment", "GPUs", 64),
+    _count("segment-tors", "ToRs of a segment", "ToRs", 16),
+    _count("host-tors", "ToRs that a host leads to", "ToRs", 16),
+    _count("tors", "ToRs", "ToRs", 240, _DERIVED),
+    _count("aggs", "aggregation switches", "switches", 120, _DERIVED),
+    _count("tor-down", "ports of a ToR to hosts at work", "ports", 128),
+    _count("tor-backup", "ports of a ToR to backup hosts", "ports", 8),
+    _count("tor-up", "ports of a ToR up", "ports", 60),
+    _count("agg-down", "ports of an aggregation switch down", "ports", 120, _DERIVED),
+    _count("agg-up", "ports of an aggregation switch up", "ports", 8, _DERIVED),
+    _ratio("tor-over", "oversubscription of a ToR", 1.067, 0.001, scaled(1.1)),
+    _ratio("agg-over", "oversubscription towards the core", 15, 0.01, scaled(1.1)),
+    Claim(
+        name="tor-lanes",
+        text="lanes of 200 Gbit/s of a ToR in use, of 256",
+        place=_DERIVED,
+        kind=Kind.derived,
+        unit="lanes",
+        holds=exactly(256),
+        mutation=_MORE,
+    ),
+    Claim(
+        name="agg-lanes",
+        text="lanes of 200 Gbit/s of an aggregation switch in use, of 256",
+        place=_DERIVED,
+        kind=Kind.derived,
+        unit="lanes",
+        holds=exactly(256),
+        mutation=_MORE,
+    ),
+)
+
+
+def _measure_sizes(note: Progress, more: bool = False) -> Values:
     """Build the fabric at full size, node by node, and count its parts."""
     from topologies import NodeKind, hpn
-    from topologies.model.checks import problems
+    from topologies.model.checks import lane_audit, problems
     from topologies.model.places import nic_ports
 
     note("building 15,360 GPUs", 0.0)
-    fabric = hpn(segments=15, hosts=128, rails=8, backup=8, aggs=60, cores=8)
+    if more:
+        # Rails and planes do not grow, so ToRs of a host and a segment are counted without their last rail.
+        fabric = hpn(segments=17, hosts=144, rails=7, backup=9, aggs=68, cores=9)
+    else:
+        fabric = hpn(segments=15, hosts=128, rails=8, backup=8, aggs=60, cores=8)
     note("checking", 0.5)
-    wrong = problems(fabric)
+    if not more and (wrong := problems(fabric)):
+        raise ValueError(f"{len(wrong)} problems of the fabric, first {wrong[0]}; mend the generator")
     kinds = Counter(node.kind for node in fabric.nodes)
     tor, agg = _ports(fabric, "tor0.0.0"), _ports(fabric, "agg0.0")
     tors = {_far(fabric, node.name, port) for node in fabric.nodes for port in nic_ports(node)}
-    segment = {name for name in tors if name.startswith("tor0.")}
-    own = {_far(fabric, f"gpu{rank}", port) for rank in range(8) for port in nic_ports(fabric.node("gpu0"))}
-    down, up = tor[NodeKind.GPU], tor[NodeKind.SPINE]
-    over_tor = down * fabric.link_between("gpu0", "tor0.0.0").rate_bps
-    over_tor /= up * fabric.link_between("tor0.0.0", "agg0.0").rate_bps
-    rows = (
-        ("GPUs at work", "15,360", f"{kinds[NodeKind.GPU]:,}", _STRUCTURE),
-        ("of one segment, and its backup", "1,024 + 64", _of_segment(fabric), _STRUCTURE),
-        ("ToRs of a segment", "16", str(len(segment)), _STRUCTURE),
-        ("ToRs that a host leads to", "16", str(len(own)), _STRUCTURE),
-        ("ToRs", "240", str(kinds[NodeKind.RAIL]), _DERIVED),
-        ("aggregation switches", "120", str(kinds[NodeKind.SPINE]), _DERIVED),
-        (
-            "ports of a ToR: hosts, backup, up",
-            "128 + 8 + 60",
-            f"{down} + {tor[NodeKind.SPARE]} + {up}",
-            _STRUCTURE,
-        ),
-        (
-            "ports of an aggregation switch: down, up",
-            "120 + 8",
-            f"{agg[NodeKind.RAIL]} + {agg[NodeKind.CORE]}",
-            _DERIVED,
-        ),
-        ("oversubscription of a ToR", "1.067", f"{over_tor:.3f}", _STRUCTURE),
-        (
-            "oversubscription towards the core",
-            "15",
-            f"{agg[NodeKind.RAIL] / agg[NodeKind.CORE]:g}",
-            _STRUCTURE,
-        ),
-        ("lanes of 200 Gbit/s in use of 256, ToR and agg", "256 and 256", _lanes(fabric), _DERIVED),
-        ("problems of the fabric", "0", str(len(wrong)), "what can be built at all"),
-    )
-    return tuple(
-        Finding(what, source, paper, ours, "holds" if paper == ours else "differs")
-        for what, paper, ours, source in rows
-    )
+    own = {
+        _far(fabric, f"gpu{rank}", port)
+        for rank in range(7 if more else 8)
+        for port in nic_ports(fabric.node(f"gpu{rank}"))
+    }
+    ends = [node for node in fabric.nodes if not node.tier and node.coordinates[2] == 0]
+    work = sum(node.kind.member for node in ends)
+    over = tor[NodeKind.GPU] * fabric.link_between("gpu0", "tor0.0.0").rate_bps
+    over /= tor[NodeKind.SPINE] * fabric.link_between("tor0.0.0", "agg0.0").rate_bps
+    audit = lane_audit(fabric)
+    counts = {
+        "gpus": kinds[NodeKind.GPU],
+        "segment-gpus": work,
+        "segment-backup": len(ends) - work,
+        "segment-tors": sum(name.startswith("tor0.") for name in tors),
+        "host-tors": len(own),
+        "tors": kinds[NodeKind.RAIL],
+        "aggs": kinds[NodeKind.SPINE],
+        "tor-down": tor[NodeKind.GPU],
+        "tor-backup": tor[NodeKind.SPARE],
+        "tor-up": tor[NodeKind.SPINE],
+        "agg-down": agg[NodeKind.RAIL],
+        "agg-up": agg[NodeKind.CORE],
+        "tor-lanes": audit["tor0.0.0"].used,
+        "agg-lanes": audit["agg0.0"].used,
+    }
+    ratios = {"tor-over": over, "agg-over": agg[NodeKind.RAIL] / agg[NodeKind.CORE]}
+    return {name: float(value) for name, value in {**counts, **ratios}.items()}
 
 
-def run_planes(note: Progress) -> Sequence[Finding]:
-    """Frames that change planes, by the counters of a run, and by the path of every flow."""
-    from lab.run.crossings import plane_of
+_PLANES = (
+    Claim(
+        name="flows",
+        text="two planes: flows that leave by another port than they entered by",
+        place="HPN, dual-plane",
+        kind=Kind.stated,
+        unit="%",
+        paper=exactly(0),
+        holds=exactly(0),
+        mutation=changed("one plane", planes=1),
+    ),
+    Claim(
+        name="frames",
+        text="two planes: frames of an AllReduce that changed planes, by the counters of switches",
+        place="HPN, dual-plane",
+        kind=Kind.stated,
+        unit="frames",
+        paper=exactly(0),
+        holds=exactly(0),
+        mutation=shifted(1),
+    ),
+    Claim(
+        name="typical",
+        text="one plane, a typical Clos: flows between segments that leave by another port",
+        place="derived here: a hash chooses one of two ToRs",
+        kind=Kind.derived,
+        unit="%",
+        holds=between(20, 50),
+        mutation=changed("two planes", other=2),
+    ),
+)
+
+
+def _measure_planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
+    """Count frames that change planes, by the counters of a run, and by the path of every flow."""
     from papers.hpn.claims.runs import small
 
-    result: list[Finding] = []
-    for planes, words in ((2, "two planes"), (1, "one plane, a typical Clos")):
-        note(words, planes % 2 / 2)
-        ready, seen = small(f"topology: {{name: hpn, hosts: 2, rails: 4, aggs: 4, planes: {planes}}}")
-        fabric, plan = ready.fabric, ready.plan
-        known = plane_of(fabric)
-        joining = [
-            node.name
-            for node in fabric.nodes
-            if node.tier
-            and len({known[neighbour] for neighbour in fabric.neighbours(node.name) if neighbour in known})
-            > 1
-        ]
-        left, flows = left_their_plane(plan, ready.members)
+    result: dict[str, Measured | float] = {}
+    for name, number in (("flows", planes), ("typical", other)):
+        note(f"planes: {number}", number % 2 / 2)
+        ready, seen = small(f"topology: {{name: hpn, hosts: 2, rails: 4, aggs: 4, planes: {number}}}")
+        left, flows = left_their_plane(ready.plan, ready.members)
         right = seen.correct_nodes == seen.nodes
-        wanted = (not left and not seen.cross_plane_frames) if planes == 2 else left > 0
-        result.append(
-            Finding(
-                f"{words}: flows that leave by another port than they entered by, frames that changed planes",
-                "HPN, dual-plane" if planes == 2 else "derived here",
-                "0 and 0" if planes == 2 else "about half of those between segments",
-                f"{left:,} of {flows:,} flows, {seen.cross_plane_frames} of {seen.traffic.sent:,} frames; "
-                f"{len(joining)} switches join planes",
-                "holds" if wanted and right else "differs",
-                ""
-                if planes == 2
-                else "counters tell net changes of planes only; flows are followed one by one",
-            )
-        )
-    return tuple(result)
+        share = 100 * left / flows if right else float("nan")
+        result[name] = Measured(share, detail=f"{left:,} of {flows:,} flows")
+        if name == "flows":
+            crossed = float(seen.cross_plane_frames or 0)
+            result["frames"] = Measured(crossed, detail=f"of {seen.traffic.sent:,} sent")
+    return result
 
 
-def run_choices(note: Progress) -> Sequence[Finding]:
-    """Switches of a Pod that choose by hash, in what the tables hold."""
+_CHOICES = (
+    Claim(
+        name="hpn",
+        text="choices by hash of a flow between segments once its port is chosen",
+        place="HPN, dual-plane",
+        kind=Kind.stated,
+        unit="choices",
+        paper=exactly(1),
+        holds=exactly(1),
+        mutation=changed("one plane", planes=1),
+    ),
+    Claim(
+        name="ways",
+        text="ways of that choice",
+        place="HPN, dual-plane",
+        kind=Kind.stated,
+        unit="ways",
+        paper=exactly(60),
+        holds=exactly(60),
+        mutation=changed("59 aggregation switches", aggs=59),
+    ),
+    Claim(
+        name="typical",
+        text="the same with one plane, a typical Clos: choices",
+        place="derived here",
+        kind=Kind.derived,
+        unit="choices",
+        holds=at_least(2),
+        mutation=scaled(0.5),
+    ),
+    Claim(
+        name="dcn-plus",
+        text="DCN+, from Pod to Pod: choices",
+        place="derived here",
+        kind=Kind.derived,
+        unit="choices",
+        holds=at_least(3),
+        mutation=scaled(0.5),
+    ),
+)
+
+
+def _measure_choices(note: Progress, planes: int = 2, aggs: int = 60) -> Values:
+    """Count the switches of a Pod that choose by hash, from what the tables hold."""
     from controller import make_plan
     from topologies import dcn_plus, hpn
 
     note("planning", 0.0)
-    cases = (
-        ("HPN", hpn(2, 2, 2, aggs=60), "1, of 60 ways", 1, "HPN, dual-plane"),
-        ("one plane, a typical Clos", hpn(2, 2, 2, aggs=60, planes=1), "2 or more", 2, "derived here"),
-        ("DCN+, from Pod to Pod", dcn_plus(2, 2, 1, 2), "3 or more", 3, "derived here"),
-    )
-    result: list[Finding] = []
-    for name, fabric, paper, least, source in cases:
+    result: dict[str, Measured | float] = {}
+    for name, fabric in (
+        ("hpn", hpn(2, 2, 2, aggs=aggs, planes=planes)),
+        ("typical", hpn(2, 2, 2, aggs=aggs, planes=1)),
+        ("dcn-plus", dcn_plus(2, 2, 1, 2)),
+    ):
         last = [node.name for node in fabric.nodes if node.kind.member][-2]
         plan = make_plan(fabric, strategy="hashed", peers=[("gpu0", last)])
         chosen = choice_points(plan, "gpu0", last)
-        holds = chosen == (60,) if least == 1 else len(chosen) >= least
-        ours = f"{len(chosen)}, of {', then '.join(map(str, chosen))} ways"
-        result.append(
-            Finding(
-                f"{name}: choices by hash of an inter-segment flow once its port is chosen",
-                source,
-                paper,
-                ours,
-                "holds" if holds else "differs",
-            )
-        )
-    return tuple(result)
+        result[name] = Measured(float(len(chosen)), detail=f"of {', then '.join(map(str, chosen))} ways")
+        if name == "hpn":
+            result["ways"] = float(chosen[0])
+    return result
 
 
 def left_their_plane(plan: Plan, members: Sequence[str]) -> tuple[int, int]:
@@ -214,21 +334,8 @@ def _far(fabric: Fabric, node: str, port: int) -> str:
     return neighbour.node
 
 
-def _of_segment(fabric: Fabric) -> str:
-    ends = [node for node in fabric.nodes if not node.tier and node.coordinates[2] == 0]
-    work = sum(node.kind.member for node in ends)
-    return f"{work:,} + {len(ends) - work}"
-
-
-def _lanes(fabric: Fabric) -> str:
-    from topologies.model.checks import lane_audit
-
-    audit = lane_audit(fabric)
-    return f"{audit['tor0.0.0'].used} and {audit['agg0.0'].used}"
-
-
 CHECKS = (
-    FindingsCheck("sizes", "hpn", "The Pod of 15,360 GPUs, port by port", run_sizes),
-    FindingsCheck("planes", "hpn", "No frame changes planes", run_planes),
-    FindingsCheck("choices", "hpn", "One choice is left to a hash", run_choices),
+    Check("sizes", "hpn", "The Pod of 15,360 GPUs, port by port", _SIZES, _measure_sizes),
+    Check("planes", "hpn", "No frame changes planes", _PLANES, _measure_planes),
+    Check("choices", "hpn", "One choice is left to a hash", _CHOICES, _measure_choices),
 )

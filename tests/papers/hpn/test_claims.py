@@ -1,13 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims about HPN that need no run."""
+"""HPN's claims: computed and mutated; choices and planes by the tables."""
+
+import pytest
 
 from controller import make_plan
-from papers.hpn.claims.topology import choice_points, left_their_plane, run_choices
+from papers.claims import Check, checks, passed
+from papers.claims.mutations import mutated
+from papers.hpn.claims.topology import choice_points, left_their_plane
 from topologies import hpn
 
+CHECKS = {check.name: check for check in checks("hpn") if isinstance(check, Check)}
 
-def test_choices_hold() -> None:
-    assert [run_choice.verdict for run_choice in run_choices(lambda what, share: None)] == ["holds"] * 3
+
+def test_all_checks_declare_their_claims():
+    assert len(CHECKS) == len(checks("hpn"))
+    assert [name for name, check in CHECKS.items() if check.long] == ["four-allreduces-packets"]
+
+
+@pytest.mark.parametrize("name", ["choices", "four-allreduces"])
+def test_every_mutation_of_a_computed_claim_turns_it(name: str):
+    assert passed(CHECKS[name].rows(lambda stage, share: None))
+    turns = mutated(CHECKS[name], lambda stage, share: None)
+    assert [turn.row.claim.name for turn in turns if not turn.turned] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["sizes", "planes", "lacp", "share", "failures", "path-search", "polarisation"]
+)
+def test_what_is_measured_is_accepted(name: str):
+    assert passed(CHECKS[name].rows(lambda stage, share: None))
 
 
 def test_choices_are_those_of_the_tables() -> None:
