@@ -30,7 +30,7 @@ def main() -> int:
                 f"{took / alone - 1:+.2%}, {again} frames sent again"
             )
         print(
-            f"{variant}: accelerators computed {metrics[f'{variant}.utilisation_percent']:.1f} % of the time"
+            f"{variant}: accelerators computed {metrics[f'{variant}.work_percent']:.1f} % of the first 300 us"
         )
     print(f"all assertions hold: {'yes' if code == 0 else 'no'}")
     return code

@@ -37,7 +37,8 @@ Figure = int | float
 class VariantRun:
     """The run of one variant: its observation, the bound of its collective, and the rates of its links.
 
-    `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it.
+    `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
+    accelerators is counted until `work_until_ps`, not at all when that is 0.
     """
 
     observation: Observation
@@ -45,6 +46,7 @@ class VariantRun:
     rates_bps: Mapping[str, int]
     fidelity: Fidelity | None = None
     traffic: TrafficMatrix | None = None
+    work_until_ps: int = 0
 
     @property
     def doubtful(self) -> bool:
@@ -289,25 +291,31 @@ ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "communication_us": lambda job: round(
         mean(iteration.sent_ps - iteration.send_ps for iteration in job.iterations) / 10**6, 6
     ),
-    "utilisation_percent": lambda job: round(
-        100 * job.compute_ps * len(job.iterations) / job.completion_ps, 3
-    ),
 }
 
 
-def _utilisation(run: VariantRun) -> Figure:
-    """Return the share of their jobs' time in which the members of all jobs computed, in percent."""
+def computed_ps(job: JobReport, until_ps: int) -> int:
+    """Return the time that a member of a job computes until a moment of the run."""
+    return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
+
+
+def _work_percent(run: VariantRun) -> Figure:
+    """Return the share of the time until `work_until_ps` in which the members of all jobs computed.
+
+    All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
+    time (Crux, definition 1), and a job that ends late counts no less than a job that ends early.
+    """
     jobs = run.observation.jobs
-    computed = sum(job.nodes * job.compute_ps * len(job.iterations) for job in jobs)
-    return round(100 * computed / sum(job.nodes * job.completion_ps for job in jobs), 3)
+    computed = sum(job.nodes * computed_ps(job, run.work_until_ps) for job in jobs)
+    return round(100 * computed / (sum(job.nodes for job in jobs) * run.work_until_ps), 3)
 
 
-# Metrics of runs in which jobs compute.
+# Metrics of runs in which jobs compute, with `work_until_us`.
 COMPUTE_METRICS: Mapping[str, Metric] = {
-    "utilisation_percent": Metric(
+    "work_percent": Metric(
         "percent",
-        "share of the time of their jobs in which accelerators computed",
-        _utilisation,
+        "share of the time until work_until_us in which the accelerators of all jobs computed",
+        _work_percent,
         timed=True,
     ),
 }
@@ -333,7 +341,7 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= PLANE_METRICS
     if run.observation.rewired:
         chosen |= CIRCUIT_METRICS
-    if any(job.iterations for job in run.observation.jobs):
+    if run.work_until_ps and any(job.iterations for job in run.observation.jobs):
         chosen |= COMPUTE_METRICS
     figures = {name: metric.of(run) for name, metric in chosen.items()}
     for job in run.observation.jobs:

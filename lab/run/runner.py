@@ -98,7 +98,8 @@ def run(
         seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
         rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
-        runs[ready.variant.name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent)
+        until_ps = round((ready.variant.work_until_us or 0) * 10**6)
+        runs[ready.variant.name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps)
         seconds[ready.variant.name] = watch.seconds
     return Run(runs, seconds)
 

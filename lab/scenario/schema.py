@@ -47,7 +47,16 @@ __all__ = [
 ]
 
 # Keys of a variant that may stand at the top level, for all variants.
-SETTINGS = ("collective", "jobs", "routing", "link", "control", "transport", "faults")
+SETTINGS = (
+    "collective",
+    "jobs",
+    "routing",
+    "link",
+    "control",
+    "transport",
+    "faults",
+    "work_until_us",
+)
 
 
 def _known_strategy(name: str) -> str:
@@ -253,6 +262,7 @@ class Variant(Model):
     control: Control = Control()
     transport: Transport = Transport()
     faults: tuple[Fault, ...] = ()
+    work_until_us: Positive | None = None
 
     @property
     def label(self) -> str:
