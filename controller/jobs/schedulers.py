@@ -3,7 +3,8 @@
 
 Of the baselines TACCL* is the paper's own adaptation (Crux, section 4.4, footnote 3): the least congested
 links, and the longer the distance the higher the priority. Sincronia and CASSINI are named there and not
-described; what stands here is their published idea, cut down to jobs that repeat.
+described: `bottleneck_order` is Sincronia's algorithm BSSI with an iteration's sending as a coflow, and
+`shifts` CASSINI's circles; papers.crux.baselines holds both against examples.
 
 An installed package adds a scheduler by an entry point of the group `railyard.schedulers`; a scenario names
 a function in a Python file as FILE.py:NAME.

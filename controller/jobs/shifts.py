@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start shifts in a common circle of time, so that jobs that share links send in turns (CASSINI's idea).
+"""Start shifts in a common circle of time, so that jobs that share links send in turns (CASSINI).
 
-Ours: jobs that share a link and whose iterations alone are 1, 2 or 4 times as long as one another's, give or
-take TOLERANCE, form groups; a group's circle is its longest iteration, which a shorter job goes round several
-times. Jobs are taken from the one that sends for the largest share of time to the least, each at that of
-STEPS shifts at which it meets least of what is placed on its links. CASSINI takes the least common multiple
-of all iterations and solves for all shifts of a link together; it agrees with this where iterations are
-equal.
+CASSINI (NSDI 2024, recalled) rolls the time of jobs that share a link around a circle whose perimeter is the
+least common multiple of their iterations, rotates the jobs so that their demand exceeds the link's capacity
+least, and joins the rotations of all links over a graph of jobs and links without loops.
+
+Here: measured iterations have no common multiple, so a circle is up to CIRCLES times the longest iteration,
+and a job fits it if it goes round a whole number of times, give or take TOLERANCE; CASSINI's agents correct
+such a drift. Jobs that share links, directly or through other jobs, form a group with a single circle. Jobs
+are placed from the one that sends for the largest share of time to the least, each at that of STEPS rotations
+at which demand exceeds the capacity of its links least; CASSINI solves all rotations of a link together.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ import numpy as np
 
 from controller.jobs.job import Floats, Ints, Job, bottleneck_seconds, iteration_seconds, link_loads
 
-__all__ = ["STEPS", "TOLERANCE", "TURNS", "interleaving_shifts"]
+__all__ = ["CIRCLES", "STEPS", "TOLERANCE", "circle_turns", "interleaving_shifts", "largest_excess"]
 
-STEPS = 16
+STEPS = 24
 TOLERANCE = 0.02
-TURNS = (1, 2, 4)
+CIRCLES = 6
+# Moments of a circle for each round of its longest job.
+_MOMENTS = 48
 
 
 def interleaving_shifts(
@@ -46,34 +51,51 @@ def interleaving_shifts(
     shifts = np.zeros(number)
     sharing = (busy > 0).astype(np.float32)
     sharing = (sharing @ sharing.T) > 0
-    # Longest first, so that the first of a group gives the circle.
+    # Longest first: the first job of a group gives the circle.
     for first in np.argsort(-length, kind="stable").tolist():
         if groups[first] >= 0 or not sending[first]:
             continue
-        members = _members(first, length, groups, sharing & (sending[:, None] > 0))
+        free = sharing & (sending[:, None] > 0) & (groups < 0)
+        rounds = _rounds(first, length, np.flatnonzero(free[first]))
+        circle = rounds * float(length[first])
+        members = _members(first, length, circle, free)
         if len(members) < 2:
             continue
         for member in members:
-            groups[member], turns[member] = first, _turns(float(length[first]), float(length[member]))
-        _place(members, jobs, busy, sending, float(length[first]), turns, shifts)
+            groups[member], turns[member] = first, circle_turns(circle, float(length[member]))
+        _place(members, jobs, busy, sending, circle, _MOMENTS * rounds, turns, shifts)
     return groups, turns, shifts
 
 
-def _turns(circle: float, length: float) -> int:
-    """Return how often a job goes round the circle, or 0 if that is none of TURNS."""
-    ratio = circle / length
-    return next((turns for turns in TURNS if abs(ratio / turns - 1) <= TOLERANCE), 0)
+def circle_turns(circle: float, length: float) -> int:
+    """Return how often an iteration goes round a circle, or 0 if that is no whole number within TOLERANCE."""
+    turns = round(circle / length)
+    return turns if turns and abs(circle / length / turns - 1) <= TOLERANCE else 0
 
 
-def _members(first: int, length: Floats, groups: Ints, sharing: np.ndarray) -> list[int]:
-    """Return the ungrouped jobs that fit the circle of a job and are reached from it over shared links."""
+def _rounds(first: int, length: Floats, others: Ints) -> int:
+    """Return the fewest rounds of a job whose circle most of its neighbours fit."""
+    fitting = [
+        sum(circle_turns(rounds * length[first], length[other]) > 0 for other in others.tolist())
+        for rounds in range(1, CIRCLES + 1)
+    ]
+    return 1 + int(np.argmax(fitting))
+
+
+def _members(first: int, length: Floats, circle: float, sharing: np.ndarray) -> list[int]:
+    """Return the jobs that fit a circle and are reached from a job over shared links."""
     members, open_ = [first], [first]
     while open_:
         for other in np.flatnonzero(sharing[open_.pop()]).tolist():
-            if other not in members and groups[other] < 0 and _turns(length[first], length[other]):
+            if other not in members and circle_turns(circle, length[other]):
                 members.append(other)
                 open_.append(other)
     return members
+
+
+def _active(job: Job, length: float, sending: float, late: float, moments: Floats) -> Floats:
+    """Return 1 at moments at which a job sends, over into its next iteration, else 0."""
+    return (((moments - late) % length - (1 - job.overlap) * job.compute) % length < sending).astype(float)
 
 
 def _place(
@@ -82,10 +104,11 @@ def _place(
     busy: Floats,
     sending: Floats,
     circle: float,
+    number: int,
     turns: Ints,
     shifts: Floats,
 ) -> None:
-    moments = (np.arange(4 * STEPS) + 0.5) / (4 * STEPS) * circle
+    moments = (np.arange(number) + 0.5) / number * circle
     placed = np.zeros((busy.shape[1], len(moments)))
     for member in sorted(members, key=lambda n: (-sending[n] * turns[n], n)):
         job, length = jobs[member], circle / turns[member]
@@ -94,11 +117,24 @@ def _place(
         best, least, chosen = 0.0, np.inf, np.zeros(len(moments))
         for step in range(STEPS):
             late = step / STEPS * length
-            at = (moments - late) % length
-            # It sends from when it may to when it is done, or over into the next iteration.
-            active = ((at - (1 - job.overlap) * job.compute) % length < sending[member]).astype(float)
-            met = float((use @ np.minimum(placed[links], 1.0)) @ active)
-            if met < least - 1e-9:
-                best, least, chosen = late, met, active
+            active = _active(job, length, float(sending[member]), late, moments)
+            demand = placed[links] + use[:, None] * active
+            excess = float(np.maximum(demand - 1.0, 0.0).sum())
+            if excess < least - 1e-9:
+                best, least, chosen = late, excess, active
         shifts[member] = best
         placed[links] += use[:, None] * chosen
+
+
+def largest_excess(
+    jobs: Sequence[Job], choices: Sequence[Ints], rates: Floats, shifts: Floats, circle: float
+) -> float:
+    """Return the largest mean demand above a link's capacity, over a circle, in shares of the capacity."""
+    moments = (np.arange(960) + 0.5) / 960 * circle
+    demand = np.zeros((len(rates), len(moments)))
+    for job, choice, late in zip(jobs, choices, shifts.tolist(), strict=True):
+        busy = link_loads(job, choice, len(rates)) / rates
+        sending = bottleneck_seconds(job, choice, rates)
+        length = iteration_seconds(job.compute, sending, job.overlap)
+        demand += busy[:, None] / sending * _active(job, length, sending, late, moments)
+    return float(np.maximum(demand - 1.0, 0.0).mean(axis=1).max(initial=0.0))

@@ -5,6 +5,8 @@
 # study.py      schedulers on a trace: utilisation, times, who is at risk
 # testbed.py    few jobs that run side by side, iteration by iteration
 # pair.py       two jobs that contend: the measurement that starts the paper
+# contended.py  jobs on links that no path avoids: what an order by intensity is worth
+# baselines.py  examples of the papers of Sincronia and CASSINI
 # steps.py      each step of Crux against the best of all choices
 # plot.py       utilisation by scheduler
 """

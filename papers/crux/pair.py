@@ -14,13 +14,11 @@ from functools import lru_cache
 from typing import final
 
 from controller.jobs import JobProfile, simulate
-from papers.claims.model_figure import Figure, Kind
 
-__all__ = ["GPT_SECONDS", "Pair", "contention", "fitted_share", "pair_figures"]
+__all__ = ["GPT_SECONDS", "Pair", "contention", "fitted_share"]
 
 GPT_SECONDS = 1.53
 _GPUS = (64, 16)
-_SOURCE = "Crux, section 2.2"
 
 
 @final
@@ -66,27 +64,3 @@ def fitted_share(longer: float = 1.11, bert_seconds: float = 0.6, bert_share: fl
         else:
             high = middle
     return round((low + high) / 2, 3)
-
-
-def pair_figures() -> tuple[Figure, ...]:
-    """Return the paper's four figures, and the figures that remain with priorities."""
-    share = fitted_share()
-    result = contention(share)
-    ranked = contention(share, levels=(0, 1))
-    fitted = f"GPT sends for {100 * share:.1f} % of its iteration"
-    even = (
-        "an even share of one link takes as much from both; what BERT hides of its sending behind "
-        "computation, or how many flows it has, is not published"
-    )
-    return (
-        Figure("GPT's iteration beside BERT, longer by", _SOURCE, 11.0, 100 * (result.longer - 1), "%",
-               Kind.fitted, reason=fitted),
-        Figure("GPT's throughput lost", _SOURCE, 9.9, 100 * result.gpt, "%", Kind.fitted, reason=fitted),
-        Figure("BERT's throughput lost", _SOURCE, 7.7, 100 * result.bert, "%", Kind.predicted, 2.0,
-               "" if abs(100 * result.bert - 7.7) <= 2 else even, known=True),
-        Figure("accelerators' work lost", _SOURCE, 9.5, 100 * result.work, "%", Kind.predicted, 2.0),
-        Figure("GPT's iteration with the higher priority, longer by", "derived here: 2 % at most", 0.0,
-               100 * (ranked.longer - 1), "%", Kind.predicted, 2.0),
-        Figure("accelerators' work lost with that priority", _SOURCE, None, 100 * ranked.work, "%",
-               Kind.predicted, reason="the paper has no such figure"),
-    )  # fmt: skip

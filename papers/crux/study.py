@@ -33,9 +33,9 @@ SHOWN = ("none", "fair", "shortest-first", "topology-aware", "interleave", "crux
 
 # The paper's names of what Crux is compared with.
 BASELINES: Mapping[str, str] = {
-    "shortest-first": "Sincronia",
+    "shortest-first": "Sincronia-like",
     "topology-aware": "TACCL*",
-    "interleave": "CASSINI",
+    "interleave": "CASSINI-like",
 }
 
 

@@ -6,8 +6,8 @@ layers, six hosts below each of two ToRs; which models run, on how many GPUs. Ou
 each ToR, as much as down from it; the places of jobs, each half below one ToR and half below the other; what
 a model computes and sends, workloads.py. As in the paper Crux stands beside a network left to itself: `none`.
 
-How wide the links up are decides how much there is to gain, and was chosen knowing that: with half as many it
-is 19 to 37 %, with half as many twice as wide 1 to 3 %.
+How wide the links up are decides how much there is to gain, and was chosen knowing that, so gains are fitted:
+with half as many links it is 19 to 37 %, with half as many twice as wide 1 to 3 %.
 """
 
 from __future__ import annotations
@@ -57,10 +57,20 @@ CASES: Mapping[str, Sequence[tuple[str, _Place]]] = {
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """Means over draws for a scheduler: share of time spent computing, and seconds an iteration by job."""
+    """A scheduler over draws: work by a fixed time, and seconds an iteration by job.
 
-    utilisation: float
+    Attributes:
+        works: share of accelerators' time spent computing until the same moment, one for each draw.
+        iterations: mean over draws.
+    """
+
+    works: tuple[float, ...]
     iterations: Floats
+
+    @property
+    def utilisation(self) -> float:
+        """Mean of `works`."""
+        return mean(self.works)
 
 
 def _rings(hosts: int, gpus: int) -> Pairs:
@@ -73,9 +83,12 @@ def _rings(hosts: int, gpus: int) -> Pairs:
     return np.concatenate([there.reshape(-1, 2), back.reshape(-1, 2)])
 
 
-def case(name: str) -> tuple[list[Job], Floats]:
-    """Jobs with their candidate paths, and capacities in ports of an accelerator."""
-    fabric = Pinned(_CLUSTER, spines=24, uplink=2.0)
+def case(name: str, wider: int = 1) -> tuple[list[Job], Floats]:
+    """Jobs with their candidate paths, and capacities in ports of an accelerator.
+
+    `wider`: so many times as wide are the links up.
+    """
+    fabric = Pinned(_CLUSTER, spines=24, uplink=2.0 * wider)
     jobs = []
     for number, (kind, where) in enumerate(CASES[name]):
         place = np.array([host * SERVER + first + n for host, first, gpus in where for n in range(gpus)])
@@ -112,21 +125,25 @@ def beside(jobs: Sequence[Job], rates: Floats, scheduler: Scheduler, seconds: fl
         ran = simulate(result, schedule.levels.tolist(), seconds)
         shares.append(float(gpus @ ran.computed / (gpus.sum() * seconds)))
         lengths.append([job.compute * seconds / done for job, done in zip(jobs, ran.computed, strict=True)])
-    return Side(mean(shares), np.mean(lengths, axis=0))
+    return Side(tuple(shares), np.mean(lengths, axis=0))
 
 
 def compared(
-    name: str, schedulers: Sequence[str] = ("none", "crux"), seconds: float = 60.0, draws: int = 8
+    name: str,
+    schedulers: Sequence[str] = ("none", "crux"),
+    seconds: float = 60.0,
+    draws: int = 10,
+    wider: int = 1,
 ) -> dict[str, Side]:
     """Simulate a case under each scheduler, and `alone`, as if no job met another."""
-    jobs, rates = case(name)
+    jobs, rates = case(name, wider)
     result = {
         scheduler: beside(jobs, rates, SCHEDULERS[scheduler], seconds, draws) for scheduler in schedulers
     }
     sides = [beside([job], rates, SCHEDULERS["fair"], seconds, 1) for job in jobs]
     gpus = np.array([job.gpus for job in jobs], float)
     result["alone"] = Side(
-        float(gpus @ [side.utilisation for side in sides] / gpus.sum()),
+        (float(gpus @ [side.utilisation for side in sides] / gpus.sum()),),
         np.array([side.iterations[0] for side in sides]),
     )
     return result

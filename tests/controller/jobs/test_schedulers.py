@@ -42,7 +42,7 @@ def test_what_goes_farther_goes_first() -> None:
 
 def test_jobs_of_one_length_send_in_turns() -> None:
     """Each sends for half of the time; one half iteration apart both run as if alone."""
-    jobs = [wire("a", 8, 1.0, 1.0), wire("b", 8, 1.0, 1.0), wire("c", 8, 1.37, 1.0)]
+    jobs = [wire("a", 8, 1.0, 1.0), wire("b", 8, 1.0, 1.0), wire("c", 8, 1.18, 1.0)]
     result = SCHEDULERS["interleave"](jobs, RATES, 8, 0)
     assert result.groups.tolist() == [0, 0, -1]
     assert abs(result.shifts[0] - result.shifts[1]) == pytest.approx(1.0)

@@ -1,47 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crux's claims about jobs, with few draws; judging of gains."""
+"""Crux's claims: computed, with few draws where they are many, and mutated."""
 
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from papers.claims import Progress, checks
-from papers.claims.findings import Finding
-from papers.crux.claims import jobs as crux_jobs
-from papers.crux.claims import model as crux_model
-from papers.crux.claims import steps as crux_steps
-from papers.crux.study import Study, run
-from papers.crux.workloads import Lingjun
-from tests.papers.claim_checks import as_expected
+from papers.claims import Check, Kind, Measured, checks, passed, verdict
+from papers.claims.mutations import mutated
+from papers.crux.claims.jobs import measure_trace
+from papers.crux.claims.model import measure_intensity
+from papers.crux.claims.steps import measure_compression, measure_paths, measure_steps
 
-FEW: dict[str, Callable[[Progress], Sequence[Finding]]] = {
-    "intensity": lambda note: crux_model.run_intensity(note, draws=2),
-    "priority": lambda note: crux_model.run_corrections(note, draws=4),
-    "paths": lambda note: crux_steps.run_paths(note, draws=10),
-    "compression": lambda note: crux_steps.run_compression(note, draws=10),
-    "steps": lambda note: crux_steps.run_steps(note, jobs=3, cases=3),
-    "testbed": lambda note: crux_jobs.run_testbed(note, seconds=6.0, draws=1),
-}
+CHECKS = {check.name: check for check in checks("crux") if isinstance(check, Check)}
 
 
-@pytest.mark.parametrize("name", FEW)
-def test_what_comes_out_is_what_the_paper_says(name: str) -> None:
-    as_expected(FEW[name])
+def silent(stage: str, share: float) -> None:
+    """Take no note of progress."""
 
 
-def test_only_what_takes_minutes_is_long() -> None:
-    short = {claim.name for claim in checks("crux") if not claim.long}
-    assert {*FEW, "contention", "trace"} <= short
-    assert {"two-weeks", "steps-five"} & short == set()
+def test_all_checks_declare_their_claims():
+    assert len(CHECKS) == len(checks("crux"))
+    assert [name for name, check in CHECKS.items() if check.long] == [
+        "trace-connections",
+        "two-weeks",
+        "steps-five",
+    ]
 
 
-def test_a_gain_outside_of_the_band_is_known_and_a_loss_is_not() -> None:
-    names = ("none", "shortest-first", "topology-aware", "interleave", "crux")
-    result = run(Study(Lingjun(days=0.02), schedulers=names))
-    rows = crux_jobs.judged(result)
-    assert [row for row in rows if row.fails] == []
-    assert sum("gain over" in row.claim for row in rows) == 3
-    swapped = dict(result.outcomes)
-    swapped["crux"], swapped["topology-aware"] = swapped["shortest-first"], swapped["crux"]
-    worse = crux_jobs.judged(type(result)(result.study, swapped))
-    assert [item.claim for item in worse if item.fails]
+@pytest.mark.parametrize("name", ["baselines", "priority"])
+def test_every_mutation_of_a_computed_claim_turns_it(name: str):
+    assert passed(CHECKS[name].rows(silent))
+    assert [turn.row.claim.name for turn in mutated(CHECKS[name], silent) if not turn.turned] == []
+
+
+def test_few_draws_are_accepted():
+    values = {
+        "intensity": measure_intensity(silent, draws=2),
+        "paths": measure_paths(silent, draws=10),
+        "compression": measure_compression(silent, draws=10),
+        "steps": measure_steps(silent, jobs=3, cases=3),
+    }
+    for name, measured in values.items():
+        for claim in CHECKS[name].claims:
+            value = measured[claim.name]
+            value = value if isinstance(value, Measured) else Measured(float(value))
+            assert verdict(claim, value) != "unexpected", claim.name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["contended", "contention", "testbed", "packet-priorities", "packet-profiling"]
+)
+def test_what_is_measured_is_accepted(name: str):
+    assert passed(CHECKS[name].rows(silent))
+
+
+def test_gains_on_the_testbed_are_fitted():
+    kinds = {claim.name: claim.kind for claim in CHECKS["testbed"].claims}
+    assert {kind for name, kind in kinds.items() if name.startswith("gain")} == {Kind.fitted}
+
+
+def test_a_gain_far_above_or_below_the_papers_is_unexpected():
+    claim = next(claim for claim in CHECKS["trace"].claims if claim.name == "tiers-topology-aware")
+    assert verdict(claim, Measured(900.0)) == "unexpected"
+    assert verdict(claim, Measured(-20.0)) == "unexpected"
+    assert verdict(replace(claim, expected=None), Measured(0.0)) == "unexpected"
+
+
+def test_paths_alone_are_compared_on_the_same_jobs():
+    values = measure_trace(silent, keys=("clos",), days=0.02, seeds=(1,))
+    assert set(values) == {"clos-shortest-first", "clos-topology-aware", "clos-interleave", "clos-paths"}

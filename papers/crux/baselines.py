@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Examples of the papers of Crux's baselines, run by the schedulers that stand for them here.
+
+CASSINI's example: jobs with iterations of 40 and 60 ms share a link; on a circle of 120 ms they go round
+three times and twice, and rotated their sending does not meet. How long each sends is ours: 10 ms.
+
+Sincronia's order, BSSI: on the busiest port the coflow that sends most for its weight goes last, the weights
+of the others are lowered in proportion, and the rest is ordered in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+
+from controller.jobs import Job, Schedule
+from controller.jobs.schedulers import bottleneck_order
+from controller.jobs.shifts import interleaving_shifts, largest_excess
+from controller.jobs.timeline import utilisation
+
+__all__ = ["cassini_excess", "cassini_gain", "sincronia_example", "sincronia_factor"]
+
+
+def _on(name: str, compute: float, sends: float, link: int = 0) -> Job:
+    return Job(name, 8, compute, np.array([sends]), np.array([[[link]]]))
+
+
+def cassini_excess(*, apart: bool = False, rotated: bool = True) -> tuple[tuple[int, int], float]:
+    """Return the rounds of both jobs, and the mean demand above the link's capacity over the circle."""
+    jobs = [_on("40 ms", 0.03, 0.01), _on("60 ms", 0.05, 0.01, link=1 if apart else 0)]
+    choices, rates = [np.zeros(1, np.int64)] * 2, np.ones(2)
+    _, turns, shifts = interleaving_shifts(jobs, choices, rates)
+    used = shifts if rotated else np.zeros(2)
+    return (int(turns[0]), int(turns[1])), largest_excess(jobs, choices, rates, used, 0.12)
+
+
+def cassini_gain(*, rotated: bool = True) -> float:
+    """Return the work of two equal jobs on one link, in turns, over their work when both begin together."""
+    jobs = [_on("a", 1.0, 1.0), _on("b", 1.0, 1.0)]
+    choices, rates = [np.zeros(1, np.int64)] * 2, np.ones(1)
+    groups, turns, shifts = interleaving_shifts(jobs, choices, rates)
+    levels = np.zeros(2, np.int64)
+    used = shifts if rotated else np.zeros(2)
+    together = utilisation(jobs, Schedule.of(choices), rates, 600.0)
+    return utilisation(jobs, Schedule(tuple(choices), levels, groups, turns, used), rates, 600.0) / together
+
+
+# Bytes of four coflows at three ports. Port 0 is the busiest, with 10: C has the least weight a byte,
+# 1/5, and goes last; the weights of A and B fall to 0.4 and 0.6. Port 1 is next, with 7: of B, 0.6/3, and D,
+# 1/4, B is the less and goes third; the weight of D falls to 0.2. Port 1 is busiest then: D goes second.
+_COFLOWS = {"A": (3, 0, 3), "B": (2, 3, 0), "C": (5, 0, 2), "D": (0, 4, 0)}
+
+
+def sincronia_example(*, by_size: bool = False) -> tuple[Sequence[str], Sequence[str]]:
+    """Return BSSI's order of four coflows by hand, and the order of the scheduler."""
+    names = list(_COFLOWS)
+    jobs = [_coflow(name, amounts) for name, amounts in _COFLOWS.items()]
+    if by_size:
+        order = np.argsort([sum(amounts) for amounts in _COFLOWS.values()], kind="stable")
+    else:
+        order = bottleneck_order(jobs, [np.zeros(3, np.int64)] * len(jobs), np.ones(3))
+    return ("A", "D", "B", "C"), [names[place] for place in order.tolist()]
+
+
+def _coflow(name: str, amounts: Sequence[float]) -> Job:
+    paths = np.array([[[port]] for port in range(len(amounts))])
+    return Job(name, 1, 1.0, np.array(amounts, float), paths)
+
+
+def sincronia_factor(draws: int, *, reverse: bool = False) -> float:
+    """Return the worst ratio of mean completion in BSSI's order to that in the best order.
+
+    A coflow completes when its last port has sent its bytes and those of all coflows before it.
+    """
+    rng = np.random.default_rng(1)
+    worst = 1.0
+    for _ in range(draws):
+        number, ports = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+        amounts = rng.integers(0, 9, (number, ports)).astype(float)
+        amounts[:, 0] += 1
+        jobs = [_coflow(f"c{place}", row) for place, row in enumerate(amounts)]
+        order = bottleneck_order(jobs, [np.zeros(ports, np.int64)] * number, np.ones(ports)).tolist()
+        best = min(_mean_completion(amounts, other) for other in permutations(range(number)))
+        worst = max(worst, _mean_completion(amounts, order[::-1] if reverse else order) / best)
+    return worst
+
+
+def _mean_completion(amounts: np.ndarray, order: Sequence[int]) -> float:
+    sent = amounts[list(order)].cumsum(axis=0)
+    return float(np.where(amounts[list(order)] > 0, sent, 0.0).max(axis=1).mean())
