@@ -58,7 +58,7 @@ class Fault:
     def __post_init__(self) -> None:
         if EVENTS[self.event].impairs is not None and not self.target.directions:
             raise TestbedError(
-                f"{self.target.name}: no {self.event} on the link to a node's own side",
+                f"{self.target.name}: no {self.event} on the link to a node's host",
                 remedy="it goes down, up and flaps",
             )
 

@@ -27,7 +27,7 @@ class Target:
     """Everything that a fault affects.
 
     When the target goes down, `links` lose their carrier at both ends, `one_way` directions lose their frames
-    and keep the carrier, and `hosts` are nodes that lose the link to their own side. Causes of failures are
+    and keep the carrier, and `hosts` are nodes that lose the link to their host. Causes of failures are
     told apart by `name`.
     """
 
@@ -55,7 +55,7 @@ def find_target(fabric: Fabric, kind: str, name: str | int, source: str | None =
     """Return the target of a kind and name; TopologyError if the fabric has no such target.
 
     A direction is `npu0->npu1` or, if several links join the two nodes, a link's name and the `source` node.
-    A port is `npu0:3`, and `npu0:host` the port to the node's own side. A target that leads to an optical
+    A port is `npu0:3`, and `npu0:host` the port to the node's host. A target that leads to an optical
     switch includes all circuits that may be set up over its fibres. `npu` and `gpu` are synonyms. A board is
     the NPUs that differ in the first dimension only; a domain is the GPUs of a high-bandwidth domain, idle
     ones too, with their NICs; a plane is the low-radix switches of a rack that links among them join. Boards,
@@ -167,7 +167,7 @@ def _npu(fabric: Fabric, word: str | int, _: str | None) -> Target:
 
 
 def _nodes(fabric: Fabric, name: str, nodes: Sequence[Node]) -> Target:
-    """Return the target of all links of some nodes, and of the links to their own sides."""
+    """Return the target of all links of some nodes, and of the links to their hosts."""
     names = {node.name for node in nodes}
     return Target(
         name,

@@ -138,11 +138,11 @@ class Testbed(Protocol):
         ...
 
     def attach(self, node: str, host: Agent | Iterated) -> None:
-        """Put an agent on the node's own side."""
+        """Put an agent on the node's host."""
         ...
 
     def stand_by(self, node: str) -> None:
-        """Prepare a node's own side, before run(), for an agent that restart() may attach."""
+        """Prepare a node's host, before run(), for an agent that restart() may attach."""
         ...
 
     def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
@@ -192,7 +192,7 @@ class Testbed(Protocol):
         ...
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's own side down or up."""
+        """Take the link to a node's host down or up."""
         ...
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:

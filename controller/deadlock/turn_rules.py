@@ -62,7 +62,7 @@ Stage = tuple[bool, int, int, int]
 
 
 class Direction(NamedTuple):
-    """The way a hop goes: its group (0: to or from a node's own side) and whether its coordinate grows."""
+    """The way a hop goes: its group (0: to or from a node's host) and whether its coordinate grows."""
 
     group: int
     up: bool
@@ -290,7 +290,7 @@ def _vl_turn(
     for arriving in arrivals:
         for leaves in departures:
             for entry_vl in ENTRY_VLS:
-                # A source names no VL, so a frame from a node's own side is on the first of its class.
+                # A source names no VL, so a frame from a node's host is on the first of its class.
                 last = entry_vl + (1 if arriving == HOST else rules.vls)
                 for vl in range(entry_vl, last):
                     leaving = rules.next_vl(arriving, leaves, vl)

@@ -116,7 +116,7 @@ def _local_prefix(fabric: Fabric, here: Node) -> Segment:
 def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> list[Segment]:
     """Return an array of next hops for each dimension in which a node has links, for the addresses `places`.
 
-    A node's own value leads to its own side. Above the first dimension no frame looks it up: a destination
+    A node's own value leads to its host. Above the first dimension no frame looks it up: a destination
     that shares it also shares a longer prefix.
     """
     fabric = finder.fabric

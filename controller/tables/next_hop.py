@@ -43,7 +43,7 @@ def port_choice(finder: PathFinder, node: str, destination: str) -> PortChoice |
 
 
 def neighbour_at(fabric: Fabric, node: str, port: int) -> str | None:
-    """Return the node at the other end of a port; None for the node's own side."""
+    """Return the node at the other end of a port; None for the node's host."""
     if port == HOST_PORT:
         return None
     end = fabric.peer(node, port)

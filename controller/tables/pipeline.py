@@ -36,7 +36,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-# The port group of a node's own side: its host and its controller.
+# Port group of a node's host and controller.
 LOCAL_GROUP = 0
 # The virtual lane of responses, and the number of virtual lanes with turns of their own.
 VL_RESPONSE, VL_TURNS = 2, 4

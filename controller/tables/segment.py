@@ -37,7 +37,7 @@ _TABLES = {
 class Segment:
     """Addresses with a prefix; `next_hops[(address >> shift) & mask]` is the next hop of an address.
 
-    The node itself as next hop stands for its own side; None has no entry, and such frames are dropped.
+    The node itself as next hop stands for its host; None has no entry, and such frames are dropped.
     """
 
     prefix: Prefix

@@ -42,7 +42,7 @@ class EmbeddedTestbed:
     """A fabric in virtual time.
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
-    makes links drop-tail. The port to a node's own side has as many buffers as the node has neighbours.
+    makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
     `scheduler` chooses the VL that an output serves next (docs/links.md). `bin_ps` > 0 records the bytes that
     reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
     """
@@ -243,7 +243,7 @@ class EmbeddedTestbed:
         return name in self._joined or circuit_of(self.fabric, name) is None
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's own side down or up."""
+        """Take the link to a node's host down or up."""
         with self._lock:
             self.network.set_host_link(self._host_number(node), up)
 
@@ -397,7 +397,7 @@ class EmbeddedTestbed:
         }
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each node's host link: from its own side, and to it."""
+        """Return the usage of each node's host link: from its host, and to it."""
         stats = self.network.host_stats
         return {
             node: (_usage(stats(number, 0)), _usage(stats(number, 1))) for node, number in self._hosts.items()

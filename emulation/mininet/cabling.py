@@ -37,14 +37,14 @@ def jack_at(end: End) -> str:
 
 
 def host_jack(node: str) -> str:
-    """Return the jack of a node's own side."""
+    """Return the jack of a node's host."""
     return f"{node}:host"
 
 
 def cable(fabric: Fabric, switches: str, hosts: Mapping[str, str], mtu: int) -> Cabling:
     """Return the cabling of a fabric.
 
-    `switches` is the namespace of all switches, `hosts` the namespace of each node's own side. Ports without
+    `switches` is the namespace of all switches, `hosts` the namespace of each node's host. Ports without
     a link, fibre or host get no interface. TestbedError if two interfaces would have the same name.
     """
     ends = [end for link in fabric.links for end in (link.a, link.b)]

@@ -307,7 +307,7 @@ class MininetTestbed:
         return {
             "switches are in the namespace": self.shared_namespaces["fabric"],
             "the other sides of their interfaces in": self.shared_namespaces["patch"],
-            f"{node}'s own side in": self.namespaces[node],
+            f"host of {node} in": self.namespaces[node],
             f"P4Runtime of {node}, device {self.device_ids[node]}": self.addresses[node],
         }
 
@@ -342,7 +342,7 @@ class MininetTestbed:
         set_circuit_up(self.circuits, self.fabric, name, up)
 
     def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's own side down or up; the host's interface keeps its configuration."""
+        """Take the link to a node's host down or up; the host's interface keeps its configuration."""
         self._links.set_host_link(node, up)
 
     def impair(self, name: str, direction: int, how: Impairment) -> None:

@@ -113,8 +113,8 @@ class _Walk:
             if hop.out == CPU_PORT:
                 return self._done(True, f"{hop.node} gives it to its controller")
             if hop.out == HOST_PORT:
-                self._cross(hop.frame_out, hop.node, hop.out, f"{hop.node}'s own side")
-                return self._done(True, f"{hop.node} gives it to its own side")
+                self._cross(hop.frame_out, hop.node, hop.out, f"host of {hop.node}")
+                return self._done(True, f"{hop.node} delivers it to its host")
             link, peer = self._fabric.link_at(hop.node, hop.out), self._fabric.peer(hop.node, hop.out)
             if link is None or peer is None:
                 return self._done(False, f"no link is at {hop.node} port {hop.out}")

@@ -106,7 +106,7 @@ _MOST = 1e18
 
 
 class _Links:
-    """Each way of each link, and of the lanes between a node and its own side, by number."""
+    """Each way of each link, and of the lanes between a node and its host, by number."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric

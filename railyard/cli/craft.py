@@ -245,7 +245,7 @@ def _write(file: Path, frame: bytes, order: Order, journey: Journey | None) -> N
     from lab.frames.capture import Record, write_capture
 
     if journey is None:
-        records = [Record(0, order.source, f"{order.source}'s own side", frame)]
+        records = [Record(0, order.source, f"host of {order.source}", frame)]
     else:
         records = [
             Record(

@@ -110,7 +110,7 @@ def _node(fabric: Fabric, name: str) -> None:
     for port in node.ports:
         link = fabric.link_at(name, port.number)
         peer = fabric.peer(name, port.number)
-        dark = "its own side" if port.number == HOST_PORT else "nothing"
+        dark = "its host" if port.number == HOST_PORT else "nothing"
         leads = f"{peer.node} port {peer.port}" if peer else dark
         rows.append((str(port.number), port.name, str(port.lanes), leads, link.name if link else ""))
     print_table(

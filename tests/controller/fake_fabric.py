@@ -39,7 +39,7 @@ class FakeFabric:
             self.switches[node].tables.write(update)
 
     def send(self, node: str, frame: Frame, *, by: int = HOST_PORT) -> Walk:
-        """Send a frame from the node's own side, or a routed packet-out when it comes by CPU_PORT."""
+        """Send a frame from the node's host, or a routed packet-out when it comes by CPU_PORT."""
         return self._walk(node, self.switches[node].forward(frame, by))
 
     def packet_out(self, node: str, frame: Frame, egress_port: int) -> Walk:

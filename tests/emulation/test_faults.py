@@ -303,7 +303,7 @@ def test_what_is_not_there_is_named(
 def test_a_link_to_a_nodes_own_side_goes_down_and_nothing_else(testbed: FakeTestbed) -> None:
     strike(testbed, fault(testbed, "flap", 1, "port", "npu3:host", period_ps=2, count=1))
     assert testbed.done == [(1, "host", "npu3", False), (2, "host", "npu3", True)]
-    with pytest.raises(TestbedError, match="npu3:host: no loss on the link to a node's own side"):
+    with pytest.raises(TestbedError, match="npu3:host: no loss on the link to a node's host"):
         fault(testbed, "loss", 1, "port", "npu3:host", loss=0.1)
 
 

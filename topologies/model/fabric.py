@@ -17,7 +17,7 @@ __all__ = ["HOST_PORT", "End", "Fabric", "Link", "Node", "NodeKind", "OpticalSwi
 
 T = TypeVar("T")
 
-# The port that leads to a node's own side: its compute, not another node.
+# The port that leads to a node's host: its compute, not another node.
 HOST_PORT = 0
 
 # Switching time of micromirrors, to the order of magnitude: ten milliseconds.
@@ -168,7 +168,7 @@ class Fabric:
     """Nodes and links, looked up by name, port or address in constant time.
 
     `groups` are sets of dimensions in the order in which a route visits them. The last fields of the
-    address plan are the coordinates, the first dimension rightmost. A node's own side joins it by
+    address plan are the coordinates, the first dimension rightmost. A node's host joins it by
     `host_lanes` lanes of `lane_rate_bps` and `host_delay_ps`. Circuits that stand are among the links, named
     `SWITCH:PORT-PORT`: see `topologies.transform.circuits`. `graph_routed`: links need not follow dimensions
     or tiers, and routes are searched in the graph of nodes and links. Nothing is checked here: see `checks`.

@@ -120,7 +120,7 @@ def _port(fabric: Fabric, node: str, port: int) -> str:
     if port == CPU_PORT:
         return "controller"
     if port == HOST_PORT:
-        return "own side"
+        return "host"
     peer = fabric.peer(node, port)
     return f"{port}, {peer.node}" if peer else str(port)
 

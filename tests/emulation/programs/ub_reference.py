@@ -3,9 +3,9 @@
 
 The specification is controller.tables.pipeline; frames are parsed and packed here from the wire format alone.
 
-A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its own side; 1 to 7 to x = 0, 2..7; 8 to 14
+A router stands at x = 1, y = 1 of an 8x8 mesh, CNA 9. Ports: 0 its host; 1 to 7 to x = 0, 2..7; 8 to 14
 to y = 0, 2..7. Two more ports, 16 down and 17 up, are a direction group of their own; ports 15 and 18 are in
-no table. A switch has no own side, but vertical ports from 19 on: a frame that comes by one goes up, one that
+no table. A switch has no host, but vertical ports from 19 on: a frame that comes by one goes up, one that
 leaves by it goes down.
 
 Class 3 are GPUs in domains of eight: the router is rank 1 of domain 5, port 17 its NIC, and the rank names

@@ -130,7 +130,7 @@ class TestWalk:
         assert [frame[SRH].ptr if SRH in frame else None for frame in on_links] == [0, 1, 2, 3, None]
         # Down to x = 0 and then up is a valley: the second lane from there on.
         assert [frame[LPH].vl for frame in on_links] == [0, 0, 1, 1, 1]
-        assert journey.end == "npu10 gives it to its own side"
+        assert journey.end == "npu10 delivers it to its host"
 
     def test_times_are_those_of_empty_links(self, plan: Plan):
         journey = follow(plan, Order("npu5", "npu10", route=("npu6", "npu10")))
@@ -233,7 +233,7 @@ class TestCommand:
         assert "length 99 (64 bytes)" in out
         assert "dcna 0x000a (npu10)" in out
         assert re.search(r"1 +npu4 +1, npu5 +instr 1: port 2 +2, npu6 +1 +1 to 2 +1100 0000 0000", out)
-        assert "npu10 gives it to its own side" in out
+        assert "npu10 delivers it to its host" in out
 
     def test_a_frame_that_is_dropped_makes_exit_code_1(self, railyard: Railyard):
         code, out, _ = railyard("craft", *MESH, "--from", "npu5", "--to", "npu10", "--route", "99")

@@ -40,8 +40,8 @@ def test_show_tells_where_the_ports_of_a_switch_lead(railyard) -> None:
     assert code == 0
     assert "lrs, tier 1, place (3, 0), address 0x6003" in " ".join(out.split())
     assert "npu24-lrs0p0n3" in out
-    assert "its own side" not in out
-    assert "its own side" in railyard("show", "ub-rack-lrs", "--node", "spare0")[1]
+    assert "its host" not in out
+    assert "its host" in railyard("show", "ub-rack-lrs", "--node", "spare0")[1]
 
 
 def test_show_draws_what_is_small_enough(railyard, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_rates_are_those_of_gpu_and_nic() -> None:
     meshed = rail_only(2, 4, hb_gbps=900e-9, nic_gbps=50e-9)
     rates = {link.dimension: link.rate_bps for link in meshed.links}
     assert rates == {0: 300, None: 50}
-    # A GPU's own side carries all its links at once.
+    # A GPU's host carries all its links at once.
     assert meshed.host_lanes * meshed.lane_rate_bps == 950
     switched = rail_optimised(2, 4, hb_gbps=900e-9, nic_gbps=50e-9, inside="switch")
     assert {link.rate_bps for link in switched.links} == {900, 50, 100}

@@ -163,7 +163,7 @@ class _Rates:
 def _built(name: str, shape: Shape, rates: _Rates) -> Fabric:
     plan = shape.plan
     dims = (shape.rails, shape.hosts + shape.backup, shape.segments)
-    # The fabric takes a GPU's own side for a link of whole lanes: as many as carry all its links at once.
+    # The fabric takes a GPU's host for a link of whole lanes: as many as carry all its links at once.
     host_lanes = ceil(rates.hb_rate_bps / rates.nic_rate_bps) + CABLE_LANES
     builder = Wiring(
         plan,
