@@ -27,6 +27,7 @@ constexpr std::size_t kMostEgress =
 constexpr std::int64_t kMostPause = 2'000'000;   // nanoseconds
 constexpr std::int64_t kMostFlush = 5'000'000;   // nanoseconds of egress passes while another thread waits
 constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
+constexpr Time kFailurePeriod = 100'000'000'000;
 constexpr Time kNever = std::numeric_limits<Time>::max();
 
 std::int64_t clock_nanoseconds() {
@@ -197,7 +198,17 @@ void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
 
 void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
     if (port != nullptr) port->stats.failed += 1;
-    say("error", sw.name() + ": " + error.what());
+    // A frame may fail in each of its copies: thousands of lines that say the same.
+    if (now_ < next_failure_) {
+        ++untold_failures_;
+        return;
+    }
+    std::string text = sw.name() + ": " + error.what();
+    if (untold_failures_ > 0)
+        text += "; since the last such line " + std::to_string(untold_failures_) + " more";
+    say("error", std::move(text));
+    untold_failures_ = 0;
+    next_failure_ = now_ + kFailurePeriod;
 }
 
 void Wire::collect(int switch_index) {

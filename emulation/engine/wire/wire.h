@@ -137,6 +137,8 @@ class Wire : public SwitchSet {
     std::int64_t flush_began_ = 0;  // nanoseconds
     Outputs out_, egress_out_;
     std::vector<std::pair<std::string, std::string>> messages_;
+    Time next_failure_ = 0;  // earliest time of the next log line about a failed frame
+    std::uint64_t untold_failures_ = 0;
     std::string pcap_directory_;
     std::size_t dump_bytes_ = 0;
     std::size_t ring_bytes_ = 0;
