@@ -10,6 +10,7 @@ compared port by port without regard to order, which BMv2's priority queues may 
 payload makes a difference easy to trace.
 """
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -80,14 +81,24 @@ class Differential:
             stack.enter_context(self._bmv2)
             if self._many:
                 self._bmv2.set_queue_depth(_QUEUE_DEPTH)
-            for client in self.clients:
-                client.push_pipeline({NODE: self._files})
-                client.install({NODE: self._entries})
+            self.load(self._files, self._entries)
             self._exit = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._exit.close()
+
+    def load(self, files: ProgramFiles, entries: Sequence[Entry] = ()) -> None:
+        """Replace the program and the entries of both switches; InstallError if one of them refuses."""
+        self._info = P4Info.parse(files.p4info)
+        self._forwarded.clear()
+        for client in self.clients:
+            client.push_pipeline({NODE: files})
+            client.install({NODE: entries})
+
+    def drain(self, quiet_seconds: float) -> None:
+        """Discard what BMv2 still sends, until nothing comes for so long."""
+        self._collect([], sys.maxsize, quiet_seconds)
 
     @property
     def clients(self) -> tuple[P4RuntimeClient, P4RuntimeClient]:

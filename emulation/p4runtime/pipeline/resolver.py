@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolution of every name of a p4info in the program; ProgramError names the first that does not fit."""
+"""Resolution of every name of a p4info in the program; ProgramError names the first that does not fit.
+
+The compiler writes the p4info before it removes what no frame reaches, such as the selector of a table that
+is never applied: an object that the program lacks is left out, if the p4info names all objects of its kind
+that the program has.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -72,19 +77,24 @@ class Resolver:
     # -- tables and action profiles
 
     def tables(self) -> dict[int, TableLayout]:
-        """Return tables by id; ProgramError if the program has tables and the p4info names none."""
+        """Return tables by id."""
         return self._table_layouts
 
     @cached_property
     def _table_layouts(self) -> dict[int, TableLayout]:
-        # The compiler adds tables without keys, which no p4info names.
-        if not self._info.tables and any(table["keys"] for table in self._tables.values()):
+        # The compiler adds tables without keys, and tables with constant entries for `switch` statements.
+        named = {
+            table["name"] for table in self._tables.values() if table["keys"] and not table["const_entries"]
+        }
+        if named and not self._info.tables:
             raise ProgramError("the p4info names no table, the program has some", remedy=_REMEDY)
-        return {id: self._table(table) for id, table in _by_id("table", self._info.tables).items()}
+        present = _present("table", self._info.tables, self._tables, named)
+        return {id: self._table(table) for id, table in present.items()}
 
     def profiles(self) -> dict[int, ProfileLayout]:
         """Return action profiles by id."""
-        return {id: self._profile(profile) for id, profile in self._profile_info.items()}
+        present = _present("action profile", self._info.action_profiles, self._profiles)
+        return {id: self._profile(profile) for id, profile in present.items()}
 
     def _table(self, info: p4i.Table) -> TableLayout:
         id, name = info.preamble.id, info.preamble.name
@@ -192,15 +202,18 @@ class Resolver:
     def counters(self) -> dict[int, ArrayLayout]:
         """Return indexed counters by id."""
         real = _by_name(self._program.counters)
+        direct = {info.preamble.name for info in self._info.direct_counters}
         return {
             id: ArrayLayout(id, _alias(info), _sized("counter", info, real)["handle"], info.size)
-            for id, info in _by_id("counter", self._info.counters).items()
+            for id, info in _present("counter", self._info.counters, real, real.keys() - direct).items()
         }
 
     def meters(self) -> dict[int, MeterLayout]:
         """Return indexed meters by id."""
         layouts = {}
-        for id, info in _by_id("meter", self._info.meters).items():
+        direct = {info.preamble.name for info in self._info.direct_meters}
+        named = self._meters.keys() - direct
+        for id, info in _present("meter", self._info.meters, self._meters, named).items():
             real = _sized("meter", info, self._meters)
             _same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
             layouts[id] = MeterLayout(id, _alias(info), real["handle"], info.size, info.spec.type)
@@ -220,7 +233,7 @@ class Resolver:
         """Return registers by id."""
         by_name = _by_name(self._program.registers)
         layouts = {}
-        for id, info in _by_id("register", self._info.registers).items():
+        for id, info in _present("register", self._info.registers, by_name).items():
             real = _sized("register", info, by_name)
             number = self._register_type(info.type_spec)
             if number is not None and number.translated:
@@ -245,13 +258,16 @@ class Resolver:
         """
         in_program = self._program.digests
         by_name = _by_name(in_program)
+        digests = _by_id("digest", self._info.digests)
+        if len(in_program) == len(digests):
+            for info, real in zip(digests.values(), in_program, strict=True):
+                by_name.setdefault(info.preamble.name, real)
+        else:
+            digests = _present("digest", self._info.digests, by_name)
         layouts = {}
-        for position, (id, info) in enumerate(_by_id("digest", self._info.digests).items()):
+        for id, info in digests.items():
             name = info.preamble.name
-            if name not in by_name and len(in_program) == len(self._info.digests):
-                real = in_program[position]
-            else:
-                real = _find("digest", name, by_name)
+            real = by_name[name]
             type = value_type(info.type_spec, self._info.type_info)
             widths, bits = type.widths, tuple(real["bits"])
             if len(widths) == len(bits):
@@ -266,7 +282,7 @@ class Resolver:
         """Return parser value sets by id."""
         by_name = _by_name(self._program.value_sets)
         layouts = {}
-        for id, info in _by_id("value set", self._info.value_sets).items():
+        for id, info in _present("value set", self._info.value_sets, by_name).items():
             real = _find("value set", info.preamble.name, by_name)
             what = f"value set {info.preamble.name!r}"
             _same(what, "widths in bits", [field.bitwidth for field in info.match], list(real["fields"]))
@@ -365,6 +381,26 @@ def _by_id(kind: str, items: Iterable[_Named]) -> dict[int, _Named]:
             )
         result[item.preamble.id] = item
     return result
+
+
+def _present(
+    kind: str,
+    items: Iterable[_Named],
+    in_program: Mapping[str, Mapping[str, Any]],
+    named: Iterable[str] | None = None,
+) -> dict[int, _Named]:
+    """Return the objects by id that the program has; `named` are the names that the p4info must have.
+
+    ProgramError if the p4info has other names.
+    """
+    known = _by_id(kind, items)
+    missing = [info.preamble.name for info in known.values() if info.preamble.name not in in_program]
+    unnamed = set(in_program if named is None else named) - {info.preamble.name for info in known.values()}
+    if missing and unnamed:
+        raise ProgramError(
+            f"the p4info has {kind} {missing[0]!r}, the program has not, but {min(unnamed)!r}", remedy=_REMEDY
+        )
+    return {id: info for id, info in known.items() if info.preamble.name in in_program}
 
 
 def _find(kind: str, name: str, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -172,7 +172,13 @@ def _entries(stub: Any, table: p4i.Table) -> dict[bytes, p4r.TableEntry]:
         for entity in response.entities:
             entry = p4r.TableEntry()
             entry.CopyFrom(entity.table_entry)
-            matches = sorted(entry.match, key=lambda match: match.field_id)
+            # PI gives the whole range of a field of no whole bytes, which should be left out.
+            tops = {field.id: (1 << field.bitwidth) - 1 for field in table.match_fields}
+            matches = [
+                match
+                for match in sorted(entry.match, key=lambda match: match.field_id)
+                if not _is_whole(match.range, tops[match.field_id])
+            ]
             del entry.match[:]
             entry.match.extend(matches)
             # PI gives constant entries priorities of its own, and says of none that it is constant.
@@ -183,6 +189,10 @@ def _entries(stub: Any, table: p4i.Table) -> dict[bytes, p4r.TableEntry]:
             key.is_default_action = entry.is_default_action
             result[key.SerializeToString(deterministic=True)] = entry
     return result
+
+
+def _is_whole(range: p4r.FieldMatch.Range, top: int) -> bool:
+    return bool(range.high) and int.from_bytes(range.low) == 0 and int.from_bytes(range.high) == top
 
 
 def _replication(stub: Any) -> dict[tuple[str, int], str]:

@@ -47,6 +47,10 @@ _REASONS = (
         r"action_profile_\w+ DELETE: engine FAILED_PRECONDITION, BMv2 UNKNOWN",
         "PI has no code for the deletion of what is in use",
     ),
+    (
+        r"indirect MODIFY default: engine PERMISSION_DENIED, BMv2 INVALID_ARGUMENT",
+        "PI has no code of its own for a default entry that is constant, as with an action profile",
+    ),
     (r"write, id 0: .*engine INVALID_ARGUMENT, BMv2", "PI takes 0 for the id of a member like any other"),
     # What is wrong in two ways, or in a way that has no code of its own.
     (r"write, (?!valid).*: engine (?!OK)\w+, BMv2 (?!OK)\w+$", "both refuse it, for another reason"),

@@ -20,16 +20,30 @@ from tests.differential.fuzz.replication import ReplicationMaker
 from tests.differential.fuzz.subjects import Subject
 from tests.differential.fuzz.updates import UpdateMaker
 
-__all__ = ["Summary", "fuzz"]
+__all__ = ["Pace", "Session", "Summary", "fuzz"]
 
 _PORTS = range(8)
-_FRAMES_A_ROUND = 2_048
-_CHUNK = 256
-_UPDATES_A_ROUND, _OTHERS_A_ROUND = 40, 12
 _ROUNDS_A_PIPELINE = 16
-_LATE_SECONDS, _QUIET_SECONDS = 1.0, 0.03
 _SHORTEST = 14
 _EXAMPLES = 3
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Numbers of a round: frames, `chunk` of them into one port in a row; updates of tables, and others.
+
+    A frame of BMv2 is lost after `late_seconds` of silence; nothing may follow for `quiet_seconds`. When the
+    frames of a difference are sent again, `again_seconds` take the place of the first.
+    """
+
+    frames: int = 2_048
+    chunk: int = 256
+    updates: int = 40
+    others: int = 12
+    late_seconds: float = 1.0
+    quiet_seconds: float = 0.03
+    again_seconds: float = 0.3
 
 
 @final
@@ -68,15 +82,27 @@ def fuzz(
         Differential(subject.files, (), ports=_PORTS, directory=directory, many=True) as pair,
         Both(pair) as both,
     ):
-        session = _Session(subject, seed, pair, both, summary)
+        session = Session(subject, seed, pair, both, summary)
         while summary.frames < frames:
             session.round()
             progress(summary.frames)
     return summary
 
 
-class _Session:
-    def __init__(self, subject: Subject, seed: int, pair: Differential, both: Both, summary: Summary) -> None:
+@final
+class Session:
+    """Rounds on a pair of switches that runs the subject's program."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        seed: int,
+        pair: Differential,
+        both: Both,
+        summary: Summary,
+        pace: Pace = Pace(),
+    ) -> None:
+        self._pace = pace
         files = subject.files
         self._subject, self._pair, self._both, self._summary = subject, pair, both, summary
         self._info = P4Info.parse(files.p4info).message
@@ -104,6 +130,7 @@ class _Session:
         self._rounds = 0
 
     def round(self) -> None:
+        """Write random updates, compare what both switches hold, and send random frames."""
         if self._rounds % _ROUNDS_A_PIPELINE == 0:
             self._clear()
         self._rounds += 1
@@ -132,7 +159,7 @@ class _Session:
 
     def _write(self) -> bool:
         """False if one of the two has taken an update that the other never takes."""
-        left = _UPDATES_A_ROUND
+        left = self._pace.updates
         while left > 0:
             batch = self._updates.batch(self._rng.choice((1, 1, 1, 5)))
             if not batch:
@@ -160,7 +187,7 @@ class _Session:
         makers: list[Callable[[], tuple[p4r.Update, str]]] = []
         makers += [self._replication.update] if self._replicates else []
         makers += [self._updates.profiles.update] if self._updates.profiles.by_members else []
-        for _ in range(_OTHERS_A_ROUND if makers else 0):
+        for _ in range(self._pace.others if makers else 0):
             update, wrong = self._rng.choice(makers)()
             ((engine, bmv2),) = self._both.write([update])
             self._summary.updates += 1
@@ -191,10 +218,14 @@ class _Session:
 
     def _exchange(self) -> None:
         chunks = [
-            self._frames.chunk(_CHUNK, self._summary.frames + at) for at in range(0, _FRAMES_A_ROUND, _CHUNK)
+            self._frames.chunk(self._pace.chunk, self._summary.frames + at)
+            for at in range(0, self._pace.frames, self._pace.chunk)
         ]
         frames = [frame for chunk in chunks for frame in chunk if not self._subject.fatal(frame[1])]
-        expected, got = self._pair.exchange(frames, late_seconds=_LATE_SECONDS, quiet_seconds=_QUIET_SECONDS)
+        pace = self._pace
+        expected, got = self._pair.exchange(
+            frames, late_seconds=pace.late_seconds, quiet_seconds=pace.quiet_seconds
+        )
         numbered = {data[-4:]: (port, data) for port, data in frames}
         for _, data in expected:
             if data[-4:] in numbered:
@@ -227,7 +258,7 @@ class _Session:
         self._summary.add(Difference("frames, none of them alone", "\n".join(lines)))
 
     def _differ(self, frames: Sequence[Frame]) -> bool:
-        expected, got = self._pair.exchange(frames, late_seconds=0.2)
+        expected, got = self._pair.exchange(frames, late_seconds=self._pace.again_seconds)
         return expected != got
 
     def _shrunk(self, frame: Frame) -> Frame:
@@ -242,7 +273,7 @@ class _Session:
 
     def _story(self, frame: Frame) -> tuple[str, str]:
         """Return the kind and the full text of the difference that a frame makes."""
-        expected, got = self._pair.exchange([frame], late_seconds=0.3)
+        expected, got = self._pair.exchange([frame], late_seconds=self._pace.again_seconds)
         engine, bmv2 = (sorted(port for port, _ in outputs.elements()) for outputs in (expected, got))
         kind = f"frame: engine to {engine or 'nobody'}, BMv2 to {bmv2 or 'nobody'}"
         lines = [f"into {show(frame)}"]

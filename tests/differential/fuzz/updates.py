@@ -48,7 +48,7 @@ class UpdateMaker:
     def _update(self) -> tuple[p4r.Update, str]:
         rng = self._rng
         kind = rng.random()
-        if kind < 0.15 and self._all_tables:
+        if (kind < 0.15 and self._all_tables) or not self._tables:
             update = self._default()
         elif kind < 0.40 and self._made:
             old = rng.choice(self._made)

@@ -2,9 +2,11 @@
 """Pipeline configurations: verified, saved, committed, read back, and refused when they do not fit."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
 from tests.emulation.controller_stub import Controller
 from tests.emulation.p4runtime.conftest import Bench
@@ -185,3 +187,16 @@ def test_what_is_no_utf_8_is_an_invalid_argument(client: Controller, config: byt
     code, message = refused(lambda: client.push((config, INFO)))
     assert code == "INVALID_ARGUMENT"
     assert "p4_device_config: program: not the JSON of a BMv2 program" in message
+
+
+def test_what_the_compiler_removed_may_be_in_the_p4info(client: Controller, bench: Bench) -> None:
+    """The selector of a table that no frame reaches; and a table for a `switch`, which is in no p4info."""
+    build = Path(__file__).resolve().parents[3] / "programs" / "build" / "unreached"
+    info = text_format.Parse(build.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
+    assert not info.tables
+    client.push((build.with_suffix(".json").read_bytes(), info))
+    member = p4r.ActionProfileMember(action_profile_id=info.action_profiles[0].preamble.id, member_id=1)
+    update = ("INSERT", p4r.Entity(action_profile_member=member))
+    assert refusals(lambda: client.write(update)) == ["INVALID_ARGUMENT"]
+    outputs = {what: bench.ask(bytes([what, 5])) for what in (6, 7, 8)}
+    assert outputs == {6: [], 7: [(2, b"\x07\x05")], 8: [(5, b"\x08\x05")]}

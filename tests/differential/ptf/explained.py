@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Differences between the engine and BMv2 that are known, each with its cause; docs/engine.md lists them."""
+
+import re
+from collections.abc import Mapping
+
+__all__ = ["explanation"]
+
+_CAUSES: tuple[tuple[str, str, str, str], ...] = ()
+"""Patterns of the suite's name and of the verdicts of the engine and of BMv2, and the cause."""
+
+
+def explanation(suite: str, verdicts: Mapping[str, str]) -> str:
+    """Return the cause of a difference, or an empty text."""
+    for name, engine, bmv2, cause in _CAUSES:
+        seen = ((name, suite), (engine, verdicts.get("engine", "")), (bmv2, verdicts.get("BMv2", "")))
+        if all(re.search(pattern, text) for pattern, text in seen):
+            return cause
+    return ""
