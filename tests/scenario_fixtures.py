@@ -21,7 +21,7 @@ from railyard.cli import main
 from topologies import Fabric
 from topologies.families.registry import build
 
-pytest.register_assert_rewrite("tests.papers.claim_checks", "tests.lab.run.mininet.real_time")
+pytest.register_assert_rewrite("tests.lab.run.mininet.real_time")
 
 Railyard = Callable[..., tuple[int, str, str]]
 

@@ -12,8 +12,6 @@ and imports what a measurement needs when it runs, so that listing checks builds
     mutations.py    each mutation applied: the verdict has to turn
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
-    findings.py     checks that judge themselves, where claims are not declared yet
-    figures.py model_figure.py   figures of closed formulas, as findings
     runs.py         scenarios of the experiments, run for claims
 """
 

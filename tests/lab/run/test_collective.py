@@ -15,8 +15,6 @@ from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
 from lab.scenario.schema import Collective
-from papers.ub_mesh.claims.collectives import CHECKS
-from tests.papers.claim_checks import short
 from topologies import full_mesh, ub_rack
 
 Write = Callable[[str], Path]
@@ -159,11 +157,3 @@ def test_bounds_are_those_of_the_ports_and_of_the_schedule_where_it_keeps_to_its
     assert of("broadcast", "hierarchical", "shortest") == pytest.approx(1, rel=1e-4)
     assert of("broadcast", "hierarchical", "all-path") == pytest.approx(1 / 7, rel=1e-4)
     assert of("p2p", "pipeline", "shortest") == pytest.approx(1, rel=1e-4)
-
-
-@pytest.mark.long("allreduce-rack", "rings-borrow", "all-to-all", "allreduce-board")
-@pytest.mark.parametrize("claim", short(CHECKS), ids=lambda claim: claim.name)
-def test_what_is_claimed_of_collectives_holds(claim):
-    findings = claim.run(lambda stage, share: None)
-    assert findings
-    assert [(finding.claim, finding.ours) for finding in findings if finding.verdict != "holds"] == []

@@ -105,7 +105,7 @@ def test_every_verb_fits_80_columns(railyard: Railyard, tmp_path: Path, monkeypa
     completion = dict(re.findall(r'"(\w+)\.completion_us": ([\d.]+)', document))
     for figure in completion.values():
         assert f"{round(float(figure), 3):,}".rstrip("0") in said["run"][1]
-    for name in ("npu4-npu5", "npu5-npu6", "npu5-npu13", "device", "own"):
+    for name in ("npu4-npu5", "npu5-npu6", "npu5-npu13", "device", "host"):
         assert name in said["show"][1]
 
 
