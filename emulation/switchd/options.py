@@ -46,17 +46,21 @@ _REFUSED = {
 
 _EXAMPLES = """\
 examples:
-  one switch on two interfaces, its program to come by P4Runtime:
-    railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --no-p4 -- --grpc-server-addr 127.0.0.1:9559
-  with a program from the start, packet-in and packet-out on port 510, every frame recorded:
-    railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --pcap /tmp build/basic.json -- --cpu-port 510
-  two switches in one process, device ids 1 and 2 of one server:
+  a switch on two interfaces, to which a controller pushes a program:
+    railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --no-p4 \\
+        -- --grpc-server-addr 127.0.0.1:9559
+  with a program from the start, packet-in and packet-out on port 510, and a
+  capture of every frame:
+    railyard-switchd --device-id 1 -i 1@veth0 -i 2@veth2 --pcap /tmp \\
+        build/basic.json -- --cpu-port 510
+  two switches in one process, with device ids 1 and 2:
     railyard-switchd --switch 1:1@a0,2@a1 --switch 2:1@b0,2@b1 --no-p4
 
-It needs the right to open raw sockets (root, or CAP_NET_RAW and CAP_NET_ADMIN), prints
-"Server listening on ADDRESS" once it forwards frames, and ends on Ctrl-C or SIGTERM with exit code 0.
-Exit code 2: it could not start. The name railyard-switchd-grpc is the same program, for scripts that look
-for "grpc" in the switch's name.
+The process needs the right to open raw sockets (root, or CAP_NET_RAW and
+CAP_NET_ADMIN). It prints "Server listening on ADDRESS" when it forwards frames,
+and ends on Ctrl-C or SIGTERM with exit code 0. Exit code 2: it could not start.
+railyard-switchd-grpc is the same program, for scripts that look for "grpc" in
+the name of the switch.
 """
 
 
@@ -204,36 +208,41 @@ def _version() -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="railyard-switchd",
-        description="A v1model switch on Linux interfaces, in real time, controlled by P4Runtime. "
-        "Takes the command line of simple_switch_grpc.",
+        description="A v1model switch on Linux interfaces, in real time, controlled by P4Runtime.\n"
+        "It takes the command line of simple_switch_grpc.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("program", nargs="?", type=Path, metavar="JSON", help="the program, as p4c-bm2-ss writes it")
-    add("--no-p4", action="store_true", help="start without a program: P4Runtime will bring one")
+    add("program", nargs="?", type=Path, metavar="JSON", help="program, as p4c-bm2-ss writes it")
+    add("--no-p4", action="store_true", help="start without a program; a controller pushes one")
     add(
         *("-i", "--interface"),
         action="append",
         default=[],
         metavar="PORT@INTERFACE",
-        help="attach an interface as that port; may be given many times",
+        help="attach an interface as this port; may be repeated",
     )
     add(
         "--device-id",
         type=int,
         metavar="ID",
-        help="P4Runtime's device id (0, as BMv2; clients often ask for 1)",
+        help="device id of P4Runtime (default 0, as in BMv2; many clients ask for 1)",
     )
     add(
         "--switch",
         action="append",
         default=[],
         metavar="ID:PORT@INTERFACE,...",
-        help="one of many switches of this process, instead of -i and --device-id",
+        help="a switch of this process, in place of -i and --device-id; may be repeated",
     )
     add("-v", "--version", action="version", version=f"railyard-switchd {_version()}")
-    add("--json-version", action="version", version=_JSON_VERSION, help="the newest version of program files")
+    add(
+        "--json-version",
+        action="version",
+        version=_JSON_VERSION,
+        help="print the newest version of program files",
+    )
     _add_server(parser)
     _add_logging(parser)
     _add_others(parser)
@@ -241,48 +250,50 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("P4Runtime and the program; BMv2 wants these behind --").add_argument
+    add = parser.add_argument_group("P4Runtime and the program; in BMv2 these options follow --").add_argument
     add(
         "--grpc-server-addr",
         default="0.0.0.0:9559",
         metavar="ADDRESS",
-        help="HOST:PORT or unix:PATH of the server (0.0.0.0:9559)",
+        help="HOST:PORT or unix:PATH of the server (default 0.0.0.0:9559)",
     )
-    add("--cpu-port", type=int, metavar="N", help="the port of packet-in and packet-out; without it, none")
-    add("--drop-port", type=int, default=_DROP_PORT, metavar="N", help="511, and no other")
+    add("--cpu-port", type=int, metavar="N", help="port of packet-in and packet-out (default: none)")
+    add("--drop-port", type=int, default=_DROP_PORT, metavar="N", help="511 only")
     add(
         "--priority-queues",
         type=int,
         default=_MOST_QUEUES,
         metavar="N",
-        help="queues of a port, by standard_metadata.priority, the highest served first (8)",
+        help="queues of a port, by standard_metadata.priority, highest first (default 8)",
     )
 
 
 def _add_logging(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("what it tells; without any of these, warnings on stderr").add_argument
+    add = parser.add_argument_group(
+        "logs and captures; without these options, warnings on stderr"
+    ).add_argument
     add("--log-console", action="store_true", help="log to stdout")
     add("--log-file", type=lambda name: Path(f"{name}.txt"), metavar="FILE", help="log to FILE.txt")
-    add("-L", "--log-level", choices=_LEVELS, default="info", help="(info)")
+    add(
+        "-L", "--log-level", choices=_LEVELS, default="info", help="least level that is logged (default info)"
+    )
     add(
         "--log-file-max-size",
         type=int,
         default=5 << 20,
         metavar="BYTES",
-        help="then a new file starts (5 MiB)",
+        help="size at which a new file starts (default 5 MiB)",
     )
-    add(
-        "--log-file-max-files", type=int, default=3, metavar="N", help="files kept beside the current one (3)"
-    )
+    add("--log-file-max-files", type=int, default=3, metavar="N", help="older files to keep (default 3)")
     add(
         "--pcap",
         nargs="?",
         type=Path,
         const=Path(),
         metavar="DIRECTORY",
-        help="record every frame in INTERFACE_in.pcap and INTERFACE_out.pcap there (here)",
+        help="record every frame in INTERFACE_in.pcap and INTERFACE_out.pcap in this folder (default: here)",
     )
-    add("--dump-packet-data", type=int, default=0, metavar="BYTES", help="log that much of every frame")
+    add("--dump-packet-data", type=int, default=0, metavar="BYTES", help="log this many bytes of every frame")
 
 
 def _add_others(parser: argparse.ArgumentParser) -> None:

@@ -5,8 +5,10 @@ Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input or the mach
 143 SIGTERM.
 """
 
+import inspect
 import signal
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -19,8 +21,8 @@ from topologies.errors import RailyardError
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Fabrics of P4 switches for AI clusters, emulated packet by packet.",
-    epilog="railyard VERB --help shows the options of a verb, and examples.",
+    help="Emulate the networks of AI clusters, packet by packet, on P4 switches.",
+    epilog="`railyard VERB --help` shows the options of a verb, and examples.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,8 +42,16 @@ _VERBS = {
     "dissector": (dissector.dissector, dissector.EXAMPLES),
     "clean": (clean.clean, clean.EXAMPLES),
 }
+
+
+def _help(verb: Callable[..., object]) -> str:
+    """Return the docstring of a verb with a single line for each paragraph, which the terminal then wraps."""
+    paragraphs = (inspect.getdoc(verb) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 for _name, (_verb, _examples) in _VERBS.items():
-    app.command(_name, epilog=f"\b\nExamples:\n{_examples.strip()}")(_verb)
+    app.command(_name, help=_help(_verb), epilog=f"\b\nExamples:\n{_examples.strip()}")(_verb)
 
 
 def main() -> None:

@@ -18,14 +18,15 @@ sudo railyard clean
 
 
 def clean(
-    all_runs: Annotated[bool, typer.Option("--all", help="also end runs that are still going on")] = False,
+    all_runs: Annotated[bool, typer.Option("--all", help="also end active runs")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print what would be removed, and remove nothing")
     ] = False,
 ) -> None:
     """Remove the namespaces and processes of Mininet runs that were killed; needs root.
 
-    Every run records each namespace before it makes it, and only recorded ones are removed.
+    A run records every namespace before making it; only recorded namespaces are removed.
+
     Exit code 1: something could not be removed.
     """
     from emulation.mininet.linux import record

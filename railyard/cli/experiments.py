@@ -65,7 +65,8 @@ def experiments(
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="also run checks that take minutes")] = False,
     mutate: Annotated[
-        bool, typer.Option("--mutate", help="apply the mutation of each claim: its verdict has to turn")
+        bool,
+        typer.Option("--mutate", help="apply the mutation of each claim and check that its verdict changes"),
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="list the checks and run none")] = False,
     folder: Annotated[
@@ -74,20 +75,20 @@ def experiments(
 ) -> None:
     """Check the claims of a paper; print a table, write experiments.json and experiments.html.
 
-    A row holds the claim, the paper's figure and its place, the claim's kind, the interval in which the
-    claim holds, our figure and the verdict. Our figure is computed or measured on an emulated fabric by
-    this command; the interval is declared before.
+    A row has the claim, the paper's figure and its place in the paper, the kind of the claim, the interval
+    in which the claim holds, our figure and the verdict. This command computes our figure, or measures it on
+    an emulated fabric; the interval was declared before.
 
     Kinds: stated (the paper prints the figure), derived (it follows from the paper, or is a target of this
-    project), fitted (a parameter was chosen so that ours agrees), identity (both sides are one formula),
-    recalled (remembered of the paper). The summary counts each kind apart.
+    project), fitted (a parameter was chosen to agree), identity (both figures come from the same formula),
+    recalled (remembered from the paper). The summary counts each kind separately.
 
-    Verdicts: holds; known difference (ours lies where it is expected to differ, the reason is below the
-    table); unexpected (ours lies outside of the declared interval); not judged.
+    Verdicts: holds; known difference (ours lies in the interval of the difference, with the reason below the
+    table); unexpected (ours lies in neither interval); not judged.
 
-    Results are printed and written check by check; after Ctrl-C the folder keeps what is done.
+    Results are printed and written check by check; after Ctrl-C the folder has those of the finished checks.
 
-    Exit code 1: a verdict is unexpected, or with --mutate a mutation turns no verdict.
+    Exit code 1: a verdict is unexpected, or with --mutate a mutation changes no verdict.
     """
     from papers.claims import checks
 

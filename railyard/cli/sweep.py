@@ -35,20 +35,20 @@ _FAILED = {"npu": "NPUs failed", "switch": "switches failed"}
 def sweep(
     file: Annotated[Path, typer.Argument(help="scenario file")],
     cut_each_link: Annotated[
-        bool, typer.Option("--cut-each-link", help="put the fault on every link in turn, a run each")
+        bool, typer.Option("--cut-each-link", help="fail every link in turn, each in a run of its own")
     ] = False,
     pairs: Annotated[
-        int, typer.Option(min=0, help="cut this number of pairs of links, drawn by the seed, a run each")
+        int, typer.Option(min=0, help="fail this number of pairs of links, drawn by the seed")
     ] = 0,
     fail_each_npu: Annotated[
-        bool, typer.Option("--fail-each-npu", help="let every NPU of the job fail in turn, a run each")
+        bool, typer.Option("--fail-each-npu", help="fail every NPU of the job in turn")
     ] = False,
     fail_each_switch: Annotated[
-        bool, typer.Option("--fail-each-switch", help="let every switch fail in turn, a run each")
+        bool, typer.Option("--fail-each-switch", help="fail every switch in turn")
     ] = False,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="variant to repeat; unless given, all that have a fault; may be repeated"),
+        typer.Option(help="variant to run; unless given, all variants with a fault; may be repeated"),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
     seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
@@ -56,7 +56,7 @@ def sweep(
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,
 ) -> None:
-    """Run variants without a fault and once for every failure; write sweep.json and sweep.svg.
+    """Run variants without a fault, then once for every failure; write sweep.json and sweep.svg.
 
     Exit code 1: the data of a run is wrong.
     """

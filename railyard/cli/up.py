@@ -68,9 +68,10 @@ def up(
 ) -> None:
     """Start a fabric, fill its tables and keep it running until Ctrl-C.
 
-    On embedded, one P4Runtime server serves every switch under a device id of its own; the switches are left
-    to the clients that connect. A program of your own has the entries that you give. On mininet, controllers
-    stay at work and route around links that go down, and a terminal gets Mininet's own command line.
+    On the embedded testbed, a single P4Runtime server answers for all switches, each with its own device id;
+    the clients that connect control them. With --p4 the switches run your program with your entries.
+
+    On mininet, controllers route around links that fail, and the terminal shows Mininet's command line.
     """
     from controller.planner import make_plan
     from railyard.cli.options import fabric_of
