@@ -126,7 +126,8 @@ def ours(row: Row) -> str:
     parts = [] if math.isnan(measured.value) else [number(measured.value, row.claim.unit)]
     if measured.low is not None and measured.high is not None:
         interval = Interval(measured.low, measured.high)
-        parts.append(f"{interval.text(row.claim.unit)} over {measured.samples} seeds")
+        ends = f"{number(interval.low)} to {number(interval.high, row.claim.unit)}"
+        parts.append(f"{ends} over {measured.samples} seeds")
         if isinstance(row.claim.paper, Interval):
             inside = row.claim.paper.low in interval and row.claim.paper.high in interval
             parts.append(f"the paper's figure is {'inside' if inside else 'outside'}")

@@ -60,12 +60,12 @@ class Interval:
     def text(self, unit: str = "") -> str:
         """Return the interval in words, such as "at most 1 %" or "95 to 96 %"."""
         if self.low == self.high:
-            return number(self.low, unit)
+            return number(self.low, unit, 6)
         if math.isinf(self.low):
-            return f"at most {number(self.high, unit)}" if math.isfinite(self.high) else "-"
+            return f"at most {number(self.high, unit, 6)}" if math.isfinite(self.high) else "-"
         if math.isinf(self.high):
-            return f"at least {number(self.low, unit)}"
-        return f"{number(self.low)} to {number(self.high, unit)}"
+            return f"at least {number(self.low, unit, 6)}"
+        return f"{number(self.low, digits=6)} to {number(self.high, unit, 6)}"
 
 
 ANY = Interval()
@@ -211,12 +211,12 @@ def verdict(claim: Claim, measured: Measured) -> Verdict:
     return "holds" if claim.expected is None else "known difference"
 
 
-def number(value: float, unit: str = "") -> str:
-    """Return a number to four digits, counts in full, with its unit."""
+def number(value: float, unit: str = "", digits: int = 4) -> str:
+    """Return a number to so many digits, counts in full, with its unit."""
     if float(value).is_integer() and abs(value) < 1e15:
         text = f"{value:,.0f}"
     elif abs(value) >= 1000:
         text = f"{value:,.1f}"
     else:
-        text = f"{value:.4g}"
+        text = f"{value:.{digits}g}"
     return f"{text}{unit}" if unit == "x" else f"{text} {unit}".rstrip()

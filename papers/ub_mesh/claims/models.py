@@ -107,7 +107,7 @@ def _cables(note: Progress, **shape: int) -> Values:
     lanes = dict(zip(names, (pod.cable_lanes[kind] / pod.npus for kind in TABLE_2), strict=True))
     shares = dict(zip(names, (pod.cable_mix[kind] for kind in TABLE_2), strict=True))
     return {
-        **{name: Measured(shares[name], detail=f"{lanes[name]:g} lanes an NPU") for name in names},
+        **{name: Measured(shares[name], detail=f"lanes an NPU: {lanes[name]:g}") for name in names},
         "ratio": lanes["active"] / lanes["optical"],
     }
 

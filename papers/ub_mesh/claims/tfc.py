@@ -38,7 +38,7 @@ _UP_DOWN = changed("rules T1-UD", rules="T1-UD")
 
 RULES = (
     *(
-        _derived(name=f"paths-{hops}", text=f"paths of {hops} hops in a rack", unit="paths",
+        _derived(name=f"paths-{hops}", text=f"paths in a rack, hops: {hops}", unit="paths",
                  holds=exactly(count),
                  mutation=_SMALLER)
         for hops, count in ((1, 896), (2, 11_648), (3, 146_048))

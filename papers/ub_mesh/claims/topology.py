@@ -76,7 +76,7 @@ _SMALL_RACK = changed("a rack of 4 x 4", dims=(4, 4))
 RACK = (
     _identity(name="npus", text="NPUs of a rack", place="UB-Mesh §3.3.1", unit="NPUs", paper=exactly(64),
               holds=exactly(64)),
-    _identity(name="spares", text="spare NPUs of a rack", place="UB-Mesh §3.3.2", unit="NPUs",
+    _identity(name="spares", text="spare NPUs of a rack", place="UB-Mesh §3.3.2", unit="NPU",
               paper=exactly(1),
               holds=exactly(1)),
     _derived(name="links", text="links along X and Y", place="UB-Mesh §3.3.1: 16 full meshes of 8",
