@@ -9,7 +9,7 @@ from html import escape
 
 from lab.report.page import STYLE
 from papers.claims.check import Row, TableCheck, headline, ours, says
-from papers.claims.claim import Interval, Kind, Verdict
+from papers.claims.claim import Claim, Interval, Kind, Verdict
 
 __all__ = ["experiments_html", "strip_svg"]
 
@@ -33,7 +33,8 @@ td svg { display: block; width: 11rem; height: 1.6rem; overflow: visible; }
 .ours.in { fill: var(--good); }
 .whisker { stroke: var(--ink); stroke-width: 1.5; }
 .axis { stroke: var(--line); stroke-width: 1; }
-details { margin: .2rem 0; }
+details { margin: .2rem 0; max-width: 16rem; }
+details p { margin: .2rem 0; }
 """
 
 # Width and height of the plot of a row, in its own units.
@@ -121,8 +122,7 @@ def _section(check: TableCheck, rows: Sequence[Row], picture: str | None) -> lis
         if claim.expected is not None:
             holds += f"; expected {claim.expected.text(claim.unit)}"
         verdict = f'<span class="{VERDICTS[row.verdict]}">{row.verdict}</span>'
-        if claim.reason:
-            verdict += f'<details><summary class="soft">reason</summary>{escape(claim.reason)}</details>'
+        verdict += _details(claim)
         words = (claim.text, says(claim), claim.place, claim.kind.value, holds, ours(row))
         cells = "".join(f"<td>{escape(word)}</td>" for word in words)
         lines.append(
@@ -139,6 +139,15 @@ def _section(check: TableCheck, rows: Sequence[Row], picture: str | None) -> lis
     if picture:
         parts.append(f"<figure>{picture}</figure>")
     return parts
+
+
+def _details(claim: Claim) -> str:
+    """Return the claim's reason and mutation, folded."""
+    mutation = f"Turned by: {claim.mutation.what}." if claim.mutation else ""
+    parts = [f"<p>{escape(words)}</p>" for words in (claim.reason, mutation) if words]
+    if not parts:
+        return ""
+    return f'<details><summary class="soft">why</summary>{"".join(parts)}</details>'
 
 
 def strip_svg(row: Row) -> str:

@@ -45,7 +45,7 @@ POD_LINKS = {
 }
 
 _derived = partial(Claim, kind=Kind.derived, place="UB-Mesh §4.2, worked out here")
-_stated = partial(Claim, kind=Kind.stated, place="UB-Mesh §4.2: direct notification saves control traffic")
+_stated = partial(Claim, kind=Kind.stated, place="UB-Mesh §4.2, Fig. 12")
 
 _FLOODED = changed("flooded", mode="flooding", every=8 * EVERY)
 _NEAR = (
