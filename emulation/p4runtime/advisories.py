@@ -19,7 +19,10 @@ SECONDS_A_CLIENT = 0.0005
 
 @final
 class Advisories(Generic[Client]):
-    """Which clients to notify now, and which later. The caller has the clock and sends."""
+    """Schedule of notifications: clients to notify now, and clients to notify later.
+
+    The caller keeps the time and sends the messages.
+    """
 
     __slots__ = ("_held_until", "_waiting")
 

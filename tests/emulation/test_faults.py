@@ -336,7 +336,7 @@ def test_faults_in_words(testbed: FakeTestbed) -> None:
 
 
 def test_a_circuit_that_failed_before_it_was_made_stands_when_it_is_mended() -> None:
-    """The same on the embedded testbed: the fault outlives a reconfiguration."""
+    """A fault of a circuit outlives a reconfiguration on the embedded testbed too."""
     heard: list[tuple[int, str, int, bool]] = []
     with EmbeddedTestbed(optical_rings(4, reconfiguration_us=0.001)) as testbed:
         testbed.on_port = lambda node, port, up: heard.append((testbed.now_ps, node, port, up))

@@ -23,7 +23,7 @@ _SAMPLE = 16
 _MAX_COMPARED = 400
 
 Adjacency = Sequence[Sequence[tuple[int, bool]]]
-"""By node index: (index of a neighbour, whether the hop goes up), in the order of the node's ports."""
+"""Neighbours of each node by node index: (neighbour's index, whether the hop goes up), in port order."""
 
 
 def is_graph(fabric: Fabric) -> bool:

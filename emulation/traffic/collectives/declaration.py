@@ -30,7 +30,7 @@ __all__ = ["Algorithm", "Capacity", "CollectiveKind", "Cut", "Request"]
 @final
 @dataclass(frozen=True)
 class Request:
-    """What a scenario asks of an algorithm.
+    """Arguments that a scenario gives an algorithm: members, data and options.
 
     Attributes:
         grid: Dimensions of the members, whose product is their number; a single one without a mesh.
@@ -79,7 +79,7 @@ class Request:
 @final
 @dataclass(frozen=True)
 class Capacity:
-    """What the links of a fabric offer a collective; bounds are computed from it.
+    """Rates of a fabric's links as bounds of a collective's time need them.
 
     Attributes:
         data_bytes: Size of the array of one member.

@@ -28,7 +28,7 @@ class Place:
 @final
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a place in the program may use.
+    """Names that are in scope at a place of the program.
 
     `readable` have a value; `writable` may be assigned. `valid` are headers known to be valid, `headers`
     all whose validity can be asked for. `functions` take two values of their width and return a third.

@@ -29,7 +29,7 @@ def fabrics(cluster: Cluster = CLUSTER) -> list[Fabric]:
 
 
 def busiest(fabric: Fabric, keys: list[int]) -> float:
-    """Of the links, all phases of all jobs at once."""
+    """Return the load of the busiest link, with all phases of all jobs at once."""
     load: Floats = np.zeros(len(fabric.capacities))
     for key in keys:
         for links, carried in fabric.loads(key):

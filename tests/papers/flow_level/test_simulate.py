@@ -48,7 +48,7 @@ class Wire:
 
 
 class Fading(Wire):
-    """The same with a link that is dark for a second after each job that comes."""
+    """A wire whose link is dark for a second after the arrival of each job."""
 
     def admit(self, key: int, job: Job, place: Ints) -> float:
         self.capacities = np.array([0.0])

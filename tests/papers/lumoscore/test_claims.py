@@ -90,7 +90,7 @@ def timed(seconds: float) -> Timed:
 
 
 def clusters(factor: float, **slower: float) -> list[Cluster]:
-    """Whose changes take that share of the authors' times, and some a larger one."""
+    """Return clusters whose changes take `factor` of the authors' times, or the share in `slower`."""
     return [
         Cluster(
             pods,

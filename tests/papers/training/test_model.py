@@ -18,7 +18,7 @@ LLAMA, GPT3, GPT4 = MODELS["llama2-70b"], MODELS["gpt3-175b"], MODELS["gpt4-2t"]
 
 
 def lanes(net: Interconnect, name: str, size: int) -> float:
-    """That an AllReduce along one dimension can use."""
+    """Return the lanes that an AllReduce along one dimension can use."""
     return 2 * (size - 1) / size / net.share(Op.allreduce, ((name, size),))
 
 

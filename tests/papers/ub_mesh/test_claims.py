@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What UB-Mesh's claims rest on: source-route headers, verdicts that the paper's figures get."""
+"""Foundations of UB-Mesh's claims: source-route headers, and verdicts on the paper's figures."""
 
 import xml.etree.ElementTree as ET
 

@@ -108,7 +108,7 @@ def test_a_whole_optical_switch_fails_and_the_loss_is_named_until_it_is_back(wri
 
 
 def test_a_circuit_that_carries_nothing_between_ports_that_have_light(write: Write):
-    """Which of its ports is to blame does not show: both are left out, and it stays where it is."""
+    """Both ports are left out, because the faulty port cannot be told; the circuit stays in its place."""
     circuit = "ocs0p0:0-4"
     result = seen(
         write,

@@ -30,7 +30,7 @@ def ready(write: Callable[[str], Path], topology: str, head: str = HEAD) -> Prep
 
 
 def pieces(carried: int) -> int:
-    """Of payload, to the nearest; headers and acknowledgements come to a tenth of it."""
+    """Return the pieces of payload in bytes carried, a tenth of which are headers and acknowledgements."""
     return round(carried / PIECE / 1.1)
 
 

@@ -93,7 +93,7 @@ def test_the_first_experiment(tmp_path: Path, dims: str, npus: int, kind: str) -
 
 
 def check_fidelity(result: Mapping[str, Any], variants: list[str], report: str, said: str) -> None:
-    """Whatever it comes to on this machine, file, report and screen say the same."""
+    """File, report and screen give one verdict on the fidelity of the times."""
     assert set(result["fidelity"]) == set(variants)
     believed = all(item["trustworthy"] for item in result["fidelity"].values())
     stamp, other = "timing trustworthy", "TIMING NOT TRUSTWORTHY"
@@ -176,7 +176,7 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
 def test_the_same_scenario_gives_the_same_everywhere(
     tmp_path: Path, kind: SwitchKind, ack_every: int
 ) -> None:
-    """When acknowledgements go depends on the times, unless each frame gets its own."""
+    """Results are equal only with an acknowledgement a frame: fewer are sent at times that differ."""
     file = tmp_path / "scenario.yaml"
     file.write_text(SAME.format(ack_every=ack_every))
     virtual, real = observe(file, Embedded()), observe(file, RealTime(kind))
