@@ -7,6 +7,7 @@ for a known difference the interval in which ours is expected, and a mutation th
 and imports what a measurement needs when it runs, so that listing checks builds nothing.
 
     claim.py        claim, kind, interval, mutation; the verdict, a pure function of a claim and a value
+    declare.py      constructors of claims by kind, of intervals and of mutations
     check.py        check, row of the table, counts by kind
     statistics.py   median over seeds and its bootstrap interval
     mutations.py    each mutation applied: the verdict has to turn
@@ -30,14 +31,6 @@ from papers.claims.claim import (
     Measured,
     Mutation,
     Verdict,
-    around,
-    at_least,
-    at_most,
-    between,
-    changed,
-    exactly,
-    scaled,
-    shifted,
     verdict,
 )
 from papers.claims.statistics import over_seeds
@@ -56,19 +49,11 @@ __all__ = [
     "TableCheck",
     "Values",
     "Verdict",
-    "around",
-    "at_least",
-    "at_most",
-    "between",
-    "changed",
     "checks",
     "counts",
-    "exactly",
     "headline",
     "over_seeds",
     "passed",
-    "scaled",
-    "shifted",
     "verdict",
 ]
 

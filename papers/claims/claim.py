@@ -17,15 +17,7 @@ __all__ = [
     "Measured",
     "Mutation",
     "Verdict",
-    "around",
-    "at_least",
-    "at_most",
-    "between",
-    "changed",
-    "exactly",
     "number",
-    "scaled",
-    "shifted",
     "verdict",
 ]
 
@@ -71,31 +63,6 @@ class Interval:
 ANY = Interval()
 
 
-def exactly(value: float) -> Interval:
-    """Return the interval of one value."""
-    return Interval(value, value)
-
-
-def between(low: float, high: float) -> Interval:
-    """Return the interval from `low` to `high`."""
-    return Interval(low, high)
-
-
-def around(value: float, within: float) -> Interval:
-    """Return the interval of all values at most `within` away, in the claim's unit."""
-    return Interval(value - within, value + within)
-
-
-def at_least(value: float) -> Interval:
-    """Return the interval without an upper end."""
-    return Interval(low=value)
-
-
-def at_most(value: float) -> Interval:
-    """Return the interval without a lower end."""
-    return Interval(high=value)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Mutation:
@@ -120,21 +87,6 @@ class Mutation:
             return replace(measured, value=of(measured.value))
         low, high = sorted((of(measured.low), of(measured.high)))
         return replace(measured, value=of(measured.value), low=low, high=high)
-
-
-def changed(what: str, **parameters: Any) -> Mutation:
-    """Return the mutation that measures again with other parameters; `what` describes the change."""
-    return Mutation(what, parameters)
-
-
-def scaled(by: float) -> Mutation:
-    """Return the mutation that multiplies the measured value."""
-    return Mutation(f"the value times {by:g}", scale=by)
-
-
-def shifted(by: float) -> Mutation:
-    """Return the mutation that adds to the measured value."""
-    return Mutation(f"the value {by:+g}", shift=by)
 
 
 @final

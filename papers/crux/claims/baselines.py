@@ -3,18 +3,8 @@
 
 from __future__ import annotations
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    between,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived, recalled
 
 __all__ = ["CHECKS"]
 
@@ -23,66 +13,57 @@ _SINCRONIA = "Sincronia (SIGCOMM 2018), algorithm BSSI; recalled"
 
 _CLAIMS = (
     *(
-        Claim(
-            name=f"turns-{length}",
-            text=f"CASSINI-like: rounds of a job of {length} ms on the circle shared with the other job",
+        recalled(
+            f"turns-{length}",
+            f"CASSINI-like: rounds of a job of {length} ms on the circle shared with the other job",
+            turns,
+            "rounds",
+            changed("the jobs share no link", apart=True),
             place=_CASSINI,
-            kind=Kind.recalled,
-            unit="rounds",
-            paper=exactly(turns),
-            holds=exactly(turns),
-            mutation=changed("the jobs share no link", apart=True),
         )
         for length, turns in ((40, 3), (60, 2))
     ),
-    Claim(
-        name="excess",
-        text="CASSINI-like: demand above the link's capacity with both jobs rotated, mean over the circle",
+    recalled(
+        "excess",
+        "CASSINI-like: demand above the link's capacity with both jobs rotated, mean over the circle",
+        0,
+        "%",
+        changed("both begin together", rotated=False),
         place=_CASSINI,
-        kind=Kind.recalled,
-        unit="%",
-        paper=exactly(0),
         holds=between(0, 0.01),
-        mutation=changed("both begin together", rotated=False),
     ),
-    Claim(
-        name="gain",
-        text="CASSINI-like: work of two equal jobs that send for half of the time, against both at once",
+    derived(
+        "gain",
+        "CASSINI-like: work of two equal jobs that send for half of the time, against both at once",
+        1.5,
+        "x",
+        changed("both begin together", rotated=False),
         place="derived here: 1 s of computing and 1 s of sending each, 2 s alone and 3 s together",
-        kind=Kind.derived,
-        unit="x",
-        holds=around(1.5, 0.02),
-        mutation=changed("both begin together", rotated=False),
+        within=0.02,
     ),
-    Claim(
-        name="order",
-        text="Sincronia-like: places of coflows as BSSI gives them by hand, of 4",
+    derived(
+        "order",
+        "Sincronia-like: places of coflows as BSSI gives them by hand, of 4",
+        4,
+        "places",
+        changed("coflows in order of their size", by_size=True),
         place=f"{_SINCRONIA}; the steps by hand are in docs/crux.md",
-        kind=Kind.derived,
-        unit="places",
-        holds=exactly(4),
-        mutation=changed("coflows in order of their size", by_size=True),
     ),
-    Claim(
-        name="factor",
-        text="Sincronia-like: mean completion over the best order's, worst of 60 draws of 2 to 5 coflows",
+    recalled(
+        "factor",
+        "Sincronia-like: mean completion over the best order's, worst of 60 draws of 2 to 5 coflows",
+        between(1, 4),
+        "x",
+        changed("the order turned round", reverse=True),
         place=f"{_SINCRONIA}: within 4 times of the best",
-        kind=Kind.recalled,
-        unit="x",
-        paper=between(1, 4),
         holds=between(1, 1.6),
         reason="far below 4 is expected of few coflows; an order turned round leaves the interval",
-        mutation=changed("the order turned round", reverse=True),
     ),
 )
 
 
 def _measure(
-    note: Progress,
-    apart: bool = False,
-    rotated: bool = True,
-    by_size: bool = False,
-    reverse: bool = False,
+    note: Progress, apart: bool = False, rotated: bool = True, by_size: bool = False, reverse: bool = False
 ) -> Values:
     from papers.crux.baselines import cassini_excess, cassini_gain, sincronia_example, sincronia_factor
 

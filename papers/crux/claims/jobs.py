@@ -7,21 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Interval,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    between,
-    changed,
-    exactly,
-    over_seeds,
-    scaled,
-)
+from papers.claims import Check, Claim, Interval, Measured, Progress, Values, over_seeds
+from papers.claims.declare import Figure, between, changed, derived, fitted, scaled, stated
 
 if TYPE_CHECKING:
     from papers.crux.study import Comparison, Study
@@ -34,38 +21,36 @@ _PLACES = (
 )
 
 # Case: its name in the claims, the paper's gain of utilisation, and ours where it is known to differ.
-_TESTBED: Mapping[str, tuple[str, Interval, Interval | None]] = {
+_TESTBED: Mapping[str, tuple[str, Figure, Interval]] = {
     "GPT on 32, 2 BERTs on 8": ("two", between(8.3, 12.9), between(-0.5, 8)),
     "GPT on 32, 4 BERTs on 8": ("four", between(8.3, 12.9), between(4, 16)),
     "GPT on 32, 6 BERTs on 8": ("six", between(8.3, 12.9), between(11, 18)),
-    "GPT on 48, 2 BERTs on 16, 2 ResNets on 8": ("mix", exactly(13.9), between(3, 9)),
+    "GPT on 48, 2 BERTs on 16, 2 ResNets on 8": ("mix", 13.9, between(3, 9)),
 }
 
 _TESTBED_CLAIMS = (
     *(
-        Claim(
-            name=f"gain-{key}",
-            text=f"{case}, 10 draws: work by a fixed time gained by Crux over a network left to itself",
+        fitted(
+            f"gain-{key}",
+            f"{case}, 10 draws: work by a fixed time gained by Crux over a network left to itself",
+            paper,
+            "%",
+            changed("links up of four times the width", wider=4) if key != "two" else scaled(3),
             place="Crux, section 6.2",
-            kind=Kind.fitted,
-            unit="%",
-            paper=paper,
-            holds=paper,
             expected=expected,
             reason=_PLACES,
-            mutation=changed("links up of four times the width", wider=4) if key != "two" else scaled(3),
         )
         for case, (key, paper, expected) in _TESTBED.items()
     ),
     *(
-        Claim(
-            name=f"paths-{key}",
-            text=f"{case}: share of that gain that least congested paths alone give, without priorities",
+        derived(
+            f"paths-{key}",
+            f"{case}: share of that gain that least congested paths alone give, without priorities",
+            100,
+            "%",
+            changed("hashed paths", paths_only="none"),
             place="derived here",
-            kind=Kind.derived,
-            unit="%",
-            holds=around(100, 5),
-            mutation=changed("hashed paths", paths_only="none"),
+            within=5,
         )
         for case, (key, _, _) in _TESTBED.items()
     ),
@@ -73,11 +58,7 @@ _TESTBED_CLAIMS = (
 
 
 def measure_testbed(
-    note: Progress,
-    seconds: float = 30.0,
-    draws: int = 10,
-    paths_only: str = "fair",
-    wider: int = 1,
+    note: Progress, seconds: float = 30.0, draws: int = 10, paths_only: str = "fair", wider: int = 1
 ) -> Values:
     """Measure the work that the paper's mixes of jobs do until the same moment, with and without Crux."""
     from papers.crux.testbed import CASES, compared
@@ -131,7 +112,7 @@ _CONNECTIONS: Mapping[str, tuple[str, _Expected]] = {
     "connections": (
         "three tiers, 4 connections a pair",
         {"shortest-first": (0.2, 25), "topology-aware": (-1, 1), "interleave": (0.2, 20), "paths": (97, 101)},
-    ),
+    )
 }
 _LEFT_ALONE = changed("the network left to itself in place of Crux", own="none")
 
@@ -141,28 +122,25 @@ def _trace_claims(traces: Mapping[str, tuple[str, _Expected]], time: str) -> tup
     for key, (title, expected) in traces.items():
         for name, paper in _BASELINES.items():
             claims.append(
-                Claim(
-                    name=f"{key}-{name}",
-                    text=f"{time}, {title}: work gained by Crux over {name} ({paper})",
+                stated(
+                    f"{key}-{name}",
+                    f"{time}, {title}: work gained by Crux over {name} ({paper})",
+                    _BAND,
+                    "%",
+                    _LEFT_ALONE,
                     place="Crux, section 6.3: 4 to 7 % on three tiers, 13 to 23 % on two",
-                    kind=Kind.stated,
-                    unit="%",
-                    paper=_BAND,
-                    holds=_BAND,
                     expected=between(*expected[name]),
                     reason=_REASONS[name],
-                    mutation=_LEFT_ALONE,
                 )
             )
         claims.append(
-            Claim(
-                name=f"{key}-paths",
-                text=f"{time}, {title}: share of Crux's gain over hashes that paths alone give",
+            derived(
+                f"{key}-paths",
+                f"{time}, {title}: share of Crux's gain over hashes that paths alone give",
+                between(*expected["paths"]),
+                "%",
+                _LEFT_ALONE,
                 place="derived here",
-                kind=Kind.derived,
-                unit="%",
-                holds=between(*expected["paths"]),
-                mutation=_LEFT_ALONE,
             )
         )
     return tuple(claims)
@@ -228,7 +206,7 @@ _TWO_WEEKS: Mapping[str, tuple[str, _Expected]] = {
     "tiers": (
         "three tiers, 1 connection a pair",
         {"shortest-first": (23, 60), "topology-aware": (-1, 2), "interleave": (15, 45), "paths": (90, 101)},
-    ),
+    )
 }
 
 CHECKS = (

@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    between,
-    changed,
-    exactly,
-    over_seeds,
-)
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from papers.claims import Check, Measured, Progress, Values, over_seeds
+from papers.claims.declare import at_least, between, changed, derived, fitted, identity, stated
+
+if TYPE_CHECKING:
+    from papers.crux.contended import Setting
 
 __all__ = ["CHECKS", "measure_intensity", "measure_pair", "measure_priority"]
 
@@ -24,14 +18,13 @@ _DEFINITION = "derived here: Crux, definition 2, by hand"
 
 _INTENSITY = (
     *(
-        Claim(
-            name=name,
-            text=text,
+        derived(
+            name,
+            text,
+            value,
+            "s" if name.startswith("t") else "",
+            changed("links of twice the rate", rate=2.0),
             place=_DEFINITION,
-            kind=Kind.derived,
-            unit="s" if name.startswith("t") else "",
-            holds=exactly(value),
-            mutation=changed("links of twice the rate", rate=2.0),
         )
         for name, text, value in (
             ("t-together", "t of flows of 3 s and 1 s on one link", 4.0),
@@ -40,15 +33,14 @@ _INTENSITY = (
             ("intensity", "I of 16 GPUs that compute for 4 s, both flows on one link", 16.0),
         )
     ),
-    Claim(
-        name="theorem",
-        text="|F/U - 1| after 1,000 iterations, 2 to 5 jobs on a link, worst draw",
+    stated(
+        "theorem",
+        "|F/U - 1| after 1,000 iterations, 2 to 5 jobs on a link, worst draw",
+        "tends to 0",
+        "%",
+        changed("10 iterations", iterations=3),
         place="Crux, theorem 1: tends to 0; below 1 % is this project's bound",
-        kind=Kind.stated,
-        unit="%",
-        paper="tends to 0",
         holds=between(0, 1),
-        mutation=changed("10 iterations", iterations=3),
     ),
 )
 
@@ -94,54 +86,48 @@ _EXAMPLE = "Crux, section 4.2, figure 11"
 _SWAPPED = changed("job 1 sends for half as long", sends=1.0)
 
 _PRIORITY = (
-    Claim(
-        name="first-first",
-        text="example 1: accelerators' work with job 1 first",
+    stated(
+        "first-first",
+        "example 1: accelerators' work with job 1 first",
+        37.5,
+        "%",
+        _SWAPPED,
         place=_EXAMPLE,
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(37.5),
-        holds=around(37.5, 0.1),
-        mutation=_SWAPPED,
+        within=0.1,
     ),
-    Claim(
-        name="second-first",
-        text="example 1: accelerators' work with job 2 first",
+    stated(
+        "second-first",
+        "example 1: accelerators' work with job 2 first",
+        41.7,
+        "%",
+        _SWAPPED,
         place=_EXAMPLE,
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(41.7),
-        holds=around(41.7, 0.1),
-        mutation=_SWAPPED,
+        within=0.1,
     ),
-    Claim(
-        name="k",
-        text="example 1: k of job 2, 3 s over 2 s gained in 12 s",
+    stated(
+        "k",
+        "example 1: k of job 2, 3 s over 2 s gained in 12 s",
+        1.5,
+        "",
+        _SWAPPED,
         place="Crux, section 4.2",
-        kind=Kind.stated,
-        paper=exactly(1.5),
-        holds=around(1.5, 0.01),
-        mutation=_SWAPPED,
+        within=0.01,
     ),
-    Claim(
-        name="shorter",
-        text="equal intensity: pairs in which the shorter iteration has the higher priority",
+    stated(
+        "shorter",
+        "equal intensity: pairs in which the shorter iteration has the higher priority",
+        100,
+        "%",
+        changed("the long job has more accelerators", more=2),
         place="Crux, section 4.2, example 1",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(100),
-        holds=exactly(100),
-        mutation=changed("the long job has more accelerators", more=2),
     ),
-    Claim(
-        name="hidden",
-        text="equal intensity and length, 56 to 62 % sending: pairs in which hidden sending goes last",
+    stated(
+        "hidden",
+        "equal intensity and length, 56 to 62 % sending: pairs in which hidden sending goes last",
+        100,
+        "%",
+        changed("the job with hidden sending has more work", more=2),
         place="Crux, section 4.2, example 2",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(100),
-        holds=exactly(100),
-        mutation=changed("the job with hidden sending has more work", more=2),
     ),
 )
 
@@ -193,61 +179,55 @@ _PAIR = "Crux, section 2.2"
 _ALONE = changed("GPT sends for 10 % of its iteration", share=0.1)
 
 _PAIR_CLAIMS = (
-    Claim(
-        name="longer",
-        text="GPT's iteration beside BERT, longer by",
+    fitted(
+        "longer",
+        "GPT's iteration beside BERT, longer by",
+        11.0,
+        "%",
+        _ALONE,
         place=_PAIR,
-        kind=Kind.fitted,
-        unit="%",
-        paper=exactly(11.0),
-        holds=around(11.0, 0.5),
+        within=0.5,
         reason="GPT's share of sending was chosen so that its iteration grows by 11.0 %",
-        mutation=_ALONE,
     ),
-    Claim(
-        name="gpt",
-        text="GPT's throughput lost",
+    identity(
+        "gpt",
+        "GPT's throughput lost",
+        9.9,
+        "%",
         place=_PAIR,
-        kind=Kind.identity,
-        unit="%",
-        paper=exactly(9.9),
-        holds=around(9.9, 0.5),
+        within=0.5,
         reason="1 - 1/1.110 is 9.9 %: the same figure as the growth of the iteration",
-        mutation=None,
     ),
-    Claim(
-        name="bert",
-        text="BERT's throughput lost",
+    stated(
+        "bert",
+        "BERT's throughput lost",
+        7.7,
+        "%",
+        _ALONE,
         place=_PAIR,
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(7.7),
-        holds=around(7.7, 2.0),
+        within=2.0,
         expected=between(8.5, 11.5),
         reason="an even share of one link takes as much from both; how much of its sending BERT hides, and "
         "how many flows it has, is not published",
-        mutation=_ALONE,
     ),
-    Claim(
-        name="work",
-        text="accelerators' work lost, the mean of both by accelerators that compute",
+    fitted(
+        "work",
+        "accelerators' work lost, the mean of both by accelerators that compute",
+        9.5,
+        "%",
+        _ALONE,
         place=_PAIR,
-        kind=Kind.fitted,
-        unit="%",
-        paper=exactly(9.5),
-        holds=around(9.5, 2.0),
+        within=2.0,
         reason="GPT holds 64 of 80 accelerators, so its fitted loss decides; other BERTs, of 0.4 to 1 s that "
         "send for 30 to 50 %, move it by less than 2 points",
-        mutation=_ALONE,
     ),
-    Claim(
-        name="ranked",
-        text="GPT's iteration with the higher priority, longer by",
+    derived(
+        "ranked",
+        "GPT's iteration with the higher priority, longer by",
+        between(-0.5, 2),
+        "%",
+        changed("BERT has the higher priority", levels=(1, 0)),
         place="derived here: 2 % at most",
-        kind=Kind.derived,
-        unit="%",
-        holds=between(-0.5, 2),
-        mutation=changed("BERT has the higher priority", levels=(1, 0)),
     ),
 )
 
@@ -275,7 +255,7 @@ def measure_pair(note: Progress, share: float | None = None, levels: tuple[int, 
 
 
 _TURNED = changed("the least intensive job goes first", own="turned")
-_SETTINGS = {
+_SETTINGS: Mapping[Setting, tuple[str, str]] = {
     "link": ("4 jobs on one link", "Crux, theorem 1"),
     "uplinks": ("6 jobs over 2 paths", "Crux, section 4"),
 }
@@ -284,15 +264,14 @@ _OVER = {"random order": 5.0, "turned": 20.0, "shortest-first": 1.0, "fair": 10.
 _WORDS = {"random order": "a random order", "turned": "the least intensive job first"}
 
 _CONTENDED = tuple(
-    Claim(
-        name=f"{setting}-{name.replace(' ', '-')}",
-        text=f"{text} that no path avoids, 20 draws: work by a fixed time gained by Crux over "
+    derived(
+        f"{setting}-{name.replace(' ', '-')}",
+        f"{text} that no path avoids, 20 draws: work by a fixed time gained by Crux over "
         f"{_WORDS.get(name, name)}",
+        at_least(least),
+        "%",
+        _TURNED,
         place=f"{place}: an order by intensity does more work",
-        kind=Kind.derived,
-        unit="%",
-        holds=at_least(least),
-        mutation=_TURNED,
     )
     for setting, (text, place) in _SETTINGS.items()
     for name, least in _OVER.items()

@@ -6,22 +6,8 @@ from __future__ import annotations
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    at_most,
-    between,
-    changed,
-    exactly,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import at_least, at_most, between, changed, derived, scaled, shifted, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
@@ -38,46 +24,42 @@ _STARTS, _SHARED_LINKS = 2, 2
 
 _PRIORITIES = (
     *(
-        Claim(
-            name=f"before-{job}",
-            text=f"an iteration of the {job} job when it goes first, longer than alone by",
+        derived(
+            f"before-{job}",
+            f"an iteration of the {job} job when it goes first, longer than alone by",
+            between(0, 2),
+            "%",
+            _ONE_CLASS,
             place=_OWN,
-            kind=Kind.derived,
-            unit="%",
-            holds=between(0, 2),
-            mutation=_ONE_CLASS,
         )
         for job in ("first", "second")
     ),
-    Claim(
-        name="held",
-        text="time that frames on the wire hold the first job up, over 4 frames: 2 starts, 2 shared links",
+    derived(
+        "held",
+        "time that frames on the wire hold the first job up, over 4 frames: 2 starts, 2 shared links",
+        between(0, 1),
+        "x",
+        _ONE_CLASS,
         place="derived here: strict priority does not interrupt a frame",
-        kind=Kind.derived,
-        unit="x",
-        holds=between(0, 1),
-        mutation=_ONE_CLASS,
     ),
-    Claim(
-        name="ended",
-        text="iterations that the two jobs end with the right data, each when it goes last",
+    derived(
+        "ended",
+        "iterations that the two jobs end with the right data, each when it goes last",
+        16,
+        "iterations",
+        shifted(-1),
         place=_OWN,
-        kind=Kind.derived,
-        unit="iterations",
-        holds=exactly(16),
-        mutation=shifted(-1),
     ),
-    Claim(
-        name="together",
-        text="both in one class: an iteration of the first job, longer than alone by",
+    stated(
+        "together",
+        "both in one class: an iteration of the first job, longer than alone by",
+        11.0,
+        "%",
+        changed("the first job goes first", together="two-classes"),
         place="Crux, section 2.2: GPT beside BERT",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(11.0),
-        holds=around(11.0, 2),
+        within=2,
         expected=between(14, 19),
         reason="other jobs on other links than the paper's GPT and BERT",
-        mutation=changed("the first job goes first", together="two-classes"),
     ),
 )
 
@@ -127,43 +109,38 @@ def _measure_priorities(
 
 
 _PROFILED = (
-    Claim(
-        name="intensity",
-        text="measured intensity of the first job over that of the second",
+    derived(
+        "intensity",
+        "measured intensity of the first job over that of the second",
+        between(10, 30),
+        "x",
+        scaled(0.1),
         place="derived here: 8 GPUs for 40 us and 4 us of computation, half as many bytes",
-        kind=Kind.derived,
-        unit="x",
-        holds=between(10, 30),
-        mutation=scaled(0.1),
     ),
-    Claim(
-        name="order",
-        text="priority of the less intensive job less that of the more intensive, 0 being served first",
+    stated(
+        "order",
+        "priority of the less intensive job less that of the more intensive, 0 being served first",
+        "at least 1",
+        "levels",
+        changed("a fixed priority in one class", variant="one-class"),
         place="Crux, sections 4 and 5",
-        kind=Kind.stated,
-        unit="levels",
-        paper="at least 1",
         holds=at_least(1),
-        mutation=changed("a fixed priority in one class", variant="one-class"),
     ),
-    Claim(
-        name="work",
-        text="work in 300 us gained over one class, two jobs on 16 accelerators, measurements included",
+    stated(
+        "work",
+        "work in 300 us gained over one class, two jobs on 16 accelerators, measurements included",
+        between(8.3, 14.8),
+        "%",
+        changed("a fixed priority in one class", variant="one-class"),
         place="Crux, section 6.2: +8.3 % to +14.8 % on 96 GPUs",
-        kind=Kind.stated,
-        unit="%",
-        paper=between(8.3, 14.8),
-        holds=between(8.3, 14.8),
-        mutation=changed("a fixed priority in one class", variant="one-class"),
     ),
-    Claim(
-        name="turned",
-        text="work in 300 us lost against one class when the less intensive job goes first",
+    derived(
+        "turned",
+        "work in 300 us lost against one class when the less intensive job goes first",
+        at_most(-20),
+        "%",
+        scaled(-1),
         place="derived here",
-        kind=Kind.derived,
-        unit="%",
-        holds=at_most(-20),
-        mutation=scaled(-1),
     ),
 )
 

@@ -5,35 +5,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    at_least,
-    at_most,
-    changed,
-    exactly,
-    over_seeds,
-    scaled,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values, over_seeds
+from papers.claims.declare import at_least, at_most, changed, derived, recalled, scaled, stated
 
 __all__ = ["CHECKS", "measure_compression", "measure_paths", "measure_steps"]
 
 _STEPS = "Crux, section 4.4"
 
 _PATHS = (
-    Claim(
-        name="met",
-        text="draws in which jobs of highest intensity share a link although paths apart exist, of 200",
+    stated(
+        "met",
+        "draws in which jobs of highest intensity share a link although paths apart exist, of 200",
+        0,
+        "draws",
+        changed("the least intensive job chooses first", turned=True),
         place="Crux, section 4.1",
-        kind=Kind.stated,
-        unit="draws",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=changed("the least intensive job chooses first", turned=True),
     ),
 )
 
@@ -66,24 +52,21 @@ def measure_paths(note: Progress, draws: int = 200, turned: bool = False) -> Val
 
 
 _COMPRESSION = (
-    Claim(
-        name="inverted",
-        text="edges of the contention graph that levels invert, 200 graphs of 3 to 8 jobs on 2 to 4 levels",
+    stated(
+        "inverted",
+        "edges of the contention graph that levels invert, 200 graphs of 3 to 8 jobs on 2 to 4 levels",
+        0,
+        "graphs",
+        changed("levels turned round", turned=True),
         place="Crux, section 4.3",
-        kind=Kind.stated,
-        unit="graphs",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=changed("levels turned round", turned=True),
     ),
-    Claim(
-        name="least-cut",
-        text="cut against the best of every assignment, the same graphs: least",
+    derived(
+        "least-cut",
+        "cut against the best of every assignment, the same graphs: least",
+        at_least(97),
+        "%",
+        changed("all jobs on one level but the first", crude=True),
         place="derived here: 97 % at least",
-        kind=Kind.derived,
-        unit="%",
-        holds=at_least(97),
-        mutation=changed("all jobs on one level but the first", crude=True),
     ),
 )
 
@@ -123,27 +106,25 @@ _PUBLISHED = {"paths": 97.69, "priorities": 97.24, "compression": 97.12}
 def _step_claims(cases: int, jobs: int, levels: int) -> tuple[Claim, ...]:
     return (
         *(
-            Claim(
-                name=name,
-                text=f"{name}: work against the best choice, {cases} draws of {jobs} jobs on {levels} levels",
+            recalled(
+                name,
+                f"{name}: work against the best choice, {cases} draws of {jobs} jobs on {levels} levels",
+                percent,
+                "%",
+                scaled(0.95),
                 place=f"{_STEPS}, 1,500 cases of 5 jobs on 3 levels; recalled",
-                kind=Kind.recalled,
-                unit="%",
-                paper=exactly(percent),
                 holds=at_least(97),
                 reason="the paper's jobs are not published, so its 97 % is what has to be reached",
-                mutation=scaled(0.95),
             )
             for name, percent in _PUBLISHED.items()
         ),
-        Claim(
-            name="first",
-            text="levels to the first jobs, as Sincronia gives them: work against the best choice",
+        derived(
+            "first",
+            "levels to the first jobs, as Sincronia gives them: work against the best choice",
+            at_most(100),
+            "%",
+            scaled(1.1),
             place=f"{_STEPS}, figure 16c: below Crux",
-            kind=Kind.derived,
-            unit="%",
-            holds=at_most(100),
-            mutation=scaled(1.1),
         ),
     )
 

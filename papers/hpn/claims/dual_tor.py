@@ -8,20 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import (
+    Declared,
     around,
     at_least,
     at_most,
     changed,
-    exactly,
+    derived,
     scaled,
     shifted,
+    stated,
 )
 
 if TYPE_CHECKING:
@@ -47,35 +44,29 @@ _HOSTS = "topology: {name: hpn, segments: 1, hosts: 2, aggs: 2}"
 _NO_CUT = changed("the cable stays", cut=False)
 
 _LACP = (
-    Claim(
-        name="system",
-        text="ports of two ToRs as a NIC hears them: same system and key",
+    stated(
+        "system",
+        "ports of two ToRs as a NIC hears them: same system and key",
+        1,
+        "systems",
+        shifted(1),
         place=_DUAL,
-        kind=Kind.stated,
-        unit="systems",
-        paper=exactly(1),
-        holds=exactly(1),
-        mutation=shifted(1),
     ),
-    Claim(
-        name="offset",
-        text="port numbers of the two ToRs, apart",
+    stated(
+        "offset",
+        "port numbers of the two ToRs, apart",
+        at_least(257),
+        "numbers",
+        scaled(0.5),
         place=f"{_DUAL}: offsets such as 300, beyond the 256 real ports",
-        kind=Kind.stated,
-        unit="numbers",
-        paper=at_least(257),
-        holds=at_least(257),
-        mutation=scaled(0.5),
     ),
-    Claim(
-        name="joined",
-        text="ports of a NIC that join its bundle",
+    stated(
+        "joined",
+        "ports of a NIC that join its bundle",
+        2,
+        "ports",
+        changed("both ToRs give the same port number", offset=0),
         place=_DUAL,
-        kind=Kind.stated,
-        unit="ports",
-        paper=exactly(2),
-        holds=exactly(2),
-        mutation=changed("both ToRs give the same port number", offset=0),
     ),
 )
 
@@ -105,17 +96,9 @@ def _measure_lacp(note: Progress, offset: int | None = None) -> Values:
     }
 
 
-def _share(name: str, text: str, place: str, kind: Kind, percent: float, within: float) -> Claim:
-    return Claim(
-        name=name,
-        text=text,
-        place=place,
-        kind=kind,
-        unit="%",
-        paper=exactly(percent) if kind is Kind.stated else None,
-        holds=around(percent, within),
-        mutation=_NO_CUT if name.endswith("without") else scaled(0.97),
-    )
+def _share(name: str, text: str, place: str, declared: Declared, percent: float, within: float) -> Claim:
+    mutation = _NO_CUT if name.endswith("without") else scaled(0.97)
+    return declared(name, text, percent, "%", mutation, place=place, within=within)
 
 
 _COUPLED = (
@@ -124,51 +107,55 @@ _COUPLED = (
 )
 
 _SHARES = (
-    _share("nic-before", "before: rate that a NIC receives", "derived here", Kind.derived, 100, 1),
+    _share("nic-before", "before: rate that a NIC receives", "derived here", derived, 100, 1),
     _share(
-        "nic-without", "without a cable: rate that the NIC receives", "derived here: 1 of 2 cables",
-        Kind.derived, 50, 1,
+        "nic-without",
+        "without a cable: rate that the NIC receives",
+        "derived here: 1 of 2 cables",
+        derived,
+        50,
+        1,
     ),
     _share(
-        "host-without", "without a cable: rate that the host receives with eight jobs, one a rail",
-        f"{_FAILURES}: a training job loses 6.25 %", Kind.stated, 93.75, 0.5,
+        "host-without",
+        "without a cable: rate that the host receives with eight jobs, one a rail",
+        f"{_FAILURES}: a training job loses 6.25 %",
+        stated,
+        93.75,
+        0.5,
     ),
-    _share("nic-after", "after the repair: rate that the NIC receives", _FAILURES, Kind.stated, 100, 1),
-    Claim(
-        name="still-sent",
-        text="bytes that the ToR whose cable is cut sends to the NIC meanwhile",
+    _share("nic-after", "after the repair: rate that the NIC receives", _FAILURES, stated, 100, 1),
+    stated(
+        "still-sent",
+        "bytes that the ToR whose cable is cut sends to the NIC meanwhile",
+        0,
+        "bytes",
+        _NO_CUT,
         place=_DUAL,
-        kind=Kind.stated,
-        unit="bytes",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=_NO_CUT,
     ),
-    Claim(
-        name="coupled-fixed",
-        text="one AllReduce of the 8 rails, phases in a fixed order: speed without a cable",
+    stated(
+        "coupled-fixed",
+        "one AllReduce of the 8 rails, phases in a fixed order: speed without a cable",
+        93.75,
+        "%",
+        _NO_CUT,
         place=f"{_FAILURES}: a training job loses 6.25 %",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(93.75),
-        holds=around(93.75, 0.5),
+        within=0.5,
         expected=around(74, 4),
         reason=_COUPLED,
-        mutation=_NO_CUT,
     ),
-    Claim(
-        name="coupled",
-        text="one AllReduce of the 8 rails, data split over both orders: speed without a cable",
+    stated(
+        "coupled",
+        "one AllReduce of the 8 rails, data split over both orders: speed without a cable",
+        93.75,
+        "%",
+        _NO_CUT,
         place=f"{_FAILURES}: a training job loses 6.25 %",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(93.75),
-        holds=around(93.75, 0.5),
+        within=0.5,
         expected=around(52, 5),
         reason=f"{_COUPLED}; NICs are the bottleneck all the time here",
-        mutation=_NO_CUT,
     ),
-)  # fmt: skip
+)
 
 
 def _measure_shares(note: Progress, cut: bool = True) -> Values:
@@ -217,16 +204,12 @@ def _measure_shares(note: Progress, cut: bool = True) -> Values:
 
 
 _GOES_ON = {
-    "cable": ("dual-ToR, a NIC's cable is cut", _FAILURES, Kind.stated),
-    "repaired": ("dual-ToR, the cable comes back", _FAILURES, Kind.stated),
-    "flap": ("dual-ToR, the cable flaps", _FAILURES, Kind.stated),
-    "silent": ("dual-ToR, frames vanish on the cable", "derived here: LACP notices", Kind.derived),
-    "tor": ("dual-ToR, a ToR fails", f"{_DUAL}: no single point of failure in 8 months", Kind.stated),
-    "single-repaired": (
-        "single-ToR, the cable is back in time",
-        f"{_FAILURES}: within a minute",
-        Kind.stated,
-    ),
+    "cable": ("dual-ToR, a NIC's cable is cut", _FAILURES, stated),
+    "repaired": ("dual-ToR, the cable comes back", _FAILURES, stated),
+    "flap": ("dual-ToR, the cable flaps", _FAILURES, stated),
+    "silent": ("dual-ToR, frames vanish on the cable", "derived here: LACP notices", derived),
+    "tor": ("dual-ToR, a ToR fails", f"{_DUAL}: no single point of failure in 8 months", stated),
+    "single-repaired": ("single-ToR, the cable is back in time", f"{_FAILURES}: within a minute", stated),
 }
 _HALTS = {
     "single-cable": ("single-ToR, a NIC's cable is cut", _FAILURES),
@@ -236,49 +219,37 @@ _HALTS = {
 
 _FAILURE_CLAIMS = (
     *(
-        Claim(
-            name=name,
-            text=f"{text}: GPUs with the healthy run's result",
+        declared(
+            name,
+            f"{text}: GPUs with the healthy run's result",
+            100,
+            "%",
+            changed("both ToRs fail as one", stacked=True),
             place=place,
-            kind=kind,
-            unit="%",
-            paper=exactly(100) if kind is Kind.stated else None,
-            holds=exactly(100),
-            mutation=changed("both ToRs fail as one", stacked=True),
         )
-        for name, (text, place, kind) in _GOES_ON.items()
+        for name, (text, place, declared) in _GOES_ON.items()
     ),
     *(
-        Claim(
-            name=name,
-            text=f"{text}: GPUs with a result",
-            place=place,
-            kind=Kind.stated,
-            unit="%",
-            paper=exactly(0),
-            holds=exactly(0),
-            mutation=changed("nothing fails", healthy=True),
+        stated(
+            name, f"{text}: GPUs with a result", 0, "%", changed("nothing fails", healthy=True), place=place
         )
         for name, (text, place) in _HALTS.items()
     ),
-    Claim(
-        name="withdrawn",
-        text="entries of the NIC's host route that its ToR deletes when the cable is cut",
+    stated(
+        "withdrawn",
+        "entries of the NIC's host route that its ToR deletes when the cable is cut",
+        1,
+        "entries",
+        shifted(-1),
         place=f"{_DUAL}: the /32 is withdrawn",
-        kind=Kind.stated,
-        unit="entries",
-        paper=exactly(1),
-        holds=exactly(1),
-        mutation=shifted(-1),
     ),
-    Claim(
-        name="converged",
-        text="from the cut until the last table is written",
+    derived(
+        "converged",
+        "from the cut until the last table is written",
+        at_most(5),
+        "us",
+        scaled(2),
         place="derived here: detection, processing, a notice, processing, each 1 us, and queues",
-        kind=Kind.derived,
-        unit="us",
-        holds=at_most(5),
-        mutation=scaled(2),
     ),
 )
 

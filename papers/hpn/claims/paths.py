@@ -8,22 +8,8 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_most,
-    between,
-    changed,
-    exactly,
-    over_seeds,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values, over_seeds
+from papers.claims.declare import around, at_most, between, changed, derived, scaled, shifted, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
@@ -39,56 +25,49 @@ _SEEDS = range(10)
 
 _SEARCH = (
     *(
-        Claim(
-            name=f"found-{port}",
-            text=f"uplinks of a ToR that the search finds lb for by port {port}, whatever the addresses",
+        stated(
+            f"found-{port}",
+            f"uplinks of a ToR that the search finds lb for by port {port}, whatever the addresses",
+            _UPLINKS,
+            "uplinks",
+            changed("bit 0 is the port", port_bit=0),
             place=_SELECTION,
-            kind=Kind.stated,
-            unit="uplinks",
-            paper=exactly(_UPLINKS),
-            holds=exactly(_UPLINKS),
-            mutation=changed("bit 0 is the port", port_bit=0),
         )
         for port in (0, 1)
     ),
-    Claim(
-        name="fewer",
-        text="the same when one of the 60 uplinks has failed",
+    derived(
+        "fewer",
+        "the same when one of the 60 uplinks has failed",
+        _UPLINKS - 1,
+        "uplinks",
+        shifted(-1),
         place="derived here: 128 values of lb a port, 512 members of a group of 59",
-        kind=Kind.derived,
-        unit="uplinks",
-        holds=exactly(_UPLINKS - 1),
-        expected=exactly(52),
+        expected=52,
         reason="lb has 8 bits, one of them the port: 128 values do not reach all 512 members of the group",
-        mutation=shifted(-1),
     ),
-    Claim(
-        name="disjoint",
-        text="disjoint paths of a pair of NICs, 60 uplinks a ToR",
+    derived(
+        "disjoint",
+        "disjoint paths of a pair of NICs, 60 uplinks a ToR",
+        2 * _UPLINKS,
+        "paths",
+        changed("one plane", planes=1),
         place="derived here: 60 for each of two ports",
-        kind=Kind.derived,
-        unit="paths",
-        holds=exactly(2 * _UPLINKS),
-        mutation=changed("one plane", planes=1),
     ),
-    Claim(
-        name="space",
-        text="ways that a search looks at: next hops of the switches that choose, multiplied",
+    stated(
+        "space",
+        "ways that a search looks at: next hops of the switches that choose, multiplied",
+        _UPLINKS,
+        "ways",
+        changed("one plane", planes=1),
         place=f"{_SELECTION}: 60; SuperPod 4,096, Jupiter 2,048, fat tree of 48 ports 2,304",
-        kind=Kind.stated,
-        unit="ways",
-        paper=exactly(_UPLINKS),
-        holds=exactly(_UPLINKS),
-        mutation=changed("one plane", planes=1),
     ),
-    Claim(
-        name="walked",
-        text="frames with searched values that take the searched path, hop by hop on the testbed",
+    derived(
+        "walked",
+        "frames with searched values that take the searched path, hop by hop on the testbed",
+        6,
+        "frames",
+        changed("lb one higher than searched", beside=1),
         place="derived here: 3 uplinks, 2 ports",
-        kind=Kind.derived,
-        unit="frames",
-        holds=exactly(6),
-        mutation=changed("lb one higher than searched", beside=1),
     ),
 )
 
@@ -148,77 +127,63 @@ def idle_downlinks(ready: Prepared, seen: Observation) -> float:
 
 
 _POLARISATION = (
-    Claim(
-        name="typical",
-        text="4,096 GPUs by hash, one plane, the same bits on every tier: heavier port of a NIC to lighter",
+    stated(
+        "typical",
+        "4,096 GPUs by hash, one plane, the same bits on every tier: heavier port of a NIC to lighter",
+        3,
+        "x",
+        changed("two planes", planes=2),
         place=f"{_BALANCE}: 3 in production",
-        kind=Kind.stated,
-        unit="x",
-        paper=exactly(3),
-        holds=around(3, 0.3),
+        within=0.3,
         expected=between(2.0, 2.5),
         reason="four connections a pair and one job are taken here; the paper's traffic is not published",
-        mutation=changed("two planes", planes=2),
     ),
-    Claim(
-        name="planes",
-        text="the same with two planes",
+    stated(
+        "planes",
+        "the same with two planes",
+        1,
+        "x",
+        changed("one plane", swapped=True),
         place=f"{_BALANCE}: balanced",
-        kind=Kind.stated,
-        unit="x",
-        paper=exactly(1),
         holds=between(1.0, 1.1),
-        mutation=changed("one plane", swapped=True),
     ),
-    Claim(
-        name="levels",
-        text="one plane, bits of its own for each level: heavier port of a NIC to lighter",
+    derived(
+        "levels",
+        "one plane, bits of its own for each level: heavier port of a NIC to lighter",
+        between(1.8, 2.6),
+        "x",
+        changed("two planes", planes=2),
         place="derived here: few flows fall unevenly on two ToRs whatever the bits",
-        kind=Kind.derived,
-        unit="x",
-        holds=between(1.8, 2.6),
-        mutation=changed("two planes", planes=2),
     ),
-    Claim(
-        name="typical-packets",
-        text="32 GPUs packet by packet, one plane, the same bits: heavier port of a NIC to lighter",
+    stated(
+        "typical-packets",
+        "32 GPUs packet by packet, one plane, the same bits: heavier port of a NIC to lighter",
+        3,
+        "x",
+        scaled(0.5),
         place=f"{_BALANCE}: 3 in production",
-        kind=Kind.stated,
-        unit="x",
-        paper=exactly(3),
-        holds=around(3, 0.3),
+        within=0.3,
         expected=between(2.0, 2.4),
         reason="eight segments of four hosts stand for the Pod here; the paper's traffic is not published",
-        mutation=scaled(0.5),
     ),
-    Claim(
-        name="planes-packets",
-        text="the same with two planes",
+    stated(
+        "planes-packets",
+        "the same with two planes",
+        1,
+        "x",
+        scaled(1.2),
         place=f"{_BALANCE}: balanced",
-        kind=Kind.stated,
-        unit="x",
-        paper=exactly(1),
         holds=between(1.0, 1.1),
-        mutation=scaled(1.2),
     ),
-    Claim(
-        name="idle",
-        text="32 GPUs, one plane, the same bits: links down to ToRs that stay idle",
+    derived(
+        "idle",
+        "32 GPUs, one plane, the same bits: links down to ToRs that stay idle",
+        50,
+        "%",
+        changed("bits of its own for each level", variant="levels"),
         place="derived here from a linear hash and an even number of uplinks",
-        kind=Kind.derived,
-        unit="%",
-        holds=exactly(50),
-        mutation=changed("bits of its own for each level", variant="levels"),
     ),
-    Claim(
-        name="idle-planes",
-        text="the same with two planes",
-        place="derived here",
-        kind=Kind.derived,
-        unit="%",
-        holds=at_most(5),
-        mutation=shifted(10),
-    ),
+    derived("idle-planes", "the same with two planes", at_most(5), "%", shifted(10), place="derived here"),
 )
 
 
@@ -263,30 +228,28 @@ _BASELINES: dict[str, tuple[str, tuple[float, float], tuple[float, float] | None
 
 
 def _gain(name: str, text: str, where: str, expected: tuple[float, float] | None) -> Claim:
-    return Claim(
-        name=name,
-        text=f"{where}: search and least unfinished, faster than {text}",
+    return stated(
+        name,
+        f"{where}: search and least unfinished, faster than {text}",
+        at_most(_PAPER_GAIN),
+        "%",
+        _ONE_PATH if where.startswith("512") else scaled(5),
         place=f"{_SELECTION}: up to 34.7 %, four AllReduces on 512 GPUs",
-        kind=Kind.stated,
-        unit="%",
-        paper=at_most(_PAPER_GAIN),
         holds=around(_PAPER_GAIN, 10),
         expected=between(*expected) if expected else None,
         reason=_BASELINE if expected else "",
-        mutation=_ONE_PATH if where.startswith("512") else scaled(5),
     )
 
 
 _FLOWS = (
     *(_gain(name, text, "512 GPUs flow by flow", flows) for name, (text, flows, _) in _BASELINES.items()),
-    Claim(
-        name="least",
-        text="512 GPUs: time of a step with searched paths, over the least that NICs need",
+    derived(
+        "least",
+        "512 GPUs: time of a step with searched paths, over the least that NICs need",
+        between(1.0, 1.2),
+        "x",
+        _ONE_PATH,
         place="derived here",
-        kind=Kind.derived,
-        unit="x",
-        holds=between(1.0, 1.2),
-        mutation=_ONE_PATH,
     ),
 )
 

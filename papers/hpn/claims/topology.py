@@ -8,22 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Mutation,
-    Progress,
-    Values,
-    around,
-    at_least,
-    between,
-    changed,
-    exactly,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
+from papers.claims.declare import at_least, between, changed, derived, scaled, shifted, stated
 
 if TYPE_CHECKING:
     from controller.plan import Entry, Plan
@@ -37,30 +23,12 @@ _MORE = changed("an eighth more of every part", more=True)
 
 
 def _count(name: str, text: str, unit: str, count: int, place: str = _STRUCTURE) -> Claim:
-    stated = place == _STRUCTURE
-    return Claim(
-        name=name,
-        text=text,
-        place=place,
-        kind=Kind.stated if stated else Kind.derived,
-        unit=unit,
-        paper=exactly(count) if stated else None,
-        holds=exactly(count),
-        mutation=_MORE,
-    )
+    declared = stated if place == _STRUCTURE else derived
+    return declared(name, text, count, unit, _MORE, place=place)
 
 
 def _ratio(name: str, text: str, value: float, within: float, mutation: Mutation) -> Claim:
-    return Claim(
-        name=name,
-        text=text,
-        place=_STRUCTURE,
-        kind=Kind.stated,
-        unit="x",
-        paper=exactly(value),
-        holds=around(value, within),
-        mutation=mutation,
-    )
+    return stated(name, text, value, "x", mutation, place=_STRUCTURE, within=within)
 
 
 _SIZES = (
@@ -78,23 +46,14 @@ _SIZES = (
     _count("agg-up", "ports of an aggregation switch up", "ports", 8, _DERIVED),
     _ratio("tor-over", "oversubscription of a ToR", 1.067, 0.001, scaled(1.1)),
     _ratio("agg-over", "oversubscription towards the core", 15, 0.01, scaled(1.1)),
-    Claim(
-        name="tor-lanes",
-        text="lanes of 200 Gbit/s of a ToR in use, of 256",
+    derived("tor-lanes", "lanes of 200 Gbit/s of a ToR in use, of 256", 256, "lanes", _MORE, place=_DERIVED),
+    derived(
+        "agg-lanes",
+        "lanes of 200 Gbit/s of an aggregation switch in use, of 256",
+        256,
+        "lanes",
+        _MORE,
         place=_DERIVED,
-        kind=Kind.derived,
-        unit="lanes",
-        holds=exactly(256),
-        mutation=_MORE,
-    ),
-    Claim(
-        name="agg-lanes",
-        text="lanes of 200 Gbit/s of an aggregation switch in use, of 256",
-        place=_DERIVED,
-        kind=Kind.derived,
-        unit="lanes",
-        holds=exactly(256),
-        mutation=_MORE,
     ),
 )
 
@@ -148,34 +107,29 @@ def _measure_sizes(note: Progress, more: bool = False) -> Values:
 
 
 _PLANES = (
-    Claim(
-        name="flows",
-        text="two planes: flows that leave by another port than they entered by",
+    stated(
+        "flows",
+        "two planes: flows that leave by another port than they entered by",
+        0,
+        "%",
+        changed("one plane", planes=1),
         place="HPN, dual-plane",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=changed("one plane", planes=1),
     ),
-    Claim(
-        name="frames",
-        text="two planes: frames of an AllReduce that changed planes, by the counters of switches",
+    stated(
+        "frames",
+        "two planes: frames of an AllReduce that changed planes, by the counters of switches",
+        0,
+        "frames",
+        shifted(1),
         place="HPN, dual-plane",
-        kind=Kind.stated,
-        unit="frames",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=shifted(1),
     ),
-    Claim(
-        name="typical",
-        text="one plane, a typical Clos: flows between segments that leave by another port",
+    derived(
+        "typical",
+        "one plane, a typical Clos: flows between segments that leave by another port",
+        between(20, 50),
+        "%",
+        changed("two planes", other=2),
         place="derived here: a hash chooses one of two ToRs",
-        kind=Kind.derived,
-        unit="%",
-        holds=between(20, 50),
-        mutation=changed("two planes", other=2),
     ),
 )
 
@@ -199,43 +153,37 @@ def _measure_planes(note: Progress, planes: int = 2, other: int = 1) -> Values:
 
 
 _CHOICES = (
-    Claim(
-        name="hpn",
-        text="choices by hash of a flow between segments once its port is chosen",
+    stated(
+        "hpn",
+        "choices by hash of a flow between segments once its port is chosen",
+        1,
+        "choices",
+        changed("one plane", planes=1),
         place="HPN, dual-plane",
-        kind=Kind.stated,
-        unit="choices",
-        paper=exactly(1),
-        holds=exactly(1),
-        mutation=changed("one plane", planes=1),
     ),
-    Claim(
-        name="ways",
-        text="ways of that choice",
+    stated(
+        "ways",
+        "ways of that choice",
+        60,
+        "ways",
+        changed("59 aggregation switches", aggs=59),
         place="HPN, dual-plane",
-        kind=Kind.stated,
-        unit="ways",
-        paper=exactly(60),
-        holds=exactly(60),
-        mutation=changed("59 aggregation switches", aggs=59),
     ),
-    Claim(
-        name="typical",
-        text="the same with one plane, a typical Clos: choices",
+    derived(
+        "typical",
+        "the same with one plane, a typical Clos: choices",
+        at_least(2),
+        "choices",
+        scaled(0.5),
         place="derived here",
-        kind=Kind.derived,
-        unit="choices",
-        holds=at_least(2),
-        mutation=scaled(0.5),
     ),
-    Claim(
-        name="dcn-plus",
-        text="DCN+, from Pod to Pod: choices",
+    derived(
+        "dcn-plus",
+        "DCN+, from Pod to Pod: choices",
+        at_least(3),
+        "choices",
+        scaled(0.5),
         place="derived here",
-        kind=Kind.derived,
-        unit="choices",
-        holds=at_least(3),
-        mutation=scaled(0.5),
     ),
 )
 

@@ -3,21 +3,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    between,
-    changed,
-    exactly,
-    shifted,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived, shifted, stated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,22 +17,29 @@ __all__ = ["CHECKS", "SEED", "run_decomposition", "run_ports", "run_realisable"]
 
 _CODE = "LumosCore, released code"
 
-_stated = partial(Claim, kind=Kind.stated)
-_derived = partial(Claim, kind=Kind.derived)
 
 # Random demands begin here: seeds that no other measurement or test uses.
 SEED = 24110
 _FAMILY = (2, 4, 8, 16, 32)
 
 DECOMPOSITION = (
-    _stated(name="halves",
-            text="symmetric C = A + A.T, entries, row and column sums of A half of C's, rounded",
-            place=_CODE, unit="%", paper=exactly(100), holds=exactly(100),
-            mutation=changed("A's entries moved to its upper triangle", upper=True)),
-    _stated(name="spines", text="A over 2 to 8 spines, entries, row and column sums a spine's share, rounded",
-            place=_CODE, unit="%", paper=exactly(100), holds=exactly(100),
-            mutation=changed("A's entries moved to its upper triangle", upper=True)),
-)  # fmt: skip
+    stated(
+        "halves",
+        "symmetric C = A + A.T, entries, row and column sums of A half of C's, rounded",
+        100,
+        "%",
+        changed("A's entries moved to its upper triangle", upper=True),
+        place=_CODE,
+    ),
+    stated(
+        "spines",
+        "A over 2 to 8 spines, entries, row and column sums a spine's share, rounded",
+        100,
+        "%",
+        changed("A's entries moved to its upper triangle", upper=True),
+        place=_CODE,
+    ),
+)
 
 
 def run_decomposition(note: Progress, draws: int = 1000, *, upper: bool = False) -> Values:
@@ -94,21 +90,33 @@ _UNIFORM = changed("uniform wiring in place of cross wiring", wiring="uniform")
 _CROSS = changed("cross wiring in place of uniform wiring", baseline="cross")
 
 REALISABLE = (
-    _stated(name="cross",
-            text="random demands for every port of 3 to 32 Pods that cross wiring realises whole",
-            place="LumosCore, abstract of v7", unit="%", paper=exactly(100), holds=exactly(100),
-            mutation=_UNIFORM),
-    _stated(name="uniform",
-            text="random demands for every port of 3 to 7 Pods that uniform wiring cannot realise",
-            place="LumosCore, abstract of v7: some", unit="%", paper="some", holds=between(1, 100),
-            mutation=_CROSS),
-    _derived(name="three-uniform",
-             text="3 Pods, K/2 circuits between any two, K of 2 to 32: circuits realised by"
-             " uniform wiring, most", place="one port a Pod on each optical switch", unit="%",
-             holds=between(66.6, 66.7), mutation=_CROSS),
-    _derived(name="three-cross", text="the same by cross wiring, least", place="König's theorem", unit="%",
-             holds=exactly(100), mutation=_UNIFORM),
-)  # fmt: skip
+    stated(
+        "cross",
+        "random demands for every port of 3 to 32 Pods that cross wiring realises whole",
+        100,
+        "%",
+        _UNIFORM,
+        place="LumosCore, abstract of v7",
+    ),
+    stated(
+        "uniform",
+        "random demands for every port of 3 to 7 Pods that uniform wiring cannot realise",
+        "some",
+        "%",
+        _CROSS,
+        place="LumosCore, abstract of v7: some",
+        holds=between(1, 100),
+    ),
+    derived(
+        "three-uniform",
+        "3 Pods, K/2 circuits between any two, K of 2 to 32: circuits realised by uniform wiring, most",
+        between(66.6, 66.7),
+        "%",
+        _CROSS,
+        place="one port a Pod on each optical switch",
+    ),
+    derived("three-cross", "the same by cross wiring, least", 100, "%", _UNIFORM, place="König's theorem"),
+)
 
 
 def run_realisable(
@@ -166,17 +174,34 @@ def _three(ports: int) -> Ints:
 _DARK = changed("one direction of one circuit taken away", dark=True)
 
 PORTS = (
-    _derived(name="same", text="ports whose Tx and Rx reach different remote ports", place="L2 protocols",
-             unit="ports", holds=exactly(0), mutation=_DARK),
-    _stated(name="transposed", text="pairs of optical switches, 2k + 1 not the transpose of 2k", place=_CODE,
-            unit="pairs", paper=exactly(0), holds=exactly(0), mutation=_DARK),
-    _derived(name="permuted", text="optical switches that are no partial permutation",
-             place="one mirror a port",
-             unit="switches", holds=exactly(0), mutation=shifted(1)),
-    _derived(name="refused", text="plans without one direction of one circuit that are refused",
-             place="check of the plan", unit="%", holds=exactly(100), mutation=changed("nothing taken away",
-             broken=False)),
-)  # fmt: skip
+    derived(
+        "same", "ports whose Tx and Rx reach different remote ports", 0, "ports", _DARK, place="L2 protocols"
+    ),
+    stated(
+        "transposed",
+        "pairs of optical switches, 2k + 1 not the transpose of 2k",
+        0,
+        "pairs",
+        _DARK,
+        place=_CODE,
+    ),
+    derived(
+        "permuted",
+        "optical switches that are no partial permutation",
+        0,
+        "switches",
+        shifted(1),
+        place="one mirror a port",
+    ),
+    derived(
+        "refused",
+        "plans without one direction of one circuit that are refused",
+        100,
+        "%",
+        changed("nothing taken away", broken=False),
+        place="check of the plan",
+    ),
+)
 
 
 def run_ports(note: Progress, draws: int = 200, *, dark: bool = False, broken: bool = True) -> Values:
@@ -242,9 +267,19 @@ def _peers(switches: Ints) -> tuple[Ints, Ints]:
 
 
 CHECKS = (
-    Check("decomposition", "lumoscore", "symmetric integer matrix decomposition", DECOMPOSITION,
-          run_decomposition),
-    Check("realisable", "lumoscore", "demands realised by cross wiring and by uniform wiring", REALISABLE,
-          run_realisable),
+    Check(
+        "decomposition",
+        "lumoscore",
+        "symmetric integer matrix decomposition",
+        DECOMPOSITION,
+        run_decomposition,
+    ),
+    Check(
+        "realisable",
+        "lumoscore",
+        "demands realised by cross wiring and by uniform wiring",
+        REALISABLE,
+        run_realisable,
+    ),
     Check("ports", "lumoscore", "every port hears whom it talks to", PORTS, run_ports),
-)  # fmt: skip
+)

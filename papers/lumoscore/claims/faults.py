@@ -6,18 +6,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    between,
-    changed,
-    exactly,
-    shifted,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived, shifted
 from papers.claims.runs import observed
 from papers.lumoscore.claims.circuits import SEED
 
@@ -29,35 +19,37 @@ __all__ = ["CHECKS", "run_left", "run_light"]
 
 _SCENARIO = "15_circuits/faults.yaml"
 
-_derived = partial(Claim, kind=Kind.derived, place="no failures in the papers; target of this project")
+_derived = partial(derived, place="no failures in the papers; target of this project")
 
 _ONE_PORT = (
-    "a circuit needs an even and an odd port of one pair of switches: ports may be left that match no"
-    " other, and"
-    " with single ports gone it is NP-complete to tell which demands fit"
+    "a circuit needs an even and an odd port of one pair of switches: ports may be left that match no "
+    "other, and with single ports gone it is NP-complete to tell which demands fit"
 )
 
-_KINDS = {
-    "pairs": "pairs of optical switches",
-    "spine": "a spine",
-    "ports": "one port in twenty",
-}
+_KINDS = {"pairs": "pairs of optical switches", "spine": "a spine", "ports": "one port in twenty"}
 
 LEFT = tuple(
     claim
     for name, words in _KINDS.items()
     for claim in (
-        _derived(name=name,
-                 text=f"every port asked for, {words} gone: circuits realised of those that the ports"
-                 " left suffice for", unit="%", holds=exactly(100),
-                 expected=between(96.5, 99.5) if name == "ports" else None,
-                 reason=_ONE_PORT if name == "ports" else "",
-                 mutation=changed("what is left of the demand not trimmed", trimmed=False)),
-        _derived(name=f"{name}-stay", text=f"the same asked for again, {words} gone: circuits that move",
-                 unit="circuits", holds=exactly(0),
-                 mutation=changed("planned anew, not from what stands", keep=False)),
+        _derived(
+            name,
+            f"every port asked for, {words} gone: circuits realised of those that the ports left suffice for",
+            100,
+            "%",
+            changed("what is left of the demand not trimmed", trimmed=False),
+            expected=between(96.5, 99.5) if name == "ports" else None,
+            reason=_ONE_PORT if name == "ports" else "",
+        ),
+        _derived(
+            f"{name}-stay",
+            f"the same asked for again, {words} gone: circuits that move",
+            0,
+            "circuits",
+            changed("planned anew, not from what stands", keep=False),
+        ),
     )
-)  # fmt: skip
+)
 
 
 def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bool = True) -> Values:
@@ -102,23 +94,37 @@ def run_left(note: Progress, draws: int = 150, *, trimmed: bool = True, keep: bo
 _OTHER = changed("the spine's failure looked at in place of it", other="spine")
 
 LIGHT = (
-    _derived(name="right",
-             text="an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",
-             unit="%", holds=exactly(100), mutation=shifted(-1)),
-    _derived(name="port",
-             text="an OCS port fails whose Pod has others: circuits that jobs lack after the change",
-             unit="circuits", holds=exactly(0), mutation=_OTHER),
-    _derived(name="again", text="the same: frames that the other job sends again", unit="frames",
-             holds=exactly(0), mutation=shifted(1)),
-    _derived(name="pair", text="a pair of OCS fails, two of eight ports of each Pod: circuits that jobs lack",
-             unit="circuits", holds=exactly(2), mutation=_OTHER),
-    _derived(name="back", text="circuits that jobs lack when the pair is back", unit="circuits",
-             holds=exactly(0), mutation=_OTHER),
-    _derived(name="spine", text="a spine of the Pod that needs both fails: circuits that jobs lack",
-             unit="circuits", holds=exactly(4),
-             mutation=changed("the pair's failure looked at in place of it",
-             other="switch")),
-)  # fmt: skip
+    _derived(
+        "right",
+        "an OCS port, a pair of OCS, a spine fail under two jobs: arrays that are right",
+        100,
+        "%",
+        shifted(-1),
+    ),
+    _derived(
+        "port",
+        "an OCS port fails whose Pod has others: circuits that jobs lack after the change",
+        0,
+        "circuits",
+        _OTHER,
+    ),
+    _derived("again", "the same: frames that the other job sends again", 0, "frames", shifted(1)),
+    _derived(
+        "pair",
+        "a pair of OCS fails, two of eight ports of each Pod: circuits that jobs lack",
+        2,
+        "circuits",
+        _OTHER,
+    ),
+    _derived("back", "circuits that jobs lack when the pair is back", 0, "circuits", _OTHER),
+    _derived(
+        "spine",
+        "a spine of the Pod that needs both fails: circuits that jobs lack",
+        4,
+        "circuits",
+        changed("the pair's failure looked at in place of it", other="switch"),
+    ),
+)
 
 
 def run_light(note: Progress, other: str = "") -> Values:

@@ -4,50 +4,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    between,
-    changed,
-    exactly,
-    over_seeds,
-)
+from papers.claims import Check, Measured, Progress, Values, over_seeds
+from papers.claims.declare import between, changed, derived, stated
 from papers.lumoscore.claims.circuits import SEED
+
+if TYPE_CHECKING:
+    from papers.lumoscore.ratios import Method
 
 __all__ = ["CHECKS", "run_leaves", "run_rewirings"]
 
 _LEAF = "2603.28168, abstract"
 
-_derived = partial(Claim, kind=Kind.derived)
-
 _CROWDED = (
-    "with no port spare each job's change changes what the others are given besides, a new circuit hardly"
-    " ever"
-    " finds both its ports free in one pair of switches, and shortest chains, one after the other, are no"
-    " longer"
-    " the best ones together"
+    "with no port spare each job's change changes what the others are given besides, a new circuit hardly "
+    "ever finds both its ports free in one pair of switches, and shortest chains, one after the other, are "
+    "no longer the best ones together"
 )
 _GREEDY = changed("one circuit after the other", method="greedy")
 
 REWIRINGS = (
-    Claim(name="two-pairs",
-          text="groups of two pairs of switches, 3 to 16 Pods: as few circuits move as in the"
-          " exact program", place="LumosCore, appendix", kind=Kind.stated, unit="%", paper=exactly(100),
-          holds=exactly(100), mutation=changed("the first circuits that fit", method="scratch")),
-    _derived(name="spare", text="one job's change, circuits made over the fewest, 7 shapes: mean of a seed",
-             place="exact program; 1.2 is a target of this project", unit="x", holds=between(1, 1.2),
-             mutation=_GREEDY),
-    _derived(name="crowded", text="the same where no port is spare: mean of a seed",
-             place="exact program; 1.2 is a target of this project", unit="x", holds=between(1, 1.2),
-             expected=between(1.05, 1.6), reason=_CROWDED,
-             mutation=changed("from scratch", method="scratch")),
-)  # fmt: skip
+    stated(
+        "two-pairs",
+        "groups of two pairs of switches, 3 to 16 Pods: as few circuits move as in the exact program",
+        100,
+        "%",
+        changed("the first circuits that fit", method="scratch"),
+        place="LumosCore, appendix",
+    ),
+    derived(
+        "spare",
+        "one job's change, circuits made over the fewest, 7 shapes: mean of a seed",
+        between(1, 1.2),
+        "x",
+        _GREEDY,
+        place="exact program; 1.2 is a target of this project",
+    ),
+    derived(
+        "crowded",
+        "the same where no port is spare: mean of a seed",
+        between(1, 1.2),
+        "x",
+        changed("from scratch", method="scratch"),
+        place="exact program; 1.2 is a target of this project",
+        expected=between(1.05, 1.6),
+        reason=_CROWDED,
+    ),
+)
 
 
 def run_rewirings(
@@ -55,7 +59,7 @@ def run_rewirings(
     seeds: int = 10,
     draws: int = 200,
     shapes: Sequence[tuple[int, int, int]] = (),
-    method: str = "flow",
+    method: Method = "flow",
 ) -> Values:
     """Circuits that a change makes over the fewest by integer program, a mean over shapes for each seed."""
     import numpy as np
@@ -96,23 +100,42 @@ LEAVES = (
         claim
         for tau in (2, 4)
         for claim in (
-            _derived(name=f"leaf-{tau}",
-                     text=f"{tau} links from a leaf to a spine, leaf-centric: most flows on"
-                     " them", place=_LEAF, unit="flows", holds=between(1, tau),
-                     mutation=changed("Pod-centric", pod_centric=True)),
-            _derived(name=f"whole-{tau}", text=f"{tau} links, leaf-centric: demands realised whole",
-                     place=_LEAF,
-                     unit="%", holds=exactly(100), mutation=changed("one spine's circuits left out",
-                     short=True)),
-            Claim(name=f"pod-{tau}", text=f"{tau} links, Pod-centric, flows on circuits by hash: demands that"
-                  " overload a link", place=f"{_LEAF}: routing polarization", kind=Kind.stated, unit="%",
-                  paper="some", holds=between(1, 100), mutation=changed("leaf-centric", leaf_centric=True)),
+            derived(
+                f"leaf-{tau}",
+                f"{tau} links from a leaf to a spine, leaf-centric: most flows on them",
+                between(1, tau),
+                "flows",
+                changed("Pod-centric", pod_centric=True),
+                place=_LEAF,
+            ),
+            derived(
+                f"whole-{tau}",
+                f"{tau} links, leaf-centric: demands realised whole",
+                100,
+                "%",
+                changed("one spine's circuits left out", short=True),
+                place=_LEAF,
+            ),
+            stated(
+                f"pod-{tau}",
+                f"{tau} links, Pod-centric, flows on circuits by hash: demands that overload a link",
+                "some",
+                "%",
+                changed("leaf-centric", leaf_centric=True),
+                place=f"{_LEAF}: routing polarization",
+                holds=between(1, 100),
+            ),
         )
     ),
-    _derived(name="leaf-1", text="1 link from a leaf to a spine, leaf-centric: most flows on it",
-             place="a symmetric split of one is an edge colouring", unit="flows", holds=exactly(2),
-             mutation=changed("Pod-centric", pod_centric=True)),
-)  # fmt: skip
+    derived(
+        "leaf-1",
+        "1 link from a leaf to a spine, leaf-centric: most flows on it",
+        2,
+        "flows",
+        changed("Pod-centric", pod_centric=True),
+        place="a symmetric split of one is an edge colouring",
+    ),
+)
 
 
 def run_leaves(

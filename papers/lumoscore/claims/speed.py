@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from papers.claims import Check, Claim, Interval, Kind, Measured, Progress, Values, between, changed, exactly
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import at_least, between, changed, derived, stated
 from papers.lumoscore.published import AUTHORS, AUTHORS_EXACT, NPUS_A_POD, PODS, TARGET, Change
 
 if TYPE_CHECKING:
@@ -19,19 +20,16 @@ _CODE = "LumosCore, released code"
 # How many times as fast as the exact program; the authors' are 45 to 72 times.
 _FASTER = 40
 _FIRST = (
-    "six rounds of halvings, each a min-cost flow of half a millisecond and the arrays around it, are more"
-    " than"
-    " a tenth of what was published for the smallest cluster"
+    "six rounds of halvings, each a min-cost flow of half a millisecond and the arrays around it, are more "
+    "than a tenth of what was published for the smallest cluster"
 )
 _REPLACED = (
-    "more is new than can be placed circuit by circuit, so halvings decide, four times over: two dozen"
-    " min-cost"
-    " flows of a millisecond or more, over a tenth of what was published for small clusters"
+    "more is new than can be placed circuit by circuit, so halvings decide, four times over: two dozen "
+    "min-cost flows of a millisecond or more, over a tenth of what was published for small clusters"
 )
 _FULL = (
-    "with no port spare circuits are placed by chains of moves first, and where those find no end halvings"
-    " start"
-    " over: both are paid for"
+    "with no port spare circuits are placed by chains of moves first, and where those find no end halvings "
+    "start over: both are paid for"
 )
 # The most Pods of the clusters in which a change is known to miss the target, and why.
 _MISSES = {"job": (0, ""), "first": (16, _FIRST), "replaced": (64, _REPLACED), "full": (128, _FULL)}
@@ -41,46 +39,43 @@ _SLOW = changed("every change planned fifty times", repeats=50)
 def _time(change: Change, pods: int) -> Claim:
     target = TARGET * AUTHORS[pods]
     largest, why = _MISSES[change.name]
-    return Claim(
-        name=f"{change.name}-{pods}",
-        text=f"{change}, {pods * NPUS_A_POD:,} NPUs: median seconds, at most a tenth of the authors'",
+    return derived(
+        f"{change.name}-{pods}",
+        f"{change}, {pods * NPUS_A_POD:,} NPUs: median seconds, at most a tenth of the authors'",
+        between(0, target),
+        "s",
+        _SLOW,
         place=f"{_CODE}; a tenth is a target of this project",
-        kind=Kind.derived,
-        unit="s",
-        paper=exactly(AUTHORS[pods]),
-        holds=between(0, target),
+        paper=AUTHORS[pods],
         expected=between(target, 10 * target) if pods <= largest else None,
         reason=why if pods <= largest else "",
-        mutation=_SLOW,
     )
 
 
 CLAIMS = (
     *(_time(change, pods) for change in Change for pods in PODS),
     *(
-        Claim(
-            name=f"growth-{change.name}",
-            text=f"times as long for twice the NPUs, mean: {change}",
+        stated(
+            f"growth-{change.name}",
+            f"times as long for twice the NPUs, mean: {change}",
+            round((AUTHORS[PODS[-1]] / AUTHORS[PODS[0]]) ** (1 / (len(PODS) - 1)), 2),
+            "x",
+            changed("planning time as the cube of the Pods", power=2),
             place=_CODE,
-            kind=Kind.stated,
-            unit="x",
-            paper=exactly(round((AUTHORS[PODS[-1]] / AUTHORS[PODS[0]]) ** (1 / (len(PODS) - 1)), 2)),
             holds=between(1, 5.75),
-            mutation=changed("planning time as the cube of the Pods", power=2),
         )
         for change in Change
     ),
-    Claim(
-        name="exact",
-        text="exact program over ours, one job's change, largest cluster that both plan",
+    derived(
+        "exact",
+        "exact program over ours, one job's change, largest cluster that both plan",
+        at_least(_FASTER),
+        "x",
+        _SLOW,
         place=f"{_CODE}; {_FASTER} is a target of this project",
-        kind=Kind.derived,
-        unit="x",
         paper=between(45, 73),
-        holds=Interval(low=_FASTER),
         reason="HiGHS, given two minutes; another program, on another machine, for another change than"
         " theirs",
-        mutation=_SLOW,
     ),
 )
 

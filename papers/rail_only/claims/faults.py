@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from papers.claims import Check, Claim, Kind, Measured, Progress, Values, changed, exactly
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import changed, derived, stated
 from papers.claims.runs import observed
 
 __all__ = ["CHECKS"]
@@ -16,34 +17,30 @@ _BARE = "13_rail_faults/bare.yaml"
 _RANK = 1
 
 _HEALED = {
-    "rail": ("a rail switch fails, with optical switches and an idle rail switch", Kind.derived),
-    "gpu": ("a GPU fails, with optical switches and an idle GPU in its domain", Kind.derived),
-    "domain": ("a domain fails, with an idle domain", Kind.stated),
+    "rail": ("a rail switch fails, with optical switches and an idle rail switch", derived),
+    "gpu": ("a GPU fails, with optical switches and an idle GPU in its domain", derived),
+    "domain": ("a domain fails, with an idle domain", stated),
 }
 
 _CLAIMS = (
-    Claim(
-        name="below",
-        text="a rail switch fails: share of the GPUs cut off that are below it, if all below it are cut off",
+    stated(
+        "below",
+        "a rail switch fails: share of the GPUs cut off that are below it, if all below it are cut off",
+        100,
+        "%",
+        changed("a GPU fails in place of the switch", bare="gpu"),
         place=f"{_FAULTS}: the GPUs connected to a failed switch are lost",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(100),
-        holds=exactly(100),
-        mutation=changed("a GPU fails in place of the switch", bare="gpu"),
     ),
     *(
-        Claim(
-            name=name,
-            text=f"{text}: GPUs with the right result",
-            place=f"{_FAULTS}: optical switches are future work there" if kind is Kind.derived else _FAULTS,
-            kind=kind,
-            unit="%",
-            paper=exactly(100) if kind is Kind.stated else None,
-            holds=exactly(100),
-            mutation=changed("no spares and no optical switches", file=_BARE),
+        declared(
+            name,
+            f"{text}: GPUs with the right result",
+            100,
+            "%",
+            changed("no spares and no optical switches", file=_BARE),
+            place=f"{_FAULTS}: optical switches are future work there" if declared is derived else _FAULTS,
         )
-        for name, (text, kind) in _HEALED.items()
+        for name, (text, declared) in _HEALED.items()
     ),
 )
 

@@ -5,19 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    changed,
-    exactly,
-    scaled,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import around, at_least, changed, scaled, stated
 
 __all__ = ["CHECKS"]
 
@@ -97,34 +86,32 @@ _ORDERS = {
 
 def _claim(name: str) -> Claim:
     text, place, paper, within, ours, reason = _FIGURES[name]
-    return Claim(
-        name=name,
-        text=text,
-        place=f"Rail-only, {place}",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(paper),
-        holds=around(paper, within),
-        expected=None if ours is None else around(ours, 1.0),
-        reason=reason,
-        mutation=changed("domains as slow as NICs", hb=1 / 9)
+    return stated(
+        name,
+        text,
+        paper,
+        "%",
+        changed("domains as slow as NICs", hb=1 / 9)
         if name.startswith(("batch-8", "hb", "nic", "domains"))
         else changed("NICs of a tenth", nic=0.1),
+        place=f"Rail-only, {place}",
+        within=within,
+        expected=None if ours is None else around(ours, 1.0),
+        reason=reason,
     )
 
 
 def _order(name: str) -> Claim:
     text, more, less = _ORDERS[name]
-    return Claim(
-        name=name,
-        text=text,
+    return stated(
+        name,
+        text,
+        round(_FIGURES[more][2] - _FIGURES[less][2], 1),
+        "points",
+        scaled(-1),
         place="Rail-only, sections V-B and V-C",
-        kind=Kind.stated,
-        unit="points",
-        paper=exactly(round(_FIGURES[more][2] - _FIGURES[less][2], 1)),
         holds=at_least(1.0),
         reason=_MODEL,
-        mutation=scaled(-1),
     )
 
 

@@ -5,20 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Mutation,
-    Progress,
-    Values,
-    around,
-    changed,
-    exactly,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Claim, Measured, Mutation, Progress, Values
+from papers.claims.declare import Declared, around, changed, derived, fitted, scaled, shifted, stated
 
 __all__ = ["CHECKS"]
 
@@ -50,14 +38,13 @@ def _full(gpus: int, radix: int, rails: int) -> tuple[int, int]:
 
 
 def _count(name: str, text: str, unit: str, count: int, mutation: Mutation) -> Claim:
-    return Claim(
-        name=f"{name}-{unit}",
-        text=f"{unit}, {text}",
+    return derived(
+        f"{name}-{unit}",
+        f"{unit}, {text}",
+        count,
+        unit,
+        mutation,
         place="derived here: (2t - 1) n/r switches and 2tn transceivers for n GPUs, radix r, t full tiers",
-        kind=Kind.derived,
-        unit=unit,
-        holds=exactly(count),
-        mutation=mutation,
     )
 
 
@@ -134,58 +121,77 @@ def _said(
     *,
     ours: float | None = None,
     reason: str = "",
-    kind: Kind = Kind.stated,
+    declared: Declared = stated,
     place: str = "Rail-only, section V-E",
 ) -> Claim:
     """Return a claim of the paper's text; `ours`: a known difference."""
-    return Claim(
-        name=name,
-        text=text,
+    return declared(
+        name,
+        text,
+        paper,
+        unit,
+        scaled(1.1),
         place=place,
-        kind=kind,
-        unit=unit,
-        paper=exactly(paper),
-        holds=around(paper, within),
+        within=within,
         expected=None if ours is None else around(ours, 0.01 * ours),
         reason=reason,
-        mutation=scaled(1.1),
     )
 
 
 _SAVINGS = (
     *(
-        Claim(
-            name=f"{what}-{gpus}-{radix}",
-            text=f"{what} saved, {gpus:,} GPUs, radix {radix}",
+        stated(
+            f"{what}-{gpus}-{radix}",
+            f"{what} saved, {gpus:,} GPUs, radix {radix}",
+            share,
+            "%",
+            _FREE,
             place="Rail-only, Table II",
-            kind=Kind.stated,
-            unit="%",
-            paper=exactly(share),
-            holds=around(share, 1),
-            mutation=_FREE,
+            within=1,
         )
         for (gpus, radix), shares in _SAVED.items()
         for what, share in zip(("cost", "power"), shares, strict=True)
     ),
     _said(
-        "least-usd", "least money saved", "M$", 117, 1.2, ours=58.5,
+        "least-usd",
+        "least money saved",
+        "M$",
+        117,
+        1.2,
+        ours=58.5,
         reason="two rows of Table II save 58.5 M$, both of 32,768 GPUs; 117 M$ is the next above them",
     ),
     _said("most-usd", "most money saved", "M$", 234, 2.3),
     _said(
-        "network-usd", "cost of a network for 30,000 GPUs", "M$", 200, 2, ours=152.8,
+        "network-usd",
+        "cost of a network for 30,000 GPUs",
+        "M$",
+        200,
+        2,
+        ours=152.8,
         place="Rail-only, section I",
         reason="by the paper's own prices 32,768 GPUs on radix 64 cost 152.8 M$",
     ),
     _said("least-mw", "least power saved", "MW", 1.7, 0.034, ours=1.769, reason=_ODD_WATTS),
     _said("most-mw", "most power saved", "MW", 6.9, 0.138, ours=7.078, reason=_ODD_WATTS),
     _said(
-        "network-mw", "power of 30,000 GPUs' network", "MW", 4.6, 0.092, ours=4.719,
-        place="Rail-only, section I", reason=_ODD_WATTS,
+        "network-mw",
+        "power of 30,000 GPUs' network",
+        "MW",
+        4.6,
+        0.092,
+        ours=4.719,
+        place="Rail-only, section I",
+        reason=_ODD_WATTS,
     ),
     *(
         _said(
-            f"{name}-1024", f"{text}, in kilowatts of 1,024 W", "MW", paper, 0.02 * paper, kind=Kind.fitted,
+            f"{name}-1024",
+            f"{text}, in kilowatts of 1,024 W",
+            "MW",
+            paper,
+            0.02 * paper,
+            declared=fitted,
             reason="1,024 W a kilowatt was chosen because the three figures then agree",
         )
         for name, text, paper in (
@@ -195,11 +201,16 @@ _SAVINGS = (
         )
     ),
     _said(
-        "switch-share", "switches that rail-only needs, radix 64", "%", 75, 1, ours=60,
+        "switch-share",
+        "switches that rail-only needs, radix 64",
+        "%",
+        75,
+        1,
+        ours=60,
         reason="the paper says three quarters; two tiers in place of three are three fifths, and with three "
         "fifths its 38 % and 37 % of Table II come out",
     ),
-)  # fmt: skip
+)
 
 
 def _measure_savings(note: Progress, transceiver: tuple[float, float] | None = None) -> Values:
@@ -235,44 +246,41 @@ _EQUATIONS = "Rail-only, abstract and section IV-B, equations 2 and 3"
 
 _COLLECTIVES = (
     *(
-        Claim(
-            name=f"dgx-{name}",
-            text=f"All-to-All of 128 DGX {name} with 8 GPUs each: rail-only slower than rail-optimised",
+        stated(
+            f"dgx-{name}",
+            f"All-to-All of 128 DGX {name} with 8 GPUs each: rail-only slower than rail-optimised",
+            paper,
+            "%",
+            changed("domains of 256", domain=256),
             place=_EQUATIONS,
-            kind=Kind.stated,
-            unit="%",
-            paper=exactly(paper),
-            holds=around(paper, 0.2),
+            within=0.2,
             expected=around(ours, 0.05),
             reason="the paper names DGX A100 and DGX H100, which have 8 GPUs, and rounds y(x - 1) to "
             "x(y - 1), which gives C_S/C_F, 8.33 and 11.11 %; with x = 8 its equations give an eighth less",
-            mutation=changed("domains of 256", domain=256),
         )
         for name, (paper, ours) in _PLATFORMS.items()
     ),
     *(
-        Claim(
-            name=f"large-{name}",
-            text=f"the same with 256 GPUs of {name}'s bandwidth in a domain",
+        fitted(
+            f"large-{name}",
+            f"the same with 256 GPUs of {name}'s bandwidth in a domain",
+            paper,
+            "%",
+            changed("domains of 8", large=8),
             place=_EQUATIONS,
-            kind=Kind.fitted,
-            unit="%",
-            paper=exactly(paper),
-            holds=around(paper, 0.2),
+            within=0.2,
             reason="the size of the domain was chosen because the figures then agree",
-            mutation=changed("domains of 8", large=8),
         )
         for name, (paper, _) in _PLATFORMS.items()
     ),
-    Claim(
-        name="nic-share",
-        text="AllReduce of 32 GPUs in each of 2 domains: share of bytes that NICs send, by the equations",
+    stated(
+        "nic-share",
+        "AllReduce of 32 GPUs in each of 2 domains: share of bytes that NICs send, by the equations",
+        2,
+        "%",
+        changed("8 GPUs of each domain", inside=8),
         place="Rail-only, section III-B: 98 % stay in domains",
-        kind=Kind.stated,
-        unit="%",
-        paper=exactly(2),
-        holds=around(2, 0.5),
-        mutation=changed("8 GPUs of each domain", inside=8),
+        within=0.5,
     ),
 )
 

@@ -7,19 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    between,
-    changed,
-    exactly,
-    scaled,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived, scaled, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
@@ -74,39 +63,35 @@ def _off(ours: float, theirs: float) -> str:
 
 
 def _ratio(kib: int, domains: int, expected: tuple[float, float] | None = None) -> Claim:
-    return Claim(
-        name=f"ratio-{kib}",
-        text=f"All-to-All of 8 GPUs in each of {domains} domains, {kib} KiB a pair: rail-only to "
+    return derived(
+        f"ratio-{kib}",
+        f"All-to-All of 8 GPUs in each of {domains} domains, {kib} KiB a pair: rail-only to "
         "rail-optimised, measured over the equations' ratio",
+        between(0.97, 1.03),
+        "x",
+        _OVERLAP,
         place=_EQUATIONS,
-        kind=Kind.derived,
-        unit="x",
-        holds=between(0.97, 1.03),
         expected=between(*expected) if expected else None,
         reason=_START if expected else "",
-        mutation=_OVERLAP,
     )
 
 
-_CROSSED = Claim(
-    name="crossed",
-    text="frames of rail-only's All-to-All that left their rail",
+_CROSSED = stated(
+    "crossed",
+    "frames of rail-only's All-to-All that left their rail",
+    0,
+    "frames",
+    changed("rail-optimised in its place", swapped=True),
     place="Rail-only, section IV-B",
-    kind=Kind.stated,
-    unit="frames",
-    paper=exactly(0),
-    holds=exactly(0),
-    mutation=changed("rail-optimised in its place", swapped=True),
 )
-_FIXED = Claim(
-    name="fixed",
-    text="rail-optimised: time of a run that does not depend on the message, from two sizes",
+_FIXED = derived(
+    "fixed",
+    "rail-optimised: time of a run that does not depend on the message, from two sizes",
+    between(3, 7),
+    "us",
+    scaled(3),
     place="derived here: cables, store-and-forward, collisions at a NIC",
-    kind=Kind.derived,
-    unit="us",
-    holds=between(3, 7),
     reason=_START,
-    mutation=scaled(3),
 )
 
 
@@ -146,25 +131,24 @@ def alltoall(
 
 _GATHER_CLAIMS = (
     *(
-        Claim(
-            name=name,
-            text=f"{title} of 16 MiB over 8 GPUs of 4 domains, phases in turn: measured over the equation",
+        derived(
+            name,
+            f"{title} of 16 MiB over 8 GPUs of 4 domains, phases in turn: measured over the equation",
+            between(1.0, 1.05),
+            "x",
+            _OVERLAP,
             place=_GATHER,
-            kind=Kind.derived,
-            unit="x",
-            holds=between(1.0, 1.05),
-            mutation=_OVERLAP,
         )
         for name, title in _GATHERS.items()
     ),
-    Claim(
-        name="nic-bytes",
-        text="bytes of that AllReduce that NICs send, headers and acknowledgements included",
+    derived(
+        "nic-bytes",
+        "bytes of that AllReduce that NICs send, headers and acknowledgements included",
+        9.68,
+        "%",
+        scaled(1.1),
         place="derived here from the phases of equation 1: 9.68 %",
-        kind=Kind.derived,
-        unit="%",
-        holds=around(9.68, 0.5),
-        mutation=scaled(1.1),
+        within=0.5,
     ),
 )
 
@@ -200,14 +184,13 @@ def _nic_share(ready: Prepared, seen: Observation) -> float:
 _SLICES = {"slices": ("All-to-All", 1.097), "all-gather-slices": ("AllGather", 1.778)}
 
 _SLICE_CLAIMS = tuple(
-    Claim(
-        name=name,
-        text=f"{title} on rail-only, a slice not waiting for others: time over what NICs need at least",
+    derived(
+        name,
+        f"{title} on rail-only, a slice not waiting for others: time over what NICs need at least",
+        between(1.0, 1.05),
+        "x",
+        changed("phases in turn", overlap=False),
         place=f"derived here; phases in turn, as in the paper, take {in_turn:g} times as long",
-        kind=Kind.derived,
-        unit="x",
-        holds=between(1.0, 1.05),
-        mutation=changed("phases in turn", overlap=False),
     )
     for name, (title, in_turn) in _SLICES.items()
 )

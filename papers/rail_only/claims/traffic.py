@@ -6,20 +6,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING, Literal
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    at_most,
-    changed,
-    exactly,
-    shifted,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import at_least, at_most, changed, derived, shifted, stated
 from papers.claims.runs import observed
 
 if TYPE_CHECKING:
@@ -42,46 +30,39 @@ _BY_SPINES = changed("spines join the rails", spines=True)
 
 _PXN = (
     *(
-        Claim(
-            name=name,
-            text=f"{text}: pairs across rails with one hop inside to the destination's rail, then that rail",
+        stated(
+            name,
+            f"{text}: pairs across rails with one hop inside to the destination's rail, then that rail",
+            100,
+            "%",
+            _BY_SPINES,
             place=_ROUTING,
-            kind=Kind.stated,
-            unit="%",
-            paper=exactly(100),
-            holds=exactly(100),
-            mutation=_BY_SPINES,
         )
         for name, text in _FABRICS.items()
     ),
-    Claim(
-        name="frame",
-        text="nodes of gpu0, gpu3, rail3, gpu19 that a frame from gpu0 to gpu19 visits in this order",
+    stated(
+        "frame",
+        "nodes of gpu0, gpu3, rail3, gpu19 that a frame from gpu0 to gpu19 visits in this order",
+        4,
+        "nodes",
+        _BY_SPINES,
         place=_ROUTING,
-        kind=Kind.stated,
-        unit="nodes",
-        paper=exactly(4),
-        holds=exactly(4),
-        mutation=_BY_SPINES,
     ),
-    Claim(
-        name="direct",
-        text="All-to-All of 32 GPUs, sent directly: frames that a rail switch saw for another rail",
+    stated(
+        "direct",
+        "All-to-All of 32 GPUs, sent directly: frames that a rail switch saw for another rail",
+        0,
+        "frames",
+        _BY_SPINES,
         place=_ROUTING,
-        kind=Kind.stated,
-        unit="frames",
-        paper=exactly(0),
-        holds=exactly(0),
-        mutation=_BY_SPINES,
     ),
-    Claim(
-        name="right",
-        text="GPUs of that All-to-All with the right data",
+    derived(
+        "right",
+        "GPUs of that All-to-All with the right data",
+        32,
+        "GPUs",
+        shifted(-1),
         place="this project's requirement: a run whose data is wrong fails",
-        kind=Kind.derived,
-        unit="GPUs",
-        holds=exactly(32),
-        mutation=shifted(-1),
     ),
 )
 
@@ -90,11 +71,7 @@ def _measure_pxn(note: Progress, spines: bool = False) -> Values:
     from topologies import rail_only, rail_optimised
 
     create = rail_optimised if spines else rail_only
-    fabrics = {
-        "mesh": create(4, 8),
-        "tiers": create(16, 4, radix=8),
-        "switch": create(8, 4, inside="switch"),
-    }
+    fabrics = {"mesh": create(4, 8), "tiers": create(16, 4, radix=8), "switch": create(8, 4, inside="switch")}
     result: dict[str, Measured | float] = {}
     for place, (name, fabric) in enumerate(fabrics.items()):
         note(_FABRICS[name], place / 4)
@@ -171,48 +148,40 @@ _LAYOUTS = {"tp8-pp2-dp4": "TP 8, PP 2, DP 4", "tp8-pp4-dp2": "TP 8, PP 4, DP 2"
 
 _PLACEMENTS = (
     *(
-        Claim(
-            name=name,
-            text=f"{text} on 64 GPUs: frames from rail to rail, as switches count them",
+        stated(
+            name,
+            f"{text} on 64 GPUs: frames from rail to rail, as switches count them",
+            0,
+            "frames",
+            changed("experts: an All-to-All of all", experts=True),
             place=f"{_TRAFFIC} and III-B",
-            kind=Kind.stated,
-            unit="frames",
-            paper=exactly(0),
-            holds=exactly(0),
-            mutation=changed("experts: an All-to-All of all", experts=True),
         )
         for name, text in _LAYOUTS.items()
     ),
-    Claim(
-        name="silent",
-        text="3,072 GPUs, TP 8, DP 6, PP 64, collectives by rings: pairs of GPUs that send nothing",
+    stated(
+        "silent",
+        "3,072 GPUs, TP 8, DP 6, PP 64, collectives by rings: pairs of GPUs that send nothing",
+        at_least(99),
+        "%",
+        changed("every GPU of a group sends to all of it, DP 384", algorithm="direct", grid=(8, 384, 1)),
         place=f"{_TRAFFIC}, figure 2b: more than 99 %",
-        kind=Kind.stated,
-        unit="%",
-        paper=at_least(99),
-        holds=at_least(99),
-        mutation=changed(
-            "every GPU of a group sends to all of it, DP 384", algorithm="direct", grid=(8, 384, 1)
-        ),
     ),
-    Claim(
-        name="tensor",
-        text="the same: pairs of GPUs that send for TP",
+    stated(
+        "tensor",
+        "the same: pairs of GPUs that send for TP",
+        at_most(0.04),
+        "%",
+        changed("every GPU of a group sends to all of it", algorithm="direct", grid=_LARGE),
         place=f"{_TRAFFIC}, figure 2b: less than 0.04 %",
-        kind=Kind.stated,
-        unit="%",
-        paper=at_most(0.04),
-        holds=at_most(0.04),
-        mutation=changed("every GPU of a group sends to all of it", algorithm="direct", grid=_LARGE),
     ),
-    Claim(
-        name="tensor-direct",
-        text="pairs that send for TP when every GPU of a group sends to all of it",
+    derived(
+        "tensor-direct",
+        "pairs that send for TP when every GPU of a group sends to all of it",
+        0.228,
+        "%",
+        changed("TP of 4", direct=(4, 12, 64)),
         place="derived here: 7 of a GPU's 3,071 peers",
-        kind=Kind.derived,
-        unit="%",
-        holds=around(0.228, 0.001),
-        mutation=changed("TP of 4", direct=(4, 12, 64)),
+        within=0.001,
     ),
 )
 

@@ -13,17 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    between,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived
 from papers.claims.runs import right
 
 if TYPE_CHECKING:
@@ -32,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_derived = partial(Claim, kind=Kind.derived, place="UB-Mesh §5.1, Fig. 13; figures derived here")
+_derived = partial(derived, place="UB-Mesh §5.1, Fig. 13; figures derived here")
 
 _K8 = """\
 topology: {{name: full-mesh, dims: [{nodes}]}}
@@ -98,20 +89,22 @@ def _arrays(ready: Prepared, seen: Observation) -> float:
 _SEVEN = changed("a board of 7", nodes=7)
 
 RINGS = (
-    _derived(name="cycles", text="links of a board of 8 in edge-disjoint rings, of 28", unit="links",
-             holds=exactly(24), mutation=_SEVEN),
-    _derived(name="left", text="links of a board of 8 that these rings leave over", unit="links",
-             holds=exactly(4),
-             mutation=_SEVEN),
-    _derived(name="both", text="channels of a board of 8 in 6 directed rings, each once, of 56",
-             unit="channels",
-             holds=exactly(48), mutation=_SEVEN),
-    _derived(name="directed", text="channels of a board of 8 in 7 directed rings, each once, of 56",
-             unit="channels", holds=exactly(56), mutation=_SEVEN),
-    _derived(name="sizes", text="sizes of 3 to 16 NPUs with n - 1 directed rings, n - 2 on 4 and 6",
-             unit="sizes",
-             holds=exactly(14), mutation=changed("n - 1 expected everywhere", fewer=())),
-)  # fmt: skip
+    _derived("cycles", "links of a board of 8 in edge-disjoint rings, of 28", 24, "links", _SEVEN),
+    _derived("left", "links of a board of 8 that these rings leave over", 4, "links", _SEVEN),
+    _derived(
+        "both", "channels of a board of 8 in 6 directed rings, each once, of 56", 48, "channels", _SEVEN
+    ),
+    _derived(
+        "directed", "channels of a board of 8 in 7 directed rings, each once, of 56", 56, "channels", _SEVEN
+    ),
+    _derived(
+        "sizes",
+        "sizes of 3 to 16 NPUs with n - 1 directed rings, n - 2 on 4 and 6",
+        14,
+        "sizes",
+        changed("n - 1 expected everywhere", fewer=()),
+    ),
+)
 
 
 def _rings(note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6)) -> Values:
@@ -137,11 +130,15 @@ def _rings(note: Progress, nodes: int = 8, fewer: tuple[int, ...] = (4, 6)) -> V
 
 
 BOARD = tuple(
-    _derived(name=name, text=f"AllReduce on 8 NPUs, {name.replace('-', ' ')}; ideal {ideal:.4f} D/B",
-             unit="D/B",
-             holds=between(ideal, 1.05 * ideal), mutation=changed("a board of 4", nodes=4))
+    _derived(
+        name,
+        f"AllReduce on 8 NPUs, {name.replace('-', ' ')}; ideal {ideal:.4f} D/B",
+        between(ideal, 1.05 * ideal),
+        "D/B",
+        changed("a board of 4", nodes=4),
+    )
     for name, ideal in (("7-rings", 1 / 4), ("6-rings", 7 / 24), ("direct", 1 / 4))
-)  # fmt: skip
+)
 
 
 def _board(note: Progress, nodes: int = 8) -> Values:
@@ -154,16 +151,25 @@ _CAUSE = (
 
 BORROWED = (
     *(
-        _derived(name=f"rings-{count}",
-                 text=f"AllReduce on 8 NPUs by {count} of 7 rings with idle links borrowed,"
-                 " time over the solved split", unit="x", holds=between(1, 1.1),
-                 expected=between(1.3, 1.5) if count == 2 else None, reason=_CAUSE if count == 2 else "",
-                 mutation=changed("idle links not borrowed", strategy="shortest"))
+        _derived(
+            f"rings-{count}",
+            f"AllReduce on 8 NPUs by {count} of 7 rings with idle links borrowed, time over the solved split",
+            between(1, 1.1),
+            "x",
+            changed("idle links not borrowed", strategy="shortest"),
+            expected=between(1.3, 1.5) if count == 2 else None,
+            reason=_CAUSE if count == 2 else "",
+        )
         for count in range(1, 6)
     ),
-    _derived(name="sooner", text="the same with and without idle links, longest of 1 to 5 rings", unit="x",
-             holds=between(0.2, 0.9), mutation=changed("idle links not borrowed", strategy="shortest")),
-)  # fmt: skip
+    _derived(
+        "sooner",
+        "the same with and without idle links, longest of 1 to 5 rings",
+        between(0.2, 0.9),
+        "x",
+        changed("idle links not borrowed", strategy="shortest"),
+    ),
+)
 
 
 def _borrowed(note: Progress, strategy: str = "all-path") -> Values:
@@ -188,10 +194,14 @@ def _borrowed(note: Progress, strategy: str = "all-path") -> Values:
 
 
 RACK = (
-    _derived(name="halves", text="AllReduce on the rack of 8 x 8 in two halves; ideal 0.1406 D/B", unit="D/B",
-             holds=between(0.140625, 1.1 * 0.140625),
-             mutation=changed("one half", algorithm="dimension-order")),
-)  # fmt: skip
+    _derived(
+        "halves",
+        "AllReduce on the rack of 8 x 8 in two halves; ideal 0.1406 D/B",
+        between(0.140625, 1.1 * 0.140625),
+        "D/B",
+        changed("one half", algorithm="dimension-order"),
+    ),
+)
 
 
 def _rack(note: Progress, algorithm: str = "bidirectional-dimension-order") -> Values:
@@ -200,11 +210,15 @@ def _rack(note: Progress, algorithm: str = "bidirectional-dimension-order") -> V
 
 
 BALANCE = tuple(
-    _derived(name=name,
-             text=f"busiest link of a dimension-wise AllReduce on {words}, over the least possible",
-             unit="x", holds=between(1, 1.0001), mutation=changed("one order of dimensions", single=True))
+    _derived(
+        name,
+        f"busiest link of a dimension-wise AllReduce on {words}, over the least possible",
+        between(1, 1.0001),
+        "x",
+        changed("one order of dimensions", single=True),
+    )
     for name, words in (("rack", "8 x 8"), ("pod", "8 x 8 x 4 x 4"))
-)  # fmt: skip
+)
 
 
 def _balance(note: Progress, *, single: bool = False) -> Values:
@@ -229,13 +243,18 @@ def _balance(note: Progress, *, single: bool = False) -> Values:
 
 
 EXCHANGE = tuple(
-    Claim(name=f"{name}-{size}", text=f"all-to-all on {size} x {size}: bytes on a channel, {name}", unit="m",
-          place="UB-Mesh §5.1, Fig. 14; the load is derived here", kind=Kind.derived,
-          holds=between(0.99 * size, 1.01 * size), mutation=changed("frames of 256 bytes", payload=256),
-          reason="m: bytes of a pair; headers and acknowledgements are included")
+    derived(
+        f"{name}-{size}",
+        f"all-to-all on {size} x {size}: bytes on a channel, {name}",
+        between(0.99 * size, 1.01 * size),
+        "m",
+        changed("frames of 256 bytes", payload=256),
+        place="UB-Mesh §5.1, Fig. 14; the load is derived here",
+        reason="m: bytes of a pair; headers and acknowledgements are included",
+    )
     for size in (8, 4)
     for name in ("least", "most")
-)  # fmt: skip
+)
 
 
 def _exchange(note: Progress, payload: int = 8192) -> Values:
@@ -249,10 +268,14 @@ def _exchange(note: Progress, payload: int = 8192) -> Values:
 
 
 DISPATCH = (
-    _derived(name="ratio",
-             text="tokens to 16 of 64 NPUs by levels: bytes between boards over those one by one",
-             unit="x", holds=between(0.4, 0.5), mutation=changed("one by one", algorithm="direct")),
-)  # fmt: skip
+    _derived(
+        "ratio",
+        "tokens to 16 of 64 NPUs by levels: bytes between boards over those one by one",
+        between(0.4, 0.5),
+        "x",
+        changed("one by one", algorithm="direct"),
+    ),
+)
 
 
 def _dispatch(note: Progress, algorithm: str = "hierarchical") -> Values:

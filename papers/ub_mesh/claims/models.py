@@ -3,21 +3,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    between,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import around, between, changed, derived, fitted, identity, stated
 
 if TYPE_CHECKING:
     from papers.ub_mesh.availability import Rates
@@ -25,38 +14,62 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-_stated = partial(Claim, kind=Kind.stated)
-_derived = partial(Claim, kind=Kind.derived)
-_fitted = partial(Claim, kind=Kind.fitted)
-_identity = partial(Claim, kind=Kind.identity, mutation=None)
 
 _WIDE = changed("x32 lanes of an NPU out of its rack", uplink_lanes=32)
 _SHORT = changed("boards of 4 NPUs, rows of 2 racks", slots=4, columns=2)
 
 PARTS = (
-    _fitted(name="lanes-npu", text="lanes of an NPU", place="UB-Mesh §3.2.1, Table 3", unit="lanes",
-            paper=exactly(72), holds=exactly(72), mutation=_WIDE,
-            reason="7 x4 and 7 x4 to peers, x16 up; the x4 is the number that makes 72"),
-    _identity(name="lanes-rack", text="lanes out of a rack", place="UB-Mesh §3.3.1: four x256", unit="lanes",
-              paper=exactly(1024), holds=exactly(1024), reason="64 NPUs of x16, both the paper's"),
-    _stated(name="lrs-rack", text="LRS of a rack", place="UB-Mesh §6.2, first version", unit="LRS",
-            paper=exactly(48), holds=exactly(48), expected=exactly(72), mutation=changed(
-                "the first version's 48 LRS", given_lrs_per_rack=48),
-            reason="a later version puts 18 LRS on a plane, and four planes give the rack its four x256"),
-    _derived(name="links-rack", text="links between NPUs of a rack", place="UB-Mesh §3.3.1", unit="links",
-             holds=exactly(448), mutation=_SHORT),
-    _derived(name="links-pod", text="links between racks of a Pod", place="UB-Mesh §3.3.3", unit="links",
-             holds=exactly(48), mutation=_SHORT),
-    _derived(name="hrs", text="HRS of a SuperPod", place="UB-Mesh §3.3.4: x256 a rack, one stage", unit="HRS",
-             holds=exactly(64), mutation=_WIDE),
-    _stated(name="hrs-saved", text="HRS saved against x64T Clos", place="UB-Mesh §6.4", unit="%",
-            paper=exactly(98), holds=around(98, 0.5), mutation=_WIDE,
-            reason="the Clos's two stages are derived; in one it would be 93.75 %"),
-    _stated(name="optics-saved", text="optical modules saved against x64T Clos", place="UB-Mesh §6.4",
-            unit="%",
-            paper=exactly(93), holds=around(93, 1), mutation=_WIDE,
-            reason="cables beyond the SuperPod, which both have, are not counted"),
-)  # fmt: skip
+    fitted(
+        "lanes-npu",
+        "lanes of an NPU",
+        72,
+        "lanes",
+        _WIDE,
+        place="UB-Mesh §3.2.1, Table 3",
+        reason="7 x4 and 7 x4 to peers, x16 up; the x4 is the number that makes 72",
+    ),
+    identity(
+        "lanes-rack",
+        "lanes out of a rack",
+        1024,
+        "lanes",
+        place="UB-Mesh §3.3.1: four x256",
+        reason="64 NPUs of x16, both the paper's",
+    ),
+    stated(
+        "lrs-rack",
+        "LRS of a rack",
+        48,
+        "LRS",
+        changed("the first version's 48 LRS", given_lrs_per_rack=48),
+        place="UB-Mesh §6.2, first version",
+        expected=72,
+        reason="a later version puts 18 LRS on a plane, and four planes give the rack its four x256",
+    ),
+    derived("links-rack", "links between NPUs of a rack", 448, "links", _SHORT, place="UB-Mesh §3.3.1"),
+    derived("links-pod", "links between racks of a Pod", 48, "links", _SHORT, place="UB-Mesh §3.3.3"),
+    derived("hrs", "HRS of a SuperPod", 64, "HRS", _WIDE, place="UB-Mesh §3.3.4: x256 a rack, one stage"),
+    stated(
+        "hrs-saved",
+        "HRS saved against x64T Clos",
+        98,
+        "%",
+        _WIDE,
+        place="UB-Mesh §6.4",
+        within=0.5,
+        reason="the Clos's two stages are derived; in one it would be 93.75 %",
+    ),
+    stated(
+        "optics-saved",
+        "optical modules saved against x64T Clos",
+        93,
+        "%",
+        _WIDE,
+        place="UB-Mesh §6.4",
+        within=1,
+        reason="cables beyond the SuperPod, which both have, are not counted",
+    ),
+)
 
 
 def _parts(note: Progress, **shape: int) -> Values:
@@ -81,22 +94,30 @@ def _parts(note: Progress, **shape: int) -> Values:
 
 
 CABLES = (
-    _stated(name="passive", text="cables, passive, 1 m", place="UB-Mesh Table 2", unit="%",
-            paper=exactly(86.7),
-            holds=around(86.7, 0.5), mutation=_WIDE),
-    _stated(name="active", text="cables, active, 10 m", place="UB-Mesh Table 2", unit="%", paper=exactly(7.2),
-            holds=around(7.2, 0.5), mutation=_WIDE),
-    _stated(name="optical", text="cables, optical, 100 m", place="UB-Mesh Table 2", unit="%",
-            paper=exactly(4.8),
-            holds=around(4.8, 0.5), mutation=_WIDE),
-    _fitted(name="far", text="cables, optical, 1 km", place="UB-Mesh Table 2, recalled", unit="%",
-            paper=exactly(1.2), holds=around(1.2, 0.1), mutation=_WIDE,
-            reason="lanes beyond the SuperPod are not in the paper; set to a quarter of those to HRS, the"
-            " ratio of this share to the one of 100 m"),
-    _derived(name="ratio", text="active to 100 m optical cable", place="UB-Mesh Table 2: 7.2 to 4.8",
-             unit="x",
-             holds=around(1.5, 0.01), mutation=_WIDE),
-)  # fmt: skip
+    stated("passive", "cables, passive, 1 m", 86.7, "%", _WIDE, place="UB-Mesh Table 2", within=0.5),
+    stated("active", "cables, active, 10 m", 7.2, "%", _WIDE, place="UB-Mesh Table 2", within=0.5),
+    stated("optical", "cables, optical, 100 m", 4.8, "%", _WIDE, place="UB-Mesh Table 2", within=0.5),
+    fitted(
+        "far",
+        "cables, optical, 1 km",
+        1.2,
+        "%",
+        _WIDE,
+        place="UB-Mesh Table 2, recalled",
+        within=0.1,
+        reason="lanes beyond the SuperPod are not in the paper; set to a quarter of those to HRS, the"
+        " ratio of this share to the one of 100 m",
+    ),
+    derived(
+        "ratio",
+        "active to 100 m optical cable",
+        1.5,
+        "x",
+        _WIDE,
+        place="UB-Mesh Table 2: 7.2 to 4.8",
+        within=0.01,
+    ),
+)
 
 
 def _cables(note: Progress, **shape: int) -> Values:
@@ -113,11 +134,15 @@ def _cables(note: Progress, **shape: int) -> Values:
 
 
 GENERATED = (
-    _derived(name="different",
-             text="lanes of cable in the generated SuperPod that the formula has not, or lacks",
-             place="formula of the check cables", unit="lanes", holds=exactly(0),
-             mutation=changed("a formula with x3 to each peer", peer_lanes=3)),
-)  # fmt: skip
+    derived(
+        "different",
+        "lanes of cable in the generated SuperPod that the formula has not, or lacks",
+        0,
+        "lanes",
+        changed("a formula with x3 to each peer", peer_lanes=3),
+        place="formula of the check cables",
+    ),
+)
 
 
 def _generated(note: Progress, **shape: int) -> Values:
@@ -137,26 +162,73 @@ def _generated(note: Progress, **shape: int) -> Values:
 _FIG_21 = "UB-Mesh §6.4, Fig. 21"
 
 COST = (
-    _fitted(name="share-clos", text="network's share of the cost, x64T Clos", place=_FIG_21, unit="%",
-            paper=exactly(67), holds=around(67, 0.1), mutation=changed("fitted to 60 %", clos_share=0.6)),
-    _fitted(name="share-ub-mesh", text="network's share of the cost, UB-Mesh", place=_FIG_21, unit="%",
-            paper=exactly(20), holds=around(20, 0.1), mutation=changed("fitted to 25 %", ub_mesh_share=0.25)),
-    _stated(name="capex-2d", text="CapEx of 2D-FM + x16 Clos", place=_FIG_21, unit="x", paper=exactly(1.18),
-            holds=around(1.18, 0.06), mutation=changed("HRS in two stages", stages=2)),
-    _stated(name="capex-1d-a", text="CapEx of 1D-FM-A + x16 Clos", place=_FIG_21, unit="x",
-            paper=exactly(1.26),
-            holds=around(1.26, 0.06), mutation=changed("fitted to 30 % of UB-Mesh", ub_mesh_share=0.3),
-            reason="36 LRS and four HRS a rack, one stage above them"),
-    _identity(name="capex-clos", text="CapEx of x64T Clos", place=_FIG_21, unit="x", paper=exactly(2.46),
-              holds=around(2.46, 0.12), reason="0.80 / 0.33: the paper's two shares, whatever the parts"),
-    _fitted(name="opex", text="OpEx saved, taken as power", place="UB-Mesh §6.4", unit="%", paper=exactly(35),
-            holds=around(35, 0.1), mutation=changed("fitted to 30 %", opex_saved=0.3),
-            reason="the power of a node was solved from it"),
-    _identity(name="efficiency", text="cost-efficiency", place="UB-Mesh §6.4, equation 1", unit="x",
-              paper=exactly(2.04), holds=around(2.04, 0.04),
-              reason="the paper's ratios in its equation; with OpEx's 30 % taken of the Clos's total it"
-              " would be 1.97"),
-)  # fmt: skip
+    fitted(
+        "share-clos",
+        "network's share of the cost, x64T Clos",
+        67,
+        "%",
+        changed("fitted to 60 %", clos_share=0.6),
+        place=_FIG_21,
+        within=0.1,
+    ),
+    fitted(
+        "share-ub-mesh",
+        "network's share of the cost, UB-Mesh",
+        20,
+        "%",
+        changed("fitted to 25 %", ub_mesh_share=0.25),
+        place=_FIG_21,
+        within=0.1,
+    ),
+    stated(
+        "capex-2d",
+        "CapEx of 2D-FM + x16 Clos",
+        1.18,
+        "x",
+        changed("HRS in two stages", stages=2),
+        place=_FIG_21,
+        within=0.06,
+    ),
+    stated(
+        "capex-1d-a",
+        "CapEx of 1D-FM-A + x16 Clos",
+        1.26,
+        "x",
+        changed("fitted to 30 % of UB-Mesh", ub_mesh_share=0.3),
+        place=_FIG_21,
+        within=0.06,
+        reason="36 LRS and four HRS a rack, one stage above them",
+    ),
+    identity(
+        "capex-clos",
+        "CapEx of x64T Clos",
+        2.46,
+        "x",
+        place=_FIG_21,
+        within=0.12,
+        reason="0.80 / 0.33: the paper's two shares, whatever the parts",
+    ),
+    fitted(
+        "opex",
+        "OpEx saved, taken as power",
+        35,
+        "%",
+        changed("fitted to 30 %", opex_saved=0.3),
+        place="UB-Mesh §6.4",
+        within=0.1,
+        reason="the power of a node was solved from it",
+    ),
+    identity(
+        "efficiency",
+        "cost-efficiency",
+        2.04,
+        "x",
+        place="UB-Mesh §6.4, equation 1",
+        within=0.04,
+        reason="the paper's ratios in its equation; with OpEx's 30 % taken of the Clos's total it"
+        " would be 1.97",
+    ),
+)
 
 
 def _cost(
@@ -206,32 +278,75 @@ _SECTION = "UB-Mesh §6.6"
 
 AVAILABILITY = (
     *(
-        _identity(name=name, text=f"availability, {text}", place=f"{_SECTION}, equation 3", unit="%",
-                  paper=exactly(paper), holds=around(paper, 0.1),
-                  reason="the paper's MTBF and MTTR in its equation")
+        identity(
+            name,
+            f"availability, {text}",
+            paper,
+            "%",
+            place=f"{_SECTION}, equation 3",
+            within=0.1,
+            reason="the paper's MTBF and MTTR in its equation",
+        )
         for name, text, paper in (
-            ("clos", "Clos", 91.6), ("ub-mesh", "UB-Mesh", 98.8), ("monitored", "UB-Mesh monitored", 99.78))
+            ("clos", "Clos", 91.6),
+            ("ub-mesh", "UB-Mesh", 98.8),
+            ("monitored", "UB-Mesh monitored", 99.78),
+        )
     ),
-    _fitted(name="failures-clos", text="failures a year, Clos", place=f"{_SECTION}: from its 13.8 h",
-            paper=exactly(634.8), holds=around(634.8, 0.1), mutation=changed("Clos of x32", lanes=32),
-            reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs"),
-    _fitted(name="failures-ub-mesh", text="failures a year, UB-Mesh", place=f"{_SECTION}: from its 98.5 h",
-            paper=exactly(88.9), holds=around(88.9, 0.1), mutation=changed("x32 out of a rack",
-            uplink_lanes=32),
-            reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs"),
-    _stated(name="mtbf-clos", text="MTBF, Clos, rates of HPN", place=_SECTION, unit="h", paper=exactly(13.8),
-            holds=around(13.8, 1.4), expected=around(9.6, 0.3), mutation=changed("Clos of x32", lanes=32),
-            reason="HPN's optical links fail more often than those that the paper's MTBFs imply"),
-    _stated(name="mtbf-ub-mesh", text="MTBF, UB-Mesh, rates of HPN", place=_SECTION, unit="h",
-            paper=exactly(98.5),
-            holds=around(98.5, 9.8), expected=around(77.6, 2),
-            mutation=changed("x32 out of a rack", uplink_lanes=32),
-            reason="HPN's optical links fail more often than those that the paper's MTBFs imply"),
-    _stated(name="mtbf-ratio", text="MTBF, UB-Mesh to Clos, rates of HPN", place=_SECTION, unit="x",
-            paper=exactly(7.14), holds=around(7.14, 0.7), expected=between(7.9, 8.3),
-            mutation=changed("Clos of x32", lanes=32),
-            reason="links that fail more often weigh on the Clos, which has 16 times the fibre"),
-)  # fmt: skip
+    fitted(
+        "failures-clos",
+        "failures a year, Clos",
+        634.8,
+        "",
+        changed("Clos of x32", lanes=32),
+        place=f"{_SECTION}: from its 13.8 h",
+        within=0.1,
+        reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs",
+    ),
+    fitted(
+        "failures-ub-mesh",
+        "failures a year, UB-Mesh",
+        88.9,
+        "",
+        changed("x32 out of a rack", uplink_lanes=32),
+        place=f"{_SECTION}: from its 98.5 h",
+        within=0.1,
+        reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs",
+    ),
+    stated(
+        "mtbf-clos",
+        "MTBF, Clos, rates of HPN",
+        13.8,
+        "h",
+        changed("Clos of x32", lanes=32),
+        place=_SECTION,
+        within=1.4,
+        expected=around(9.6, 0.3),
+        reason="HPN's optical links fail more often than those that the paper's MTBFs imply",
+    ),
+    stated(
+        "mtbf-ub-mesh",
+        "MTBF, UB-Mesh, rates of HPN",
+        98.5,
+        "h",
+        changed("x32 out of a rack", uplink_lanes=32),
+        place=_SECTION,
+        within=9.8,
+        expected=around(77.6, 2),
+        reason="HPN's optical links fail more often than those that the paper's MTBFs imply",
+    ),
+    stated(
+        "mtbf-ratio",
+        "MTBF, UB-Mesh to Clos, rates of HPN",
+        7.14,
+        "x",
+        changed("Clos of x32", lanes=32),
+        place=_SECTION,
+        within=0.7,
+        expected=between(7.9, 8.3),
+        reason="links that fail more often weigh on the Clos, which has 16 times the fibre",
+    ),
+)
 
 
 def _availability(note: Progress, lanes: int = 64, uplink_lanes: int = 16) -> Values:

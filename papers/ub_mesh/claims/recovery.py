@@ -7,21 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    between,
-    changed,
-    exactly,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import around, at_least, between, changed, derived, scaled, shifted, stated
 
 if TYPE_CHECKING:
     from controller import Mode, Plan
@@ -38,14 +25,10 @@ EVERY = 14
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 # Links of the Pod that fail, by the tiers that they join: 0 NPUs, 1 and 3 LRS.
-POD_LINKS = {
-    "uplink": (0, 1, None),
-    "plane": (1, 3, None),
-    "racks": (3, 3, 2),
-}
+POD_LINKS = {"uplink": (0, 1, None), "plane": (1, 3, None), "racks": (3, 3, 2)}
 
-_derived = partial(Claim, kind=Kind.derived, place="UB-Mesh §4.2, worked out here")
-_stated = partial(Claim, kind=Kind.stated, place="UB-Mesh §4.2, Fig. 12")
+_derived = partial(derived, place="UB-Mesh §4.2, worked out here")
+_stated = partial(stated, place="UB-Mesh §4.2, Fig. 12")
 
 _FLOODED = changed("flooded", mode="flooding", every=8 * EVERY)
 _NEAR = (
@@ -60,36 +43,73 @@ _QUEUE = "an end tells 21 nodes one after the other, where flooding has it tell 
 _LATER = "flooding repairs the last source later, from the first notice to the last table"
 
 RACK = (
-    _derived(name="x", text="nodes that know of a failed link of a board, XY order only", unit="nodes",
-             holds=exactly(2), mutation=_FLOODED),
-    _derived(name="y", text="nodes that know of a failed link between boards, XY order only", unit="nodes",
-             holds=exactly(16), mutation=_FLOODED),
-    _derived(name="orders", text="nodes that know of a failed link, both orders, most", unit="nodes",
-             holds=exactly(16), mutation=_FLOODED),
-    _derived(name="two-hops", text="nodes that know of a failed link, paths of up to two hops, most",
-             unit="nodes",
-             holds=exactly(22), mutation=_FLOODED),
-    _derived(name="detours", text="nodes that know of a failed link, one-hop detours for all, fewest",
-             unit="nodes",
-             holds=exactly(64), mutation=changed("detours for none", detours=0, every=8 * EVERY)),
-    _stated(name="messages-two-hops", text="messages, direct to flooded, paths of up to two hops", unit="x",
-            paper="fewer", holds=between(0, 0.5), mutation=_FLOODED),
-    _stated(name="messages-detours", text="messages, direct to flooded, one-hop detours for all", unit="x",
-            paper="fewer", holds=between(0, 0.5), mutation=_FLOODED),
-    _stated(name="later-two-hops", text=f"{_LATER}, paths of up to two hops", unit="x",
-            paper="faster recovery",
-            holds=at_least(1.1), expected=around(1.0, 0.1), reason=_NEAR, mutation=scaled(0.5)),
-    _stated(name="later-detours", text=f"{_LATER}, one-hop detours for all", unit="x",
-            paper="faster recovery",
-            holds=at_least(1.1), reason=_TWO, mutation=_FLOODED),
-    _stated(name="later-queued", text=f"{_LATER}, paths of up to two hops, 0.1 µs a message sent", unit="x",
-            paper="faster recovery", holds=at_least(1.1), expected=between(0.6, 0.9), reason=_QUEUE,
-            mutation=_FLOODED),
-    _derived(name="delay", text="told directly, no processing: first notice to last table", unit="ns",
-             holds=between(5, 10), mutation=changed("1 µs of processing", processing=1, every=8 * EVERY),
-             reason="one or two hops"
-             " of 5 ns"),
-)  # fmt: skip
+    _derived("x", "nodes that know of a failed link of a board, XY order only", 2, "nodes", _FLOODED),
+    _derived("y", "nodes that know of a failed link between boards, XY order only", 16, "nodes", _FLOODED),
+    _derived("orders", "nodes that know of a failed link, both orders, most", 16, "nodes", _FLOODED),
+    _derived(
+        "two-hops", "nodes that know of a failed link, paths of up to two hops, most", 22, "nodes", _FLOODED
+    ),
+    _derived(
+        "detours",
+        "nodes that know of a failed link, one-hop detours for all, fewest",
+        64,
+        "nodes",
+        changed("detours for none", detours=0, every=8 * EVERY),
+    ),
+    _stated(
+        "messages-two-hops",
+        "messages, direct to flooded, paths of up to two hops",
+        "fewer",
+        "x",
+        _FLOODED,
+        holds=between(0, 0.5),
+    ),
+    _stated(
+        "messages-detours",
+        "messages, direct to flooded, one-hop detours for all",
+        "fewer",
+        "x",
+        _FLOODED,
+        holds=between(0, 0.5),
+    ),
+    _stated(
+        "later-two-hops",
+        f"{_LATER}, paths of up to two hops",
+        "faster recovery",
+        "x",
+        scaled(0.5),
+        holds=at_least(1.1),
+        expected=around(1.0, 0.1),
+        reason=_NEAR,
+    ),
+    _stated(
+        "later-detours",
+        f"{_LATER}, one-hop detours for all",
+        "faster recovery",
+        "x",
+        _FLOODED,
+        holds=at_least(1.1),
+        reason=_TWO,
+    ),
+    _stated(
+        "later-queued",
+        f"{_LATER}, paths of up to two hops, 0.1 µs a message sent",
+        "faster recovery",
+        "x",
+        _FLOODED,
+        holds=at_least(1.1),
+        expected=between(0.6, 0.9),
+        reason=_QUEUE,
+    ),
+    _derived(
+        "delay",
+        "told directly, no processing: first notice to last table",
+        between(5, 10),
+        "ns",
+        changed("1 µs of processing", processing=1, every=8 * EVERY),
+        reason="one or two hops of 5 ns",
+    ),
+)
 
 
 def job_pairs(fabric: Fabric) -> Iterable[tuple[str, str]]:
@@ -184,11 +204,11 @@ def _rack(
 
 TWICE = tuple(
     _derived(
-        name=strategy,
-        text=f"sources left on a dead path after two failures, told directly: {strategy}",
-        unit="sources",
-        holds=exactly(0),
-        mutation=shifted(1),
+        strategy,
+        f"sources left on a dead path after two failures, told directly: {strategy}",
+        0,
+        "sources",
+        shifted(1),
     )
     for strategy in ("shortest", "all-path")
 )
@@ -226,20 +246,20 @@ def _pod_claims() -> tuple[Claim, ...]:
     for name, words in links.items():
         result += [
             _stated(
-                name=f"{name}-messages",
-                text=f"Pod, a link {words}: messages, direct to flooded",
-                unit="x",
-                paper="fewer",
+                f"{name}-messages",
+                f"Pod, a link {words}: messages, direct to flooded",
+                "fewer",
+                "x",
+                _FLOODED,
                 holds=between(0, 0.5),
-                mutation=_FLOODED,
             ),
             _stated(
-                name=f"{name}-later",
-                text=f"Pod, a link {words}: {_LATER}",
-                unit="x",
-                paper="faster recovery",
+                f"{name}-later",
+                f"Pod, a link {words}: {_LATER}",
+                "faster recovery",
+                "x",
+                _FLOODED,
                 holds=at_least(1.1),
-                mutation=_FLOODED,
             ),
         ]
     return tuple(result)

@@ -9,19 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    between,
-    changed,
-    exactly,
-    scaled,
-    shifted,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import between, changed, derived, scaled, shifted
 
 if TYPE_CHECKING:
     from controller import Plan
@@ -59,14 +48,31 @@ def job_peers(fabric: Fabric) -> list[tuple[str, str]]:
 
 
 SUPERPOD = (
-    Claim(name="seconds",
-          text="planning and deadlock check of a job of TP 8, SP 8, PP 8, DP 16 on 8,192 NPUs",
-          place=_MACHINE, kind=Kind.derived, unit="s", holds=between(0, 120), mutation=scaled(10)),
-    Claim(name="forwarding", text="segments with linear lookup: most entries of an NPU, of a flat table's",
-          place=_TABLES, kind=Kind.derived, unit="%", holds=between(0, 1), mutation=_FLAT),
-    Claim(name="steered", text="16 paths for each peer of the job: most entries of an NPU, of a flat table's",
-          place=_TABLES, kind=Kind.derived, unit="%", holds=between(0, 1), mutation=_FLAT),
-)  # fmt: skip
+    derived(
+        "seconds",
+        "planning and deadlock check of a job of TP 8, SP 8, PP 8, DP 16 on 8,192 NPUs",
+        between(0, 120),
+        "s",
+        scaled(10),
+        place=_MACHINE,
+    ),
+    derived(
+        "forwarding",
+        "segments with linear lookup: most entries of an NPU, of a flat table's",
+        between(0, 1),
+        "%",
+        _FLAT,
+        place=_TABLES,
+    ),
+    derived(
+        "steered",
+        "16 paths for each peer of the job: most entries of an NPU, of a flat table's",
+        between(0, 1),
+        "%",
+        _FLAT,
+        place=_TABLES,
+    ),
+)
 
 
 def _superpod(note: Progress, flat: float = 1.0) -> Values:
@@ -106,18 +112,27 @@ def _most(fabric: Fabric, plan: Plan, tables: tuple[str, ...]) -> int:
 _POD_RUNS = ("healthy", "cut")
 
 POD = (
-    Claim(name="boot", text="boot of a Pod and installation of all entries", place=_MACHINE,
-          kind=Kind.derived,
-          unit="s", holds=between(0, 60), mutation=scaled(20)),
-    Claim(name="memory", text="memory of that process", place=_MACHINE, kind=Kind.derived, unit="MiB",
-          holds=between(0, 8192), mutation=scaled(10)),
+    derived(
+        "boot",
+        "boot of a Pod and installation of all entries",
+        between(0, 60),
+        "s",
+        scaled(20),
+        place=_MACHINE,
+    ),
+    derived("memory", "memory of that process", between(0, 8192), "MiB", scaled(10), place=_MACHINE),
     *(
-        Claim(name=name, text=f"AllReduce over all NPUs of a Pod, {words}: arrays that are right",
-              place="UB-Mesh §3.3.3", kind=Kind.derived, unit="arrays", holds=exactly(1024),
-              mutation=shifted(-1))
+        derived(
+            name,
+            f"AllReduce over all NPUs of a Pod, {words}: arrays that are right",
+            1024,
+            "arrays",
+            shifted(-1),
+            place="UB-Mesh §3.3.3",
+        )
         for name, words in zip(_POD_RUNS, ("healthy", "a link between racks cut"), strict=True)
     ),
-)  # fmt: skip
+)
 
 
 def _pod(note: Progress) -> Values:

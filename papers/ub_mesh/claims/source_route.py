@@ -5,48 +5,28 @@ from __future__ import annotations
 
 from functools import partial
 
-from papers.claims import Check, Claim, Kind, Progress, Values, changed, exactly, shifted
+from papers.claims import Check, Progress, Values
+from papers.claims.declare import changed, derived, shifted, stated
 
 __all__ = ["CHECKS"]
 
 _PAPER = "UB-Mesh §4.1.1, Fig. 11"
-_derived = partial(Claim, kind=Kind.derived, place=f"{_PAPER}, as read here", unit="headers")
+_derived = partial(derived, place=f"{_PAPER}, as read here")
 
 HEADERS = (
-    Claim(
-        name="bytes",
-        text="source-route header",
-        place=_PAPER,
-        kind=Kind.stated,
-        unit="bytes",
-        paper=exactly(8),
-        holds=exactly(8),
-        mutation=shifted(4),
-    ),
+    stated("bytes", "source-route header", 8, "bytes", shifted(4), place=_PAPER),
     _derived(
-        name="wrong",
-        text="headers whose instruction is not the count of bits set before ptr, of 65,536",
-        holds=exactly(0),
-        mutation=changed("the bit at ptr counted too", inclusive=True),
+        "wrong",
+        "headers whose instruction is not the count of bits set before ptr, of 65,536",
+        0,
+        "headers",
+        changed("the bit at ptr counted too", inclusive=True),
     ),
+    _derived("kept", "frames that leave with another ptr than one more", 0, "headers", shifted(1)),
     _derived(
-        name="kept",
-        text="frames that leave with another ptr than one more",
-        holds=exactly(0),
-        mutation=shifted(1),
+        "seven", "headers with seven steered hops or more that are refused", 19_032, "headers", shifted(-1)
     ),
-    _derived(
-        name="seven",
-        text="headers with seven steered hops or more that are refused",
-        holds=exactly(19_032),
-        mutation=shifted(-1),
-    ),
-    _derived(
-        name="past",
-        text="headers with ptr past 11 that are refused",
-        holds=exactly(16_384),
-        mutation=shifted(-1),
-    ),
+    _derived("past", "headers with ptr past 11 that are refused", 16_384, "headers", shifted(-1)),
 )
 
 

@@ -11,7 +11,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import Check, Claim, Kind, Measured, Progress, Values, changed, exactly, shifted
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import changed, derived, shifted, stated
 
 if TYPE_CHECKING:
     from lab.sweeps.failures import Failure, TargetKind
@@ -23,33 +24,29 @@ _SCENARIO = Path(__file__).resolve().parents[3] / "experiments" / "09_spare" / "
 _FAILED = "npu9"
 _SPARE = "spare0"
 
-_stated = partial(Claim, kind=Kind.stated, place=_PAPER)
-_derived = partial(Claim, kind=Kind.derived, place=_PAPER)
+_stated = partial(stated, place=_PAPER)
+_derived = partial(derived, place=_PAPER)
 
 WAYS = (
     _stated(
-        name="hops",
-        text="hops from the 63 others to the address of a failed NPU, most",
-        unit="hops",
-        paper=exactly(2),
-        holds=exactly(2),
-        expected=exactly(3),
+        "hops",
+        "hops from the 63 others to the address of a failed NPU, most",
+        2,
+        "hops",
+        changed("no NPU replaced", failed=False),
+        expected=3,
         reason="two LRS are in series: of a plane's 18 LRS one has links to the spare, and that of a board to"
         " the board's NPUs; with the one LRS of the paper's figure it would be 2",
-        mutation=changed("no NPU replaced", failed=False),
     ),
     _derived(
-        name="through",
-        text="routes and table paths by way of the spare",
-        unit="paths",
-        holds=exactly(0),
-        mutation=changed("paths by way of npu1 counted", watched="npu1"),
+        "through",
+        "routes and table paths by way of the spare",
+        0,
+        "paths",
+        changed("paths by way of npu1 counted", watched="npu1"),
     ),
-    _derived(
-        name="apart", text="pairs of endpoints that tables do not join", unit="pairs", holds=exactly(0),
-        mutation=shifted(1),
-    ),
-)  # fmt: skip
+    _derived("apart", "pairs of endpoints that tables do not join", 0, "pairs", shifted(1)),
+)
 
 
 def _run_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> Values:
@@ -93,21 +90,28 @@ def _run_ways(note: Progress, watched: str = _SPARE, *, failed: bool = True) -> 
 
 TAKEOVER = (
     _derived(
-        name="right", text="arrays right in an AllReduce that loses an NPU, the same as in a healthy run",
-        unit="arrays", holds=exactly(64), mutation=changed("compared with another input", seed=2),
+        "right",
+        "arrays right in an AllReduce that loses an NPU, the same as in a healthy run",
+        64,
+        "arrays",
+        changed("compared with another input", seed=2),
     ),
     _derived(
-        name="through", text="frames by way of the spare, by counters of links and of its program",
-        unit="frames",
-        holds=exactly(0), mutation=shifted(1),
+        "through",
+        "frames by way of the spare, by counters of links and of its program",
+        0,
+        "frames",
+        shifted(1),
     ),
     _derived(
-        name="time",
-        text="from the failure until the spare is in its place: detection, processing, migration",
-        unit="us", holds=exactly(1.4), mutation=changed("a migration of 2 µs", migrate_us=2.0),
+        "time",
+        "from the failure until the spare is in its place: detection, processing, migration",
+        1.4,
+        "us",
+        changed("a migration of 2 µs", migrate_us=2.0),
         reason="the paper's minutes are times of people; the scenario states 0.2, 0.2 and 1 us",
     ),
-)  # fmt: skip
+)
 
 
 def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Values:
@@ -136,16 +140,15 @@ def _run_takeover(note: Progress, seed: int = 1, migrate_us: float = 1.0) -> Val
 
 
 EACH = (
+    _derived("npus", "NPUs failed in turn, of 64: right results with the spare", 64, "NPUs", shifted(-1)),
     _derived(
-        name="npus", text="NPUs failed in turn, of 64: right results with the spare", unit="NPUs",
-        holds=exactly(64), mutation=shifted(-1),
+        "switches",
+        "LRS failed in turn, of 72: right results, or a stop that says what was cut off",
+        72,
+        "LRS",
+        shifted(-1),
     ),
-    _derived(
-        name="switches",
-        text="LRS failed in turn, of 72: right results, or a stop that says what was cut off",
-        unit="LRS", holds=exactly(72), mutation=shifted(-1),
-    ),
-)  # fmt: skip
+)
 
 
 def _run_each(note: Progress) -> Values:

@@ -8,18 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
-    at_least,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import at_least, changed, derived, stated
 
 if TYPE_CHECKING:
     from controller.deadlock.dependency_graph import DependencyGraph
@@ -29,8 +19,8 @@ __all__ = ["CHECKS"]
 
 _PLACE = "UB-Mesh §4.1.3; the paper omits its rules, these are this project's"
 
-_stated = partial(Claim, kind=Kind.stated, place=_PLACE)
-_derived = partial(Claim, kind=Kind.derived, place=_PLACE)
+_stated = partial(stated, place=_PLACE)
+_derived = partial(derived, place=_PLACE)
 
 _ONE_VL = changed("any path on one lane", rules="single-vl")
 _SMALLER = changed("boards of 4", size=4)
@@ -38,47 +28,64 @@ _UP_DOWN = changed("rules T1-UD", rules="T1-UD")
 
 RULES = (
     *(
-        _derived(name=f"paths-{hops}", text=f"paths in a rack, hops: {hops}", unit="paths",
-                 holds=exactly(count),
-                 mutation=_SMALLER)
+        _derived(f"paths-{hops}", f"paths in a rack, hops: {hops}", count, "paths", _SMALLER)
         for hops, count in ((1, 896), (2, 11_648), (3, 146_048))
     ),
-    _stated(name="vls", text="lanes of all-path routing, all paths of up to 3 hops", unit="lanes",
-            paper=exactly(2),
-            holds=exactly(2), mutation=_ONE_VL),
-    _stated(name="refused", text="paths of up to 3 hops that the rules refuse", unit="paths",
-            paper=exactly(0),
-            holds=exactly(0), mutation=_UP_DOWN),
-    _stated(name="cycle", text="channels of the rack's dependency graph on a cycle", unit="channels",
-            paper=exactly(0), holds=exactly(0), mutation=_ONE_VL),
-    _derived(name="channels", text="channels of the rack's dependency graph", unit="channels",
-             holds=exactly(1790),
-             mutation=_ONE_VL),
-    _derived(name="dependencies", text="dependencies of the rack's graph", unit="dependencies",
-             holds=exactly(17_442), mutation=_ONE_VL),
-    _derived(name="detours-1", text="one-hop detours in a line of 8 that one lane admits", unit="paths",
-             holds=exactly(224), mutation=_SMALLER),
-    _derived(name="detours-2", text="one-hop detours in a line of 8 that two lanes admit", unit="paths",
-             holds=exactly(336), mutation=_SMALLER),
-    _derived(name="free", text="channels on a cycle, all detours of a line of 8 on one lane", unit="channels",
-             holds=at_least(2), mutation=changed("rules T1-DOR+ on one lane", free="T1-DOR+")),
-    _derived(name="orders-dependencies", text="dependencies of both orders of 4 x 4 on one lane",
-             unit="dependencies", holds=exactly(288), mutation=changed("a mesh of 4 x 3", mesh=(4, 3))),
-    _derived(name="orders-cycle", text="channels on a cycle, both orders of 4 x 4 on one lane",
-             unit="channels",
-             holds=at_least(2), mutation=changed("rules T2-G", both="T2-G")),
-    _derived(name="share-2v", text="orders of 4 dimensions that 2 lanes admit, all in one group", unit="%",
-             holds=around(93.75, 0.01), mutation=changed("rules T1-UD", orders="T1-UD")),
-    _derived(name="fewest-2v", text="orders of 4 dimensions that 2 lanes admit, fewest of a pair",
-             unit="orders",
-             holds=exactly(20), mutation=changed("rules T1-UD", orders="T1-UD")),
+    _stated("vls", "lanes of all-path routing, all paths of up to 3 hops", 2, "lanes", _ONE_VL),
+    _stated("refused", "paths of up to 3 hops that the rules refuse", 0, "paths", _UP_DOWN),
+    _stated("cycle", "channels of the rack's dependency graph on a cycle", 0, "channels", _ONE_VL),
+    _derived("channels", "channels of the rack's dependency graph", 1790, "channels", _ONE_VL),
+    _derived("dependencies", "dependencies of the rack's graph", 17_442, "dependencies", _ONE_VL),
+    _derived("detours-1", "one-hop detours in a line of 8 that one lane admits", 224, "paths", _SMALLER),
+    _derived("detours-2", "one-hop detours in a line of 8 that two lanes admit", 336, "paths", _SMALLER),
+    _derived(
+        "free",
+        "channels on a cycle, all detours of a line of 8 on one lane",
+        at_least(2),
+        "channels",
+        changed("rules T1-DOR+ on one lane", free="T1-DOR+"),
+    ),
+    _derived(
+        "orders-dependencies",
+        "dependencies of both orders of 4 x 4 on one lane",
+        288,
+        "dependencies",
+        changed("a mesh of 4 x 3", mesh=(4, 3)),
+    ),
+    _derived(
+        "orders-cycle",
+        "channels on a cycle, both orders of 4 x 4 on one lane",
+        at_least(2),
+        "channels",
+        changed("rules T2-G", both="T2-G"),
+    ),
+    _derived(
+        "share-2v",
+        "orders of 4 dimensions that 2 lanes admit, all in one group",
+        93.75,
+        "%",
+        changed("rules T1-UD", orders="T1-UD"),
+        within=0.01,
+    ),
+    _derived(
+        "fewest-2v",
+        "orders of 4 dimensions that 2 lanes admit, fewest of a pair",
+        20,
+        "orders",
+        changed("rules T1-UD", orders="T1-UD"),
+    ),
     *(
-        _derived(name=f"share-{len(dims)}", text=f"orders of {len(dims)} dimensions that one lane admits",
-                 unit="%",
-                 holds=around(share, 0.01), mutation=changed("rules T2-V", up_down="T2-V"))
+        _derived(
+            f"share-{len(dims)}",
+            f"orders of {len(dims)} dimensions that one lane admits",
+            share,
+            "%",
+            changed("rules T2-V", up_down="T2-V"),
+            within=0.01,
+        )
         for dims, share in (((8, 8), 75), ((8, 8, 4), 50), ((8, 8, 4, 4), 31.25))
     ),
-)  # fmt: skip
+)
 
 
 def _run_rules(
@@ -159,19 +166,33 @@ GRAPHS = (
         claim
         for name, (rules, _, count, how) in _IDEAL.items()
         for claim in (
-            _derived(name=name, text=f"dependencies of all turns of 8 x 8 x 4 x 4 under {rules}{how}",
-                     unit="dependencies", holds=exactly(count), mutation=changed("a last dimension of 3",
-                     last=3)),
-            _derived(name=f"{name}-cycle", text=f"channels on a cycle of all turns under {rules}{how}",
-                     unit="channels", holds=exactly(0), mutation=changed("one lane", one_lane=True)),
+            _derived(
+                name,
+                f"dependencies of all turns of 8 x 8 x 4 x 4 under {rules}{how}",
+                count,
+                "dependencies",
+                changed("a last dimension of 3", last=3),
+            ),
+            _derived(
+                f"{name}-cycle",
+                f"channels on a cycle of all turns under {rules}{how}",
+                0,
+                "channels",
+                changed("one lane", one_lane=True),
+            ),
         )
     ),
     *(
-        _derived(name=name, text=f"channels on a cycle, all turns of {name} with its switches under T2-G",
-                 unit="channels", holds=exactly(0), mutation=changed("one lane", one_lane=True))
+        _derived(
+            name,
+            f"channels on a cycle, all turns of {name} with its switches under T2-G",
+            0,
+            "channels",
+            changed("one lane", one_lane=True),
+        )
         for name in _FABRICS
     ),
-)  # fmt: skip
+)
 
 
 def _run_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) -> Values:
@@ -202,13 +223,21 @@ def _run_graphs(note: Progress, last: int = 4, *, one_lane: bool = False) -> Val
 
 
 STOPS = (
-    _derived(name="stopped",
-             text="buffers that wait in a circle: 4 x 4, any path on one lane, lossless and full",
-             unit="buffers", holds=at_least(2), mutation=changed("rules T2-G", stopped="T2-G")),
-    _stated(name="lost",
-            text="frames that stall of 200,000: ub-rack, all paths of up to 3 hops, full buffers",
-            unit="frames", paper=exactly(0), holds=exactly(0), mutation=_ONE_VL),
-)  # fmt: skip
+    _derived(
+        "stopped",
+        "buffers that wait in a circle: 4 x 4, any path on one lane, lossless and full",
+        at_least(2),
+        "buffers",
+        changed("rules T2-G", stopped="T2-G"),
+    ),
+    _stated(
+        "lost",
+        "frames that stall of 200,000: ub-rack, all paths of up to 3 hops, full buffers",
+        0,
+        "frames",
+        _ONE_VL,
+    ),
+)
 
 
 def _run_stops(note: Progress, *, rules: str = "T2-G", stopped: str = "single-vl") -> Values:
@@ -237,13 +266,17 @@ def _stopped_picture() -> str:
 
 
 SATURATION = (
-    _stated(name="ub-rack",
-            text="frames that stall of ten million: ub-rack, all paths of up to 3 hops, full buffers",
-            unit="frames", paper=exactly(0), holds=exactly(0), mutation=_ONE_VL),
-    _stated(name="ub-rack-lrs", text="frames that stall of two million: ub-rack-lrs, through switches",
-            unit="frames",
-            paper=exactly(0), holds=exactly(0), mutation=_ONE_VL),
-)  # fmt: skip
+    _stated(
+        "ub-rack",
+        "frames that stall of ten million: ub-rack, all paths of up to 3 hops, full buffers",
+        0,
+        "frames",
+        _ONE_VL,
+    ),
+    _stated(
+        "ub-rack-lrs", "frames that stall of two million: ub-rack-lrs, through switches", 0, "frames", _ONE_VL
+    ),
+)
 
 
 def _run_saturation(note: Progress, *, rules: str = "T2-G") -> Values:

@@ -7,30 +7,16 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from papers.claims import (
-    Check,
-    Claim,
-    Interval,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    at_least,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Measured, Progress, Values
+from papers.claims.declare import at_least, changed, derived, identity, stated
 
 if TYPE_CHECKING:
     from topologies import Fabric, NodeKind
 
 __all__ = ["CHECKS"]
 
-_stated = partial(Claim, kind=Kind.stated)
-_derived = partial(Claim, kind=Kind.derived)
 # Parameters of the generator that the paper gives, read back from the fabric.
-_identity = partial(
-    Claim, kind=Kind.identity, mutation=None, reason="a parameter of the generator, read back"
-)
+_identity = partial(identity, reason="a parameter of the generator, read back")
 
 
 def _kind(fabric: Fabric, kind: NodeKind) -> list[str]:
@@ -74,24 +60,30 @@ def _out_of_planes(fabric: Fabric) -> Measured:
 _SMALL_RACK = changed("a rack of 4 x 4", dims=(4, 4))
 
 RACK = (
-    _identity(name="npus", text="NPUs of a rack", place="UB-Mesh §3.3.1", unit="NPUs", paper=exactly(64),
-              holds=exactly(64)),
-    _identity(name="spares", text="spare NPUs of a rack", place="UB-Mesh §3.3.2", unit="NPU",
-              paper=exactly(1),
-              holds=exactly(1)),
-    _derived(name="links", text="links along X and Y", place="UB-Mesh §3.3.1: 16 full meshes of 8",
-             unit="links",
-             holds=exactly(448), mutation=_SMALL_RACK),
-    _derived(name="peers", text="peers of an NPU, fewest", place="UB-Mesh §3.3.1: 7 and 7", unit="NPUs",
-             holds=exactly(14), mutation=_SMALL_RACK),
-    _derived(name="diameter", text="longest shortest path along X and Y", place="UB-Mesh §3.3.1",
-             unit="links",
-             holds=exactly(2), mutation=changed("half of the links along X cut", cut=True)),
-    _stated(name="lrs-plane", text="LRS of a plane", place="UB-Mesh §3.3.1", unit="LRS", paper=exactly(18),
-            holds=exactly(18), mutation=_SMALL_RACK),
-    _derived(name="lanes", text="lanes of an NPU on links, fewest", place="UB-Mesh §3.2.1: x72", unit="lanes",
-             holds=exactly(72), mutation=changed("x3 to peers", lanes=3)),
-)  # fmt: skip
+    _identity("npus", "NPUs of a rack", 64, "NPUs", place="UB-Mesh §3.3.1"),
+    _identity("spares", "spare NPUs of a rack", 1, "NPU", place="UB-Mesh §3.3.2"),
+    derived(
+        "links", "links along X and Y", 448, "links", _SMALL_RACK, place="UB-Mesh §3.3.1: 16 full meshes of 8"
+    ),
+    derived("peers", "peers of an NPU, fewest", 14, "NPUs", _SMALL_RACK, place="UB-Mesh §3.3.1: 7 and 7"),
+    derived(
+        "diameter",
+        "longest shortest path along X and Y",
+        2,
+        "links",
+        changed("half of the links along X cut", cut=True),
+        place="UB-Mesh §3.3.1",
+    ),
+    stated("lrs-plane", "LRS of a plane", 18, "LRS", _SMALL_RACK, place="UB-Mesh §3.3.1"),
+    derived(
+        "lanes",
+        "lanes of an NPU on links, fewest",
+        72,
+        "lanes",
+        changed("x3 to peers", lanes=3),
+        place="UB-Mesh §3.2.1: x72",
+    ),
+)
 
 
 def _rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
@@ -122,19 +114,40 @@ def _rack(note: Progress, *, cut: bool = False, **parameters: Any) -> Values:
 _ONE_ROW = changed("a row of 4 racks", dims=(8, 8, 4, 1))
 
 POD = (
-    _identity(name="npus", text="NPUs of a Pod", place="UB-Mesh §3.3.3", unit="NPUs", paper=exactly(1024),
-              holds=exactly(1024)),
-    _derived(name="pairs", text="pairs of racks that are linked",
-             place="UB-Mesh §3.3.3: rows and columns of 4",
-             unit="pairs", holds=exactly(48), mutation=_ONE_ROW),
-    _stated(name="lanes", text="lanes between two such racks, fewest", place="UB-Mesh §3.3.3", unit="lanes",
-            paper=exactly(128), holds=exactly(128), mutation=changed("x8 of an NPU out of its rack",
-            uplink_lanes=8)),
-    _derived(name="peers", text="racks that a rack is linked to, fewest", place="UB-Mesh §3.3.3: 3 and 3",
-             unit="racks", holds=exactly(6), mutation=_ONE_ROW),
-    _derived(name="longest", text="longest shortest path between NPUs of a Pod", unit="links",
-             place="NPU, two LRS, those of two more racks, NPU", holds=exactly(6), mutation=_ONE_ROW),
-)  # fmt: skip
+    _identity("npus", "NPUs of a Pod", 1024, "NPUs", place="UB-Mesh §3.3.3"),
+    derived(
+        "pairs",
+        "pairs of racks that are linked",
+        48,
+        "pairs",
+        _ONE_ROW,
+        place="UB-Mesh §3.3.3: rows and columns of 4",
+    ),
+    stated(
+        "lanes",
+        "lanes between two such racks, fewest",
+        128,
+        "lanes",
+        changed("x8 of an NPU out of its rack", uplink_lanes=8),
+        place="UB-Mesh §3.3.3",
+    ),
+    derived(
+        "peers",
+        "racks that a rack is linked to, fewest",
+        6,
+        "racks",
+        _ONE_ROW,
+        place="UB-Mesh §3.3.3: 3 and 3",
+    ),
+    derived(
+        "longest",
+        "longest shortest path between NPUs of a Pod",
+        6,
+        "links",
+        _ONE_ROW,
+        place="NPU, two LRS, those of two more racks, NPU",
+    ),
+)
 
 
 def _pod(note: Progress, **parameters: Any) -> Values:
@@ -162,27 +175,45 @@ _HALF = changed("4 Pods", dims=(8, 8, 4, 4, 4))
 _THIN = changed("x3 to peers", lanes=3)
 
 SUPERPOD = (
-    _identity(name="npus", text="NPUs of a SuperPod", place="UB-Mesh §3.3.4", unit="NPUs",
-              paper=exactly(8192),
-              holds=exactly(8192)),
-    _identity(name="racks", text="racks of a SuperPod", place="UB-Mesh §6.2", unit="racks",
-              paper=exactly(128),
-              holds=exactly(128)),
-    _derived(name="hrs", text="HRS of a SuperPod", place="UB-Mesh §3.3.4: x256 a rack to x512", unit="HRS",
-             holds=exactly(64), mutation=changed("one HRS an LRS", hrs_per_lrs=1)),
-    _derived(name="npu", text="lanes of an NPU on links, fewest", place="UB-Mesh Table 3: x72", unit="lanes",
-             holds=exactly(72), mutation=_THIN),
-    _derived(name="lrs", text="lanes of an LRS on links, fewest", place="UB-Mesh §3.2.1: x72", unit="lanes",
-             holds=exactly(72), mutation=changed("one HRS an LRS", hrs_per_lrs=1)),
-    _derived(name="hrs-lanes", text="lanes of an HRS on links, fewest", place="UB-Mesh §3.2.1: x512",
-             unit="lanes",
-             holds=exactly(512), mutation=_HALF),
-    _derived(name="cpu", text="lanes of a CPU on links, fewest", place="UB-Mesh §3.2.1: x32", unit="lanes",
-             holds=exactly(32), mutation=changed("two CPUs a rack", cpus=2)),
-    _stated(name="plane", text="lanes that a plane puts out, fewest", place="UB-Mesh §3.3.1: four x256",
-            unit="lanes", paper=exactly(256), holds=exactly(256), mutation=changed("one HRS an LRS",
-            hrs_per_lrs=1)),
-)  # fmt: skip
+    _identity("npus", "NPUs of a SuperPod", 8192, "NPUs", place="UB-Mesh §3.3.4"),
+    _identity("racks", "racks of a SuperPod", 128, "racks", place="UB-Mesh §6.2"),
+    derived(
+        "hrs",
+        "HRS of a SuperPod",
+        64,
+        "HRS",
+        changed("one HRS an LRS", hrs_per_lrs=1),
+        place="UB-Mesh §3.3.4: x256 a rack to x512",
+    ),
+    derived("npu", "lanes of an NPU on links, fewest", 72, "lanes", _THIN, place="UB-Mesh Table 3: x72"),
+    derived(
+        "lrs",
+        "lanes of an LRS on links, fewest",
+        72,
+        "lanes",
+        changed("one HRS an LRS", hrs_per_lrs=1),
+        place="UB-Mesh §3.2.1: x72",
+    ),
+    derived(
+        "hrs-lanes", "lanes of an HRS on links, fewest", 512, "lanes", _HALF, place="UB-Mesh §3.2.1: x512"
+    ),
+    derived(
+        "cpu",
+        "lanes of a CPU on links, fewest",
+        32,
+        "lanes",
+        changed("two CPUs a rack", cpus=2),
+        place="UB-Mesh §3.2.1: x32",
+    ),
+    stated(
+        "plane",
+        "lanes that a plane puts out, fewest",
+        256,
+        "lanes",
+        changed("one HRS an LRS", hrs_per_lrs=1),
+        place="UB-Mesh §3.3.1: four x256",
+    ),
+)
 
 
 def _superpod(note: Progress, **parameters: Any) -> Values:
@@ -206,24 +237,27 @@ def _superpod(note: Progress, **parameters: Any) -> Values:
     }
 
 
+_BUILT = {
+    "1d-fm-a": ("1D-FM-A", "1D-FM-B", 36, 4),
+    "1d-fm-b": ("1D-FM-B", "Clos", 16, 8),
+    "clos": ("Clos", "1D-FM-A", 72, 0),
+}
+_FIRST = "UB-Mesh §6.2, first version"
+
 ALTERNATIVES = tuple(
-    Claim(
-        name=f"{name}-{kind}",
-        text=f"{kind.upper()} of a rack as {title}",
-        place="UB-Mesh §6.2, first version",
-        kind=Kind.identity if kind == "hrs" else Kind.stated,
-        unit=kind.upper(),
-        paper=exactly(count),
-        holds=exactly(count),
-        reason="a parameter of the generator, read back" if kind == "hrs" else "",
-        mutation=None if kind == "hrs" else changed(f"built as {other}", swapped=True),
+    claim
+    for name, (title, other, lrs, hrs) in _BUILT.items()
+    for claim in (
+        stated(
+            f"{name}-lrs",
+            f"LRS of a rack as {title}",
+            lrs,
+            "LRS",
+            changed(f"built as {other}", swapped=True),
+            place=_FIRST,
+        ),
+        _identity(f"{name}-hrs", f"HRS of a rack as {title}", hrs, "HRS", place=_FIRST),
     )
-    for name, title, other, switches in (
-        ("1d-fm-a", "1D-FM-A", "1D-FM-B", {"lrs": 36, "hrs": 4}),
-        ("1d-fm-b", "1D-FM-B", "Clos", {"lrs": 16, "hrs": 8}),
-        ("clos", "Clos", "1D-FM-A", {"lrs": 72, "hrs": 0}),
-    )
-    for kind, count in switches.items()
 )
 
 
@@ -245,12 +279,16 @@ def _alternatives(note: Progress, *, swapped: bool = False) -> Values:
 
 
 DCN = (
-    _stated(name="npus", text="NPUs that a two-level Clos of HRS joins, most", place="UB-Mesh §3.3.4",
-            unit="NPUs",
-            paper=Interval(low=100_000), holds=at_least(100_000),
-            mutation=changed("switches of x72", switch_lanes=72),
-            reason="what a SuperPod puts out is a stand-in, x8 a rack"),
-)  # fmt: skip
+    stated(
+        "npus",
+        "NPUs that a two-level Clos of HRS joins, most",
+        at_least(100_000),
+        "NPUs",
+        changed("switches of x72", switch_lanes=72),
+        place="UB-Mesh §3.3.4",
+        reason="what a SuperPod puts out is a stand-in, x8 a rack",
+    ),
+)
 
 
 def _dcn(note: Progress, switch_lanes: int = 512) -> Values:

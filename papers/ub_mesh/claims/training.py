@@ -9,24 +9,12 @@ do not. Both have the same interval; it was declared with first runs of the mode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papers.claims import (
-    Check,
-    Claim,
-    Interval,
-    Kind,
-    Measured,
-    Mutation,
-    Progress,
-    Values,
-    around,
-    between,
-    changed,
-    exactly,
-)
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import Figure, around, between, changed, identity, stated
 
 if TYPE_CHECKING:
     from papers.training.study import Outcome
@@ -67,30 +55,31 @@ _MORE_LANES = changed("uplinks on top of the NPU's 72 lanes", traded="")
 def _both(
     name: str,
     text: str,
-    place: str,
-    holds: Interval,
-    mutation: Mutation,
-    *,
-    paper: Interval | str,
-    unit: str = "%",
-    borrowed: Interval | None = None,
-    apart: Interval | None = None,
+    paper: Figure | str,
+    borrowed: tuple[float, float] | None = None,
+    apart: tuple[float, float] | None = None,
     reason: str = "",
+    *,
+    place: str,
+    unit: str = "%",
+    within: float = 0,
+    holds: Figure | None = None,
 ) -> tuple[Claim, ...]:
     """Return a claim for each reading; `borrowed` and `apart` are the expected known differences."""
-    expected = {"borrowed": borrowed, "apart": apart}
+    differences = {"borrowed": borrowed, "apart": apart}
+    expected = {reading: between(*ends) if ends else None for reading, ends in differences.items()}
     return tuple(
-        Claim(
-            name=f"{name}-{reading}",
-            text=f"{text} ({words})",
+        stated(
+            f"{name}-{reading}",
+            f"{text} ({words})",
+            paper,
+            unit,
+            _SLOW,
             place=f"UB-Mesh {place}",
-            kind=Kind.stated,
-            unit=unit,
-            paper=paper,
+            within=within,
             holds=holds,
             expected=expected[reading],
             reason=reason if expected[reading] else "",
-            mutation=mutation,
         )
         for reading, words in READINGS.items()
     )
@@ -131,42 +120,54 @@ def _values(
     }
 
 
+_fig_17 = partial(_both, place="§6.2, Fig. 17", within=0.5)
+
 RACK = (
     *_both(
-        "mean", "2D-FM against a Clos rack, mean of all models and lengths", "§6.2, Fig. 17", between(93.2,
-        95.9),
-        _SLOW, paper=between(93.2, 95.9), borrowed=between(97.3, 99.3), apart=between(95.5, 96.5),
-        reason=_SPEED,
+        "mean",
+        "2D-FM against a Clos rack, mean of all models and lengths",
+        between(93.2, 95.9),
+        (97.3, 99.3),
+        (95.5, 96.5),
+        _SPEED,
+        place="§6.2, Fig. 17",
     ),
     *_both(
-        "least", "2D-FM against a Clos rack, least of all lengths", "§6.2, Fig. 17(b): within 7 %",
-        between(93, 100), _SLOW, paper=between(93, 100), apart=between(91.5, 92.9), reason=_SPEED,
+        "least",
+        "2D-FM against a Clos rack, least of all lengths",
+        between(93, 100),
+        None,
+        (91.5, 92.9),
+        _SPEED,
+        place="§6.2, Fig. 17(b): within 7 %",
+    ),
+    *_fig_17("short", "2D-FM, 8K to 32K", 95.5, (96.3, 97.4), (92.2, 93.4), _SPEED),
+    *_fig_17("long", "2D-FM, 64K to 10M", 95.0, (98.3, 99.3), (96.6, 97.7), _LONG),
+    *_fig_17("a-short", "1D-FM-A, 8K to 32K", 98.1, (97.0, 97.59), (93.9, 95.0), _SPEED),
+    *_fig_17("b-short", "1D-FM-B, 8K to 32K", 99.2, (97.2, 98.3), (97.2, 98.3), _SPEED),
+    *_both(
+        "a-llama",
+        "1D-FM-A ahead of 2D-FM, Llama2-70B",
+        2.44,
+        (0.7, 1.4),
+        None,
+        _UPLINKS,
+        place="§6.2",
+        unit="points",
+        within=0.5,
     ),
     *_both(
-        "short", "2D-FM, 8K to 32K", "§6.2, Fig. 17", around(95.5, 0.5), _SLOW, paper=exactly(95.5),
-        borrowed=between(96.3, 97.4), apart=between(92.2, 93.4), reason=_SPEED,
+        "b-mean",
+        "1D-FM-B ahead of 2D-FM, mean of all models and lengths",
+        "a little above 3",
+        (0.1, 0.6),
+        None,
+        _UPLINKS,
+        place="§6.2",
+        unit="points",
+        holds=around(3.0, 0.6),
     ),
-    *_both(
-        "long", "2D-FM, 64K to 10M", "§6.2, Fig. 17", around(95.0, 0.5), _SLOW, paper=exactly(95.0),
-        borrowed=between(98.3, 99.3), apart=between(96.6, 97.7), reason=_LONG,
-    ),
-    *_both(
-        "a-short", "1D-FM-A, 8K to 32K", "§6.2, Fig. 17", around(98.1, 0.5), _SLOW, paper=exactly(98.1),
-        borrowed=between(97.0, 97.59), apart=between(93.9, 95.0), reason=_SPEED,
-    ),
-    *_both(
-        "b-short", "1D-FM-B, 8K to 32K", "§6.2, Fig. 17", around(99.2, 0.5), _SLOW, paper=exactly(99.2),
-        borrowed=between(97.2, 98.3), apart=between(97.2, 98.3), reason=_SPEED,
-    ),
-    *_both(
-        "a-llama", "1D-FM-A ahead of 2D-FM, Llama2-70B", "§6.2", around(2.44, 0.5), _SLOW, unit="points",
-        paper=exactly(2.44), borrowed=between(0.7, 1.4), reason=_UPLINKS,
-    ),
-    *_both(
-        "b-mean", "1D-FM-B ahead of 2D-FM, mean of all models and lengths", "§6.2", around(3.0, 0.6), _SLOW,
-        unit="points", paper="a little above 3", borrowed=between(0.1, 0.6), reason=_UPLINKS,
-    ),
-)  # fmt: skip
+)
 
 
 def _rack(note: Progress, lane_gbps: float = 100.0) -> Values:
@@ -202,35 +203,31 @@ def _rack(note: Progress, lane_gbps: float = 100.0) -> Values:
     )
 
 
+_fig_19 = partial(_both, place="§6.3, Fig. 19", unit="points")
+
 RACKS = (
     *_both(
-        "widest", "gap of Detour and Borrow to Clos, widest of all models", "§6.3, Fig. 19: negligible",
-        between(0, 1), _SLOW, paper="negligible", unit="points",
+        "widest",
+        "gap of Detour and Borrow to Clos, widest of all models",
+        "negligible",
+        place="§6.3, Fig. 19: negligible",
+        unit="points",
+        holds=between(0, 1),
     ),
-    *_both(
-        "gpt4-borrow", "gap of Detour and Borrow to Clos, GPT4-2T", "§6.3, Fig. 19", around(0.46, 0.2), _SLOW,
-        paper=exactly(0.46), unit="points",
+    *_fig_19("gpt4-borrow", "gap of Detour and Borrow to Clos, GPT4-2T", 0.46, within=0.2),
+    *_fig_19(
+        "gpt4-shortest", "gap of Shortest to Clos, GPT4-2T", 0.73, (1.3, 2.2), (1.3, 2.2), _EP, within=0.2
     ),
-    *_both(
-        "gpt4-shortest", "gap of Shortest to Clos, GPT4-2T", "§6.3, Fig. 19", around(0.73, 0.2), _SLOW,
-        paper=exactly(0.73), unit="points", borrowed=between(1.3, 2.2), apart=between(1.3, 2.2), reason=_EP,
-    ),
-    *_both(
-        "gpt3-shortest", "gap of Shortest to Clos, GPT3-175B", "§6.3, Fig. 19", between(0, 0.5), _SLOW,
-        paper="insensitive", unit="points",
-    ),
-    Claim(
-        name="order",
-        text="Borrow no slower than Detour, Detour no slower than Shortest: cases",
+    *_fig_19("gpt3-shortest", "gap of Shortest to Clos, GPT3-175B", "insensitive", holds=between(0, 0.5)),
+    identity(
+        "order",
+        "Borrow no slower than Detour, Detour no slower than Shortest: cases",
+        100,
+        "%",
         place="UB-Mesh §6.3, Fig. 19",
-        kind=Kind.identity,
-        unit="%",
-        paper=exactly(100),
-        holds=exactly(100),
         reason="each may use all paths of the one before, and the model takes the best split of traffic",
-        mutation=None,
     ),
-)  # fmt: skip
+)
 
 
 def _racks(note: Progress, lane_gbps: float = 100.0) -> Values:
@@ -261,26 +258,41 @@ def _racks(note: Progress, lane_gbps: float = 100.0) -> Values:
     }
 
 
+_most_useful = partial(stated, place="UB-Mesh §6.3, Fig. 20", reason=_BEST)
+
 BANDWIDTH = (
     *_both(
-        "short", "x8 to x16 lanes out of the rack, 8K to 32K", "§6.3, Fig. 20", around(0.44, 0.25), _SLOW,
-        paper=exactly(0.44), borrowed=between(2.0, 3.2), apart=between(0.6, 1.1), reason=_MORE,
+        "short",
+        "x8 to x16 lanes out of the rack, 8K to 32K",
+        0.44,
+        (2.0, 3.2),
+        (0.6, 1.1),
+        _MORE,
+        place="§6.3, Fig. 20",
+        within=0.25,
     ),
     *_both(
-        "long", "x16 to x32 lanes out of the rack, 64K to 10M", "§6.3, Fig. 20(b)", around(1.85, 0.5), _SLOW,
-        paper=exactly(1.85), apart=between(0.6, 1.2), reason=_MORE,
+        "long",
+        "x16 to x32 lanes out of the rack, 64K to 10M",
+        1.85,
+        None,
+        (0.6, 1.2),
+        _MORE,
+        place="§6.3, Fig. 20(b)",
+        within=0.5,
     ),
-    Claim(
-        name="best-short", text="most useful lanes of 72 out of the rack, 8K to 32K (uplinks apart)",
-        place="UB-Mesh §6.3, Fig. 20", kind=Kind.stated, unit="lanes", paper=exactly(16), holds=exactly(16),
-        expected=exactly(8), reason=_BEST, mutation=_MORE_LANES,
+    *(
+        _most_useful(
+            f"best-{span}",
+            f"most useful lanes of 72 out of the rack, {lengths} (uplinks apart)",
+            paper,
+            "lanes",
+            _MORE_LANES,
+            expected=ours,
+        )
+        for span, lengths, paper, ours in (("short", "8K to 32K", 16, 8), ("long", "64K to 10M", 32, 16))
     ),
-    Claim(
-        name="best-long", text="most useful lanes of 72 out of the rack, 64K to 10M (uplinks apart)",
-        place="UB-Mesh §6.3, Fig. 20", kind=Kind.stated, unit="lanes", paper=exactly(32), holds=exactly(32),
-        expected=exactly(16), reason=_BEST, mutation=_MORE_LANES,
-    ),
-)  # fmt: skip
+)
 
 
 def _bandwidth(note: Progress, lane_gbps: float = 100.0, traded: str = "-traded") -> Values:

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from papers.claims import (
-    Check,
-    Claim,
-    Interval,
-    Kind,
-    Measured,
-    Progress,
-    Values,
+from papers.claims import Check, Claim, Measured, Progress, Values
+from papers.claims.declare import (
     around,
+    at_least,
     between,
     changed,
-    exactly,
+    derived,
+    fitted,
+    recalled,
     shifted,
+    stated,
 )
 
 __all__ = ["CHECKS"]
@@ -29,23 +27,18 @@ TABLE_1 = {
     "DP AllReduce": (711.75, 64),
 }
 
-TRAFFIC = tuple(
-    Claim(
-        name=kind.lower().replace(" ", "-"),
-        text=f"MoE-2T, MB of a message of {kind}",
-        place="UB-Mesh Table 1",
-        kind=Kind.recalled if kind.startswith("DP") else Kind.fitted,
-        unit="MB",
-        paper=exactly(size),
-        holds=around(size, 0.01 * size),
-        expected=around(954, 5) if kind.startswith("DP") else None,
-        reason="how gradients are split is not in the table; here four bytes each, of a 2T model"
-        if kind.startswith("DP")
-        else "group sizes were read off this row",
-        mutation=shifted(0.1 * size),
-    )
-    for kind, (size, _) in TABLE_1.items()
-)
+
+def _message(kind: str, size: float) -> Claim:
+    words = kind.lower().replace(" ", "-"), f"MoE-2T, MB of a message of {kind}", size, "MB"
+    given = {"place": "UB-Mesh Table 1", "within": 0.01 * size}
+    turned = shifted(0.1 * size)
+    if kind.startswith("DP"):
+        why = "how gradients are split is not in the table; here four bytes each, of a 2T model"
+        return recalled(*words, turned, expected=around(954, 5), reason=why, **given)
+    return fitted(*words, turned, reason="group sizes were read off this row", **given)
+
+
+TRAFFIC = tuple(_message(kind, size) for kind, (size, _) in TABLE_1.items())
 
 
 def _traffic(note: Progress) -> Values:
@@ -72,30 +65,28 @@ _LINEAR = {
 
 LINEARITY = (
     *(
-        Claim(
-            name=name,
-            text=f"{title}, an NPU of 65,536 against one of 1,024",
+        stated(
+            name,
+            f"{title}, an NPU of 65,536 against one of 1,024",
+            at_least(95),
+            "%",
+            mutation,
             place="UB-Mesh §6.5, Fig. 22",
-            kind=Kind.stated,
-            unit="%",
-            paper=Interval(low=95),
             holds=between(95, 100),
             reason=_SCALE,
-            mutation=mutation,
         )
         for name, (title, mutation) in _LINEAR.items()
     ),
-    Claim(
-        name="up-to-32",
-        text="an NPU at 2 to 32 times the base, least of four models",
+    stated(
+        "up-to-32",
+        "an NPU at 2 to 32 times the base, least of four models",
+        at_least(100),
+        "%",
+        changed("a hundredth of the lanes between SuperPods", dcn=0.01),
         place="UB-Mesh §6.5, Fig. 22: above 100 %",
-        kind=Kind.stated,
-        unit="%",
-        paper=Interval(low=100),
-        holds=Interval(low=100.01),
+        holds=at_least(100.01),
         expected=between(99.5, 100),
         reason="the batch grows with the NPUs here, and the base has its best layout already",
-        mutation=changed("a hundredth of the lanes between SuperPods", dcn=0.01),
     ),
 )
 
@@ -133,14 +124,13 @@ def _linearity(note: Progress, dcn: float = 1.0) -> Values:
 _KINDS = ("allreduce", "ring", "all-gather", "all-to-all", "pairs")
 
 CALIBRATION = tuple(
-    Claim(
-        name=kind,
-        text=f"predicted against emulated time, {kind}: largest error of 9 runs on K4, K8, 4x4",
+    derived(
+        kind,
+        f"predicted against emulated time, {kind}: largest error of 9 runs on K4, K8, 4x4",
+        between(0, 7.5),
+        "%",
+        changed("a latency of a stage of 2 µs", latency=2.0),
         place="model of docs/parallelism.md",
-        kind=Kind.derived,
-        unit="%",
-        holds=between(0, 7.5),
-        mutation=changed("a latency of a stage of 2 µs", latency=2.0),
     )
     for kind in _KINDS
 )

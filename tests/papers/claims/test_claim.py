@@ -6,47 +6,32 @@ from dataclasses import replace
 
 import pytest
 
-from papers.claims import (
-    Check,
-    Claim,
-    Kind,
-    Measured,
-    Progress,
-    Values,
-    around,
+from papers.claims import Check, Interval, Kind, Measured, Progress, Values, over_seeds, verdict
+from papers.claims.check import judged
+from papers.claims.claim import number
+from papers.claims.declare import (
     at_least,
     at_most,
     between,
     changed,
-    exactly,
-    over_seeds,
+    derived,
+    identity,
     shifted,
-    verdict,
+    stated,
 )
-from papers.claims.check import judged
-from papers.claims.claim import number
 from papers.claims.mutations import mutated
 from papers.claims.page import strip_svg
 from topologies.errors import RailyardError
 
-CLAIM = Claim(
-    name="gain",
-    text="gain",
-    place="a paper, §2",
-    kind=Kind.stated,
-    unit="%",
-    paper=between(4, 7),
-    holds=between(4, 7),
-    mutation=shifted(4),
-)
+CLAIM = stated("gain", "gain", between(4, 7), "%", shifted(4), place="a paper, §2")
 KNOWN = replace(CLAIM, expected=between(8, 9), reason="links are wider here")
 
 
 @pytest.mark.parametrize(
     ("interval", "inside", "outside", "words"),
     [
-        (exactly(72), (72,), (71, 73), "72 lanes"),
-        (around(95.5, 0.5), (95.0, 96.0), (94.9, 96.1), "95 to 96 lanes"),
+        (Interval(72, 72), (72,), (71, 73), "72 lanes"),
+        (between(95, 96), (95.0, 96.0), (94.9, 96.1), "95 to 96 lanes"),
         (at_most(1), (-5, 1), (1.01,), "at most 1 lanes"),
         (at_least(0.4), (0.4, 9), (0.39,), "at least 0.4 lanes"),
     ],
@@ -60,6 +45,26 @@ def test_an_interval_holds_its_ends(interval, inside, outside, words):
 def test_an_empty_interval_is_refused():
     with pytest.raises(ValueError, match="interval from 2 to 1 is empty"):
         between(2, 1)
+
+
+def test_a_declared_figure_becomes_the_interval_in_which_the_claim_holds():
+    assert (CLAIM.kind, CLAIM.paper, CLAIM.holds) == (Kind.stated, between(4, 7), between(4, 7))
+    near = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, expected=76, reason="so")
+    assert (near.paper, near.holds, near.expected) == (Interval(72, 72), between(70, 74), Interval(76, 76))
+    wide = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, holds=at_least(70))
+    assert wide.holds == at_least(70)
+    ours = derived("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, paper=70)
+    assert (ours.kind, ours.paper, ours.holds) == (Kind.derived, Interval(70, 70), between(70, 74))
+    assert derived("lanes", "lanes", 72, "lanes", shifted(9), place="§1").paper is None
+    same = identity("lanes", "lanes", 72, "lanes", place="§1")
+    assert (same.kind, same.mutation) == (Kind.identity, None)
+
+
+def test_a_figure_in_words_needs_the_interval_in_which_it_holds():
+    fewer = stated("links", "links", "fewer", "links", shifted(9), place="§1", holds=at_most(4))
+    assert (fewer.paper, fewer.holds) == ("fewer", at_most(4))
+    with pytest.raises(ValueError, match=r"'links'.* but 'fewer'; give `holds`"):
+        stated("links", "links", "fewer", "links", shifted(9), place="§1")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_a_mutation_measures_again_once_for_equal_parameters():
         return {"used": 18 * lanes, "gain": 5.0, "free": 0}
 
     fewer = changed("lanes x3", lanes=3)
-    used = replace(CLAIM, name="used", holds=exactly(72), mutation=fewer)
+    used = replace(CLAIM, name="used", holds=Interval(72, 72), mutation=fewer)
     loose = replace(CLAIM, name="free", holds=at_most(1), mutation=fewer)
     shares: list[float] = []
     check = Check("lanes", "ub-mesh", "lanes", (used, CLAIM, loose), measure)

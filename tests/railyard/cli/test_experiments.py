@@ -9,19 +9,8 @@ from pathlib import Path
 import pytest
 
 import papers.claims
-from papers.claims import (
-    PAPERS,
-    Check,
-    Claim,
-    Kind,
-    Progress,
-    Values,
-    at_most,
-    between,
-    checks,
-    exactly,
-    scaled,
-)
+from papers.claims import PAPERS, Check, Claim, Interval, Kind, Progress, Values, checks
+from papers.claims.declare import at_most, between, derived, scaled
 from railyard.cli.experiments import KindChoice, Paper
 from topologies.errors import RailyardError
 
@@ -36,7 +25,7 @@ def claim(name: str, kind: Kind = Kind.stated, *, known: bool = False) -> Claim:
         place="a paper, §1",
         kind=kind,
         unit="lanes",
-        paper=exactly(10),
+        paper=Interval(10, 10),
         holds=between(9, 11),
         expected=between(19, 21) if known else None,
         reason="since [so]" if known else "",
@@ -227,14 +216,7 @@ def test_mutate_lists_what_turns_and_fails_for_what_does_not(railyard: Railyard,
     code, out, _ = railyard("experiments", "--mutate")
     assert code == 0
     assert re.search(r"9 to 11 lanes +10 lanes +the value times 2.5 +25 lanes +turns", out)
-    loose = Claim(
-        name="loose",
-        text="whatever comes out",
-        place="a paper",
-        kind=Kind.stated,
-        holds=at_most(100),
-        mutation=scaled(2),
-    )
+    loose = derived("loose", "whatever comes out", at_most(100), "lanes", scaled(2), place="a paper")
     having(check("first", 10.0), check("second", 10.0, loose))
     code, out, _ = railyard("experiments", "--mutate")
     assert code == 1
