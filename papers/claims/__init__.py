@@ -22,9 +22,8 @@ import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 
-from papers.claims.check import Check, Progress, Row, TableCheck, Values, counts, headline, passed
+from papers.claims.check import Check, Progress, Row, Values, counts, headline, passed
 from papers.claims.claim import (
-    ANY,
     Claim,
     Interval,
     Kind,
@@ -36,7 +35,6 @@ from papers.claims.claim import (
 from papers.claims.statistics import over_seeds
 
 __all__ = [
-    "ANY",
     "PAPERS",
     "Check",
     "Claim",
@@ -46,7 +44,6 @@ __all__ = [
     "Mutation",
     "Progress",
     "Row",
-    "TableCheck",
     "Values",
     "Verdict",
     "checks",
@@ -67,7 +64,7 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-def checks(paper: str) -> tuple[TableCheck, ...]:
+def checks(paper: str) -> tuple[Check, ...]:
     """Return the checks of a paper of `PAPERS`, module by module; KeyError for an unknown paper."""
     if paper not in PAPERS:
         raise KeyError(paper)

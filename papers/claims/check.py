@@ -8,23 +8,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Protocol, TypeAlias, final
+from typing import TypeAlias, final
 
-from papers.claims.claim import ANY, Claim, Interval, Kind, Measured, Verdict, number, verdict
+from papers.claims.claim import Claim, Interval, Kind, Measured, Verdict, number, verdict
 
 __all__ = [
     "Check",
     "Measures",
     "Progress",
     "Row",
-    "TableCheck",
     "Values",
     "counts",
     "headline",
     "judged",
     "ours",
     "passed",
-    "placeholder",
     "report",
     "says",
 ]
@@ -48,27 +46,6 @@ class Row:
     measured: Measured | None
     verdict: Verdict
     trouble: str = ""
-
-
-class TableCheck(Protocol):
-    """What the table needs of a check."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def paper(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def claims(self) -> Sequence[Claim]: ...
-    @property
-    def long(self) -> bool: ...
-    @property
-    def picture(self) -> Callable[[], str] | None: ...
-
-    def rows(self, note: Progress) -> Sequence[Row]:
-        """Measure, and judge each claim."""
-        ...
 
 
 @final
@@ -106,11 +83,6 @@ def judged(claims: Sequence[Claim], values: Values) -> tuple[Row, ...]:
         measured = value if isinstance(value, Measured) else Measured(float(value))
         result.append(Row(claim, measured, verdict(claim, measured)))
     return tuple(result)
-
-
-def placeholder(title: str) -> Claim:
-    """Return a claim that stands for a check without declared claims that could not be run."""
-    return Claim(name="", text=title, place="", kind=Kind.derived, holds=ANY, mutation=None)
 
 
 def says(claim: Claim) -> str:
@@ -171,7 +143,6 @@ def headline(rows: Iterable[Row]) -> Sequence[str]:
     others: dict[Verdict, str] = {
         "known difference": "known to differ",
         "unexpected": "unexpected",
-        "not judged": "not judged",
     }
     lines = []
     for kind, counter in counts(rows).items():

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any, Literal, final
 
 __all__ = [
-    "ANY",
     "Claim",
     "Interval",
     "Kind",
@@ -21,7 +20,7 @@ __all__ = [
     "verdict",
 ]
 
-Verdict = Literal["holds", "known difference", "unexpected", "not judged"]
+Verdict = Literal["holds", "known difference", "unexpected"]
 
 
 class Kind(StrEnum):
@@ -58,9 +57,6 @@ class Interval:
         if math.isinf(self.high):
             return f"at least {number(self.low, unit, 6)}"
         return f"{number(self.low, digits=6)} to {number(self.high, unit, 6)}"
-
-
-ANY = Interval()
 
 
 @final

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.claims.check import Row, TableCheck, counts, passed
+from papers.claims.check import Check, Row, counts, passed
 from papers.claims.claim import Interval
 
 __all__ = ["to_document"]
@@ -17,7 +17,7 @@ def to_document(
     paper: str,
     title: str,
     done: Mapping[str, Sequence[Row]],
-    checks: Sequence[TableCheck],
+    checks: Sequence[Check],
     *,
     finished: bool,
 ) -> dict[str, Any]:

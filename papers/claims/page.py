@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from lab.report.page import STYLE
-from papers.claims.check import Row, TableCheck, headline, ours, says
+from papers.claims.check import Check, Row, headline, ours, says
 from papers.claims.claim import Claim, Interval, Kind, Verdict
 
 __all__ = ["experiments_html", "strip_svg"]
@@ -17,7 +17,6 @@ VERDICTS: Mapping[Verdict, str] = {
     "holds": "yes",
     "known difference": "known",
     "unexpected": "no",
-    "not judged": "soft",
 }
 
 PAGE_STYLE = """
@@ -44,7 +43,7 @@ _WIDTH, _HEIGHT = 176, 24
 def experiments_html(
     title: str,
     done: Mapping[str, Sequence[Row]],
-    checks: Sequence[TableCheck],
+    checks: Sequence[Check],
     pictures: Mapping[str, str],
     *,
     finished: bool,
@@ -113,7 +112,7 @@ def _legend() -> str:
     )
 
 
-def _section(check: TableCheck, rows: Sequence[Row], picture: str | None) -> list[str]:
+def _section(check: Check, rows: Sequence[Row], picture: str | None) -> list[str]:
     heads = ("claim", "paper", "place", "kind", "holds if", "ours", "", "verdict")
     lines = []
     for row in rows:

@@ -19,7 +19,7 @@ from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
     from lab.report.output import OutputFolder
-    from papers.claims import Row, TableCheck
+    from papers.claims import Check, Row
 
 __all__ = ["EXAMPLES", "experiments"]
 
@@ -51,7 +51,7 @@ class KindChoice(StrEnum):
     recalled = "recalled"
 
 
-COLOURS = {"holds": "green", "known difference": "yellow", "unexpected": "bold red", "not judged": "dim"}
+COLOURS = {"holds": "green", "known difference": "yellow", "unexpected": "bold red"}
 
 
 def experiments(
@@ -84,7 +84,7 @@ def experiments(
     recalled (remembered from the paper). The summary counts each kind separately.
 
     Verdicts: holds; known difference (ours lies in the interval of the difference, with the reason below the
-    table); unexpected (ours lies in neither interval); not judged.
+    table); unexpected (ours lies in neither interval).
 
     Results are printed and written check by check; after Ctrl-C the folder has those of the finished checks.
 
@@ -108,9 +108,7 @@ def experiments(
     raise typer.Exit(0 if good else 1)
 
 
-def _chosen(
-    known: Sequence[TableCheck], only: Sequence[str], long: bool, kinds: Sequence[str]
-) -> list[TableCheck]:
+def _chosen(known: Sequence[Check], only: Sequence[str], long: bool, kinds: Sequence[str]) -> list[Check]:
     names = [check.name for check in known]
     for name in only:
         if name not in names:
@@ -120,18 +118,13 @@ def _chosen(
     chosen = [check for check in known if (check.name in only if only else long or not check.long)]
     if not kinds:
         return chosen
-    # A check without declared claims tells the kinds of its rows only when it has run.
-    return [
-        check
-        for check in chosen
-        if not check.claims or any(claim.kind.value in kinds for claim in check.claims)
-    ]
+    return [check for check in chosen if any(claim.kind.value in kinds for claim in check.claims)]
 
 
 def _run(
     paper: str,
-    known: Sequence[TableCheck],
-    chosen: Sequence[TableCheck],
+    known: Sequence[Check],
+    chosen: Sequence[Check],
     kinds: Sequence[str],
     folder: Path,
 ) -> bool:
@@ -164,10 +157,9 @@ def _run(
     return passed(every)
 
 
-def _rows(names: list[str], check: TableCheck) -> Sequence[Row]:
+def _rows(names: list[str], check: Check) -> Sequence[Row]:
     """Return the rows of a check; if it cannot be run, each of its claims is unexpected."""
     from papers.claims import Row
-    from papers.claims.check import placeholder
     from topologies.errors import RailyardError
 
     with progress(names) as note:
@@ -175,14 +167,13 @@ def _rows(names: list[str], check: TableCheck) -> Sequence[Row]:
         try:
             return check.rows(lambda stage, share: note(check.name, stage, share))
         except RailyardError as ex:
-            claims = check.claims or (placeholder(check.title),)
-            return [Row(claim, None, "unexpected", str(ex)) for claim in claims]
+            return [Row(claim, None, "unexpected", str(ex)) for claim in check.claims]
 
 
 def _write(
     target: OutputFolder,
     paper: str,
-    known: Sequence[TableCheck],
+    known: Sequence[Check],
     done: dict[str, Sequence[Row]],
     written: dict[str, Path],
     *,
@@ -213,7 +204,7 @@ def _say(written: dict[str, Path]) -> None:
         out().print(f"written: {path}", markup=False, soft_wrap=True)
 
 
-def _list(known: Sequence[TableCheck]) -> None:
+def _list(known: Sequence[Check]) -> None:
     print_table(
         out(),
         ("check", "", "claims", "what is checked"),
@@ -221,7 +212,7 @@ def _list(known: Sequence[TableCheck]) -> None:
             (
                 escape(check.name),
                 "long" if check.long else "",
-                str(len(check.claims) or ""),
+                str(len(check.claims)),
                 escape(check.title),
             )
             for check in known
@@ -232,7 +223,7 @@ def _list(known: Sequence[TableCheck]) -> None:
     )
 
 
-def _print(check: TableCheck, rows: Iterable[Row], notes: list[str]) -> None:
+def _print(check: Check, rows: Iterable[Row], notes: list[str]) -> None:
     """Print the rows of a check; reasons of rows that do not hold are numbered in `notes`."""
     from papers.claims.check import ours, says
 
@@ -258,16 +249,13 @@ def _print(check: TableCheck, rows: Iterable[Row], notes: list[str]) -> None:
         print_table(out(), headings, table, title=f"{check.name}: {check.title}")
 
 
-def _mutate(chosen: Sequence[TableCheck]) -> bool:
+def _mutate(chosen: Sequence[Check]) -> bool:
     """Print every mutation with the verdict that it gives; return whether each turns one."""
-    from papers.claims import Check
     from papers.claims.claim import number
     from papers.claims.mutations import mutated
 
     good, total = 0, 0
     for check in chosen:
-        if not isinstance(check, Check):
-            continue
         with progress([item.name for item in chosen]) as note:
             note(check.name, "starting", 0.0)
             turns = mutated(check, lambda stage, share, name=check.name: note(name, stage, share))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller.circuits import allocate, check_demand, crossconnects
-from papers.claims import Progress, TableCheck, Values, checks
+from papers.claims import Check, Measured, Progress, Values, checks
 from papers.claims.check import judged
 from papers.lumoscore.claims import circuits, faults, rewirings
 from papers.lumoscore.claims.speed import CLAIMS as PLANNING
@@ -26,7 +26,7 @@ FEW: dict[str, Callable[[Progress], Values]] = {
     "left": lambda note: faults.run_left(note, draws=5),
 }
 
-CHECKS: dict[str, TableCheck] = {check.name: check for check in checks("lumoscore")}
+CHECKS: dict[str, Check] = {check.name: check for check in checks("lumoscore")}
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -42,9 +42,12 @@ def test_few_draws_give_what_many_do(name: str) -> None:
 def test_rewirings_have_an_interval_over_ten_seeds() -> None:
     shapes = ((4, 2, 4), (8, 2, 8))
     result = rewirings.run_rewirings(lambda what, share: None, draws=10, shapes=shapes)
-    assert result["two-pairs"].value == 100
-    spare = result["spare"]
-    assert spare.samples == 10
+    groups, spare = result["two-pairs"], result["spare"]
+    assert isinstance(groups, Measured)
+    assert isinstance(spare, Measured)
+    assert (groups.value, spare.samples) == (100, 10)
+    assert spare.low is not None
+    assert spare.high is not None
     assert 1 <= spare.low <= spare.value <= spare.high < 1.2
 
 
