@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles every program of p4/ and tests/programs/ for v1model into the build/ beside it, which is committed: nobody
-# needs p4c to run the project.
+# Compiles every program of p4/, tests/programs/ and tests/v1model/ for v1model into the build/ beside it, which is
+# committed: nobody needs p4c to run the project.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ if ! command -v p4c-bm2-ss >/dev/null; then
     exec "$python" scripts/p4_manifest.py check
 fi
 
-for source in p4/*.p4 tests/programs/*.p4; do
+for source in p4/*.p4 tests/programs/*.p4 tests/v1model/*.p4; do
     build=$(dirname "$source")/build
     name=$(basename "$source" .p4)
     echo "p4: $source"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Ties the committed compiler output to its sources: `write` after a compilation, `check` at any time.
 
-There is output in p4/build and tests/programs/build. MANIFEST.json holds the SHA-256 of every source and
-output. `write` first takes the paths of the compiling machine out of p4c's JSON, so that the output is the
-same wherever it was made.
+There is output in p4/build, tests/programs/build and tests/v1model/build. MANIFEST.json holds the SHA-256 of
+every source and output. `write` first takes the paths of the compiling machine out of p4c's JSON, so that the
+output is the same wherever it was made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = (ROOT / "p4", ROOT / "tests" / "programs")
+FOLDERS = (ROOT / "p4", ROOT / "tests" / "programs", ROOT / "tests" / "v1model")
 SOURCES = ("*.p4", "include/*.p4", "control/*.p4")
 OUTPUTS = ("*.json", "*.p4info.txtpb")
 MANIFEST = "MANIFEST.json"

@@ -42,12 +42,12 @@ def record(manifest: ModuleType, folder: Path) -> None:
     (folder / "build" / "MANIFEST.json").write_text(json.dumps(manifest.manifest(folder)))
 
 
-@pytest.mark.parametrize("place", ["p4", "tests/programs"])
+@pytest.mark.parametrize("place", ["p4", "tests/programs", "tests/v1model"])
 def test_the_committed_output_is_current(manifest: ModuleType, place: str):
     assert manifest.differences(ROOT / place) == []
 
 
-@pytest.mark.parametrize("place", ["p4", "tests/programs"])
+@pytest.mark.parametrize("place", ["p4", "tests/programs", "tests/v1model"])
 def test_the_committed_output_names_no_path_of_a_machine(manifest: ModuleType, place: str):
     for path in sorted((ROOT / place / "build").glob("*.json")):
         if path.name != manifest.MANIFEST:

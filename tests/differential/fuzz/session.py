@@ -107,7 +107,8 @@ class Session:
         self._subject, self._pair, self._both, self._summary = subject, pair, both, summary
         self._info = P4Info.parse(files.p4info).message
         # PI does not know of entries that a program brings and a controller may change, and counts the
-        # weights of a group whatever the program says that the size of its profile means.
+        # weights of a group whatever the program says that the size of its profile means. Of a table that
+        # no frame reaches p4c leaves nothing but its place in the p4info.
         odd = {
             action_profile.preamble.id
             for action_profile in self._info.action_profiles
@@ -116,7 +117,9 @@ class Session:
         known = [
             table
             for table in self._info.tables
-            if (table.is_const_table or not table.has_initial_entries) and table.implementation_id not in odd
+            if (table.is_const_table or not table.has_initial_entries)
+            and table.implementation_id not in odd
+            and f'"{table.preamble.name}"'.encode() in files.json
         ]
         del self._info.tables[:]
         self._info.tables.extend(known)

@@ -106,6 +106,8 @@ class UpdateMaker:
                 case p4i.MatchField.RANGE:
                     ordered = True
                     low, high = sorted((value, pool.value(bits)))
+                    if (low, high) == (0, 255) != (0, top):
+                        low = 1  # PI takes 0..255 for "any value" of a field of any width, and refuses it
                     if (low, high) != (0, top):
                         between = entry.match.add(field_id=field.id).range
                         between.low, between.high = encode(low), encode(high)
