@@ -22,10 +22,10 @@ import numpy as np
 
 from controller.jobs import SCHEDULERS
 from papers.crux.workloads import Lingjun, make
-from papers.flow_level.pinned import Pinned
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.pinned import Pinned
 from papers.flow_level.simulate import Outcome, simulate
 from papers.flow_level.steering import WINDOW, Steered
+from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["BASELINES", "CLUSTERS", "SHOWN", "Comparison", "Study", "run"]
 

@@ -22,11 +22,11 @@ import numpy as np
 from controller.jobs import SCHEDULERS, Job, Scheduler, simulate
 from controller.jobs.timeline import job_profiles
 from papers.crux.workloads import KINDS, training
-from papers.flow_level.jobs import SERVER, Pairs, Phase
-from papers.flow_level.jobs import Job as Placed
-from papers.flow_level.pinned import Pinned
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.pinned import Pinned
 from papers.flow_level.rates import Floats
+from papers.flow_level.workload.jobs import SERVER, Pairs, Phase
+from papers.flow_level.workload.jobs import Job as Placed
+from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["CASES", "Side", "beside", "case", "compared"]
 

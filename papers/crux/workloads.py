@@ -20,7 +20,7 @@ from typing import final
 
 import numpy as np
 
-from papers.flow_level.jobs import SERVER, Job, Phase, gradients
+from papers.flow_level.workload.jobs import SERVER, Job, Phase, gradients
 
 __all__ = ["KINDS", "SIZES", "Kind", "Lingjun", "make", "training"]
 

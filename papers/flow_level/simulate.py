@@ -15,13 +15,13 @@ from typing import Literal, final
 import numpy as np
 
 from lab.errors import ModelError
-from papers.flow_level.exact import Exact
-from papers.flow_level.fabrics import Fabric
-from papers.flow_level.fluid import Fluid
-from papers.flow_level.jobs import Job
-from papers.flow_level.pace import Pace
-from papers.flow_level.placement import Placement
+from papers.flow_level.networks.clos import Fabric
+from papers.flow_level.progress.exact import Exact
+from papers.flow_level.progress.fluid import Fluid
+from papers.flow_level.progress.pace import Pace
 from papers.flow_level.steering import Steering
+from papers.flow_level.workload.jobs import Job
+from papers.flow_level.workload.placement import Placement
 
 __all__ = ["Mode", "Outcome", "Record", "simulate"]
 

@@ -19,9 +19,9 @@ from controller.jobs.job import Job as Known
 from controller.jobs.job import bottleneck_seconds, iteration_seconds
 from controller.jobs.paths import busy_shares, least_congested
 from controller.jobs.schedulers import Scheduler
-from papers.flow_level.jobs import Job
-from papers.flow_level.pace import Counted, Order, Pace
-from papers.flow_level.pinned import Pinned
+from papers.flow_level.networks.pinned import Pinned
+from papers.flow_level.progress.pace import Counted, Order, Pace
+from papers.flow_level.workload.jobs import Job
 
 __all__ = ["WINDOW", "Steered", "Steering", "measured"]
 

@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, field
 from statistics import mean
 from typing import Any, final
 
-from papers.flow_level.fabrics import Clos, Fabric, Ideal
-from papers.flow_level.optical import Lumos, Wiring
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.clos import Clos, Fabric, Ideal
+from papers.flow_level.networks.optical import Lumos, Wiring
 from papers.flow_level.simulate import Mode, Outcome, simulate
-from papers.flow_level.traces import Workload, jobs_of, make
+from papers.flow_level.workload.placement import Cluster
+from papers.flow_level.workload.traces import Workload, jobs_of, make
 
 __all__ = ["FABRICS", "PAPER", "SIX", "Comparison", "Released", "Study", "run", "to_document"]
 

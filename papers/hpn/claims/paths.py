@@ -191,7 +191,7 @@ def _measure_polarisation(
     note: Progress, planes: int = 1, swapped: bool = False, variant: str = "same"
 ) -> Values:
     """Measure a NIC's two ports with the same hash everywhere, in a typical Clos and with planes."""
-    from papers.flow_level.allreduces import imbalance
+    from papers.hpn.allreduces import imbalance
     from topologies.families.hpn.shape import planned
 
     note("by hash", 0.0)
@@ -256,7 +256,7 @@ _FLOWS = (
 
 @cache
 def _steps() -> dict[str, Sequence[float]]:
-    from papers.flow_level.allreduces import Workload, steps
+    from papers.hpn.allreduces import Workload, steps
 
     names = {
         "search, least unfinished": "search",
@@ -306,7 +306,7 @@ def _measure_packets(note: Progress) -> Values:
 
 
 def _picture() -> str:
-    from papers.flow_level.plot_paths import plot_svg
+    from papers.hpn.plot import plot_svg
 
     return plot_svg(_SEEDS)
 

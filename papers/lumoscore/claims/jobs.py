@@ -118,7 +118,7 @@ def _compared(study: Study) -> Comparison:
 def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1000) -> Values:
     """Mean completion times on five fabrics, a trace for each seed; `fabric` stands for all but the ideal."""
     from papers.flow_level.study import SIX, Study
-    from papers.flow_level.traces import Workload
+    from papers.flow_level.workload.traces import Workload
 
     percent: dict[str, list[float]] = {}
     ordered = 0
@@ -159,7 +159,7 @@ def run_jobs(note: Progress, seeds: int = SEEDS, fabric: str = "", jobs: int = 1
 def _picture() -> str:
     from papers.flow_level.plot import plot_svg
     from papers.flow_level.study import Study
-    from papers.flow_level.traces import Workload
+    from papers.flow_level.workload.traces import Workload
 
     return plot_svg(_compared(Study(workload=Workload(), seeds=(1,))))
 

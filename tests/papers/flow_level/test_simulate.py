@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from lab.errors import ModelError
-from papers.flow_level.fabrics import Clos, Fabric, Ideal, Loads
-from papers.flow_level.fluid import Fluid
-from papers.flow_level.jobs import Job, Phase
-from papers.flow_level.optical import Lumos, Wiring
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.clos import Clos, Fabric, Ideal, Loads
+from papers.flow_level.networks.optical import Lumos, Wiring
+from papers.flow_level.progress.fluid import Fluid
 from papers.flow_level.rates import Floats, Ints, Routes, routes
 from papers.flow_level.simulate import Mode, simulate
-from papers.flow_level.traces import Entry, jobs_of
+from papers.flow_level.workload.jobs import Job, Phase
+from papers.flow_level.workload.placement import Cluster
+from papers.flow_level.workload.traces import Entry, jobs_of
 
 MODES: tuple[Mode, ...] = ("exact", "fluid")
 

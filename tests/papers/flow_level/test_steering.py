@@ -9,12 +9,12 @@ import pytest
 from controller.jobs import SCHEDULERS, Schedule
 from controller.jobs import Job as Known
 from lab.errors import ModelError
-from papers.flow_level.jobs import Job, Phase, gradients
-from papers.flow_level.pace import Counted, Order
-from papers.flow_level.pinned import Pinned
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.pinned import Pinned
+from papers.flow_level.progress.pace import Counted, Order
 from papers.flow_level.simulate import Mode, simulate
 from papers.flow_level.steering import Steered, measured
+from papers.flow_level.workload.jobs import Job, Phase, gradients
+from papers.flow_level.workload.placement import Cluster
 
 MODES: tuple[Mode, ...] = ("exact", "fluid")
 

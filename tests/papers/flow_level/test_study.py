@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from papers.flow_level.placement import Cluster
 from papers.flow_level.plot import plot_svg
 from papers.flow_level.study import FABRICS, SIX, Comparison, Study, run, to_document
-from papers.flow_level.traces import Workload
+from papers.flow_level.workload.placement import Cluster
+from papers.flow_level.workload.traces import Workload
 
 SMALL = Study(Cluster(4, 4, 64), Workload(jobs=150, npus=1024, sizes="eights"), seeds=(1, 2))
 

@@ -10,10 +10,10 @@ from typing import final
 import numpy as np
 
 from controller.jobs.job import iteration_seconds
-from papers.flow_level.fabrics import Fabric, Loads
-from papers.flow_level.jobs import Job
-from papers.flow_level.pace import ROUNDING, Counted, Order
+from papers.flow_level.networks.clos import Fabric, Loads
+from papers.flow_level.progress.pace import ROUNDING, Counted, Order
 from papers.flow_level.rates import Floats, Ints
+from papers.flow_level.workload.jobs import Job
 
 __all__ = ["Fluid"]
 

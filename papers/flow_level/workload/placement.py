@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 
 from lab.errors import ModelError
-from papers.flow_level.jobs import SERVER
 from papers.flow_level.rates import Ints
+from papers.flow_level.workload.jobs import SERVER
 
 __all__ = ["POLICIES", "Cluster", "Placement", "Policy"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lab.errors import ScenarioError
-from papers.flow_level.traces import DURATIONS, SIZES, Entry, Workload, jobs_of, make, read, write
+from papers.flow_level.workload.traces import DURATIONS, SIZES, Entry, Workload, jobs_of, make, read, write
 
 MANY = Workload(jobs=10_000)
 

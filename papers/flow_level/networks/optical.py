@@ -20,11 +20,11 @@ from controller.circuits.demand import pod_demand
 from controller.circuits.leaf import leaf_split, pod_centric_split
 from controller.circuits.split import symmetric_split
 from lab.errors import ModelError
-from papers.flow_level.circuits import at_most, filled, matched, ways
-from papers.flow_level.fabrics import Loads, between_leaves
-from papers.flow_level.jobs import Job
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.circuits import at_most, filled, matched, ways
+from papers.flow_level.networks.clos import Loads, between_leaves
 from papers.flow_level.rates import Floats, Ints, Routes
+from papers.flow_level.workload.jobs import Job
+from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Lumos", "Wiring"]
 

@@ -20,8 +20,8 @@ from controller.routing.path_probing import LB_VALUES, selected_members
 from controller.tables.pipeline import flow_hash
 from emulation.traffic.host.path_choice import Choose
 from lab.errors import ModelError
-from papers.flow_level.ecmp import Gpus, Pod
 from papers.flow_level.rates import Floats, Ints, Routes, max_min
+from papers.hpn.ecmp import Gpus, Pod
 from topologies.families.hpn.shape import Shape, planned
 
 __all__ = ["KINDS", "Kind", "Paths", "Spread", "Workload", "imbalance", "rings", "step", "steps"]

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.errors import ScenarioError
-from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients, pipeline
+from papers.flow_level.workload.jobs import SERVER, Job, Phase, experts, gradients, pipeline
 
 __all__ = ["DURATIONS", "MODELS", "SIZES", "Entry", "Workload", "jobs_of", "make", "read", "write"]
 

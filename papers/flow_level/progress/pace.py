@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from papers.flow_level.jobs import Job
+from papers.flow_level.workload.jobs import Job
 
 __all__ = ["ROUNDING", "Counted", "Order", "Pace"]
 

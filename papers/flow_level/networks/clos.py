@@ -15,9 +15,9 @@ from typing import Protocol, final
 import numpy as np
 
 from lab.errors import ModelError
-from papers.flow_level.jobs import Job, Pairs
-from papers.flow_level.placement import Cluster
 from papers.flow_level.rates import Floats, Ints, Routes, routes
+from papers.flow_level.workload.jobs import Job, Pairs
+from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Clos", "Fabric", "Ideal", "Loads", "between_leaves"]
 

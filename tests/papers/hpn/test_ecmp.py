@@ -10,8 +10,8 @@ from controller import make_plan
 from controller.plan import Hashing
 from controller.routing.path_probing import PathProbe
 from lab.errors import ModelError
-from papers.flow_level.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
-from papers.flow_level.ecmp import Gpus, Pod
+from papers.hpn.allreduces import KINDS, Kind, Workload, imbalance, lbs, rings, step, steps
+from papers.hpn.ecmp import Gpus, Pod
 from topologies import hpn
 from topologies.families.hpn.shape import planned
 

@@ -13,10 +13,10 @@ from typing import final
 import numpy as np
 
 from lab.errors import ModelError
-from papers.flow_level.fabrics import Loads
-from papers.flow_level.jobs import Job
-from papers.flow_level.placement import Cluster
+from papers.flow_level.networks.clos import Loads
 from papers.flow_level.rates import Floats, Ints, Routes, routes
+from papers.flow_level.workload.jobs import Job
+from papers.flow_level.workload.placement import Cluster
 
 __all__ = ["Flows", "Pinned"]
 

@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
-from papers.flow_level.fabrics import Fabric
-from papers.flow_level.jobs import Job
-from papers.flow_level.pace import ROUNDING, Counted, Order
+from papers.flow_level.networks.clos import Fabric
+from papers.flow_level.progress.pace import ROUNDING, Counted, Order
 from papers.flow_level.rates import Floats, Routes, joined, max_min
+from papers.flow_level.workload.jobs import Job
 
 __all__ = ["Exact"]
 

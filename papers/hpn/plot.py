@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.report.figures.plot import DASHES, INK, colour, plain, svg_of
-from papers.flow_level.allreduces import Workload, imbalance, steps
+from papers.hpn.allreduces import Workload, imbalance, steps
 from topologies.families.hpn.shape import planned
 
 if TYPE_CHECKING:

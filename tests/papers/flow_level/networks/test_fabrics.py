@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from lab.errors import ModelError
-from papers.flow_level.circuits import at_most, filled, matched, ways
-from papers.flow_level.fabrics import Clos, Fabric, Ideal, between_leaves
-from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients
-from papers.flow_level.optical import Lumos, Wiring
-from papers.flow_level.placement import Cluster, Placement
+from papers.flow_level.networks.circuits import at_most, filled, matched, ways
+from papers.flow_level.networks.clos import Clos, Fabric, Ideal, between_leaves
+from papers.flow_level.networks.optical import Lumos, Wiring
 from papers.flow_level.rates import Floats
+from papers.flow_level.workload.jobs import SERVER, Job, Phase, experts, gradients
+from papers.flow_level.workload.placement import Cluster, Placement
 
 CLUSTER = Cluster(4, 4, 32)
 PER_POD = CLUSTER.leaves * CLUSTER.npus

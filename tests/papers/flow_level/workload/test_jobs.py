@@ -6,8 +6,8 @@ import pytest
 
 from controller.jobs.job import iteration_seconds
 from lab.errors import ModelError
-from papers.flow_level.jobs import SERVER, Job, Phase, experts, gradients, pipeline
-from papers.flow_level.placement import POLICIES, Cluster, Placement
+from papers.flow_level.workload.jobs import SERVER, Job, Phase, experts, gradients, pipeline
+from papers.flow_level.workload.placement import POLICIES, Cluster, Placement
 
 SMALL = Cluster(2, 3, 16)
 

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workload of a simulated cluster: jobs, when they arrive and which NPUs each gets.
+
+jobs.py       iterations of arithmetic and phases of flows between ranks
+traces.py     arrivals, durations and sizes of jobs by seed; their files
+placement.py  the cluster's shape and the NPUs of a job
+"""
