@@ -4,10 +4,8 @@
 Its modules:
 
     prepare      everything that can be wrong, checked before anything starts
-    grids        members of a collective and the grid that they form
-    collective   a scenario's collective -> its schedule
-    bounds       lower bound of a collective's time
-    connections  connections of a scenario as values of lb
+    collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
+    own_program  a P4 program of the user's own
     testbeds     choice of the testbed
     boot         a testbed with its tables filled
     runner       the run of every variant

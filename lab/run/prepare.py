@@ -16,10 +16,10 @@ from emulation.traffic.host.path_choice import Connections
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import Sliced, demand, slice_schedule
 from lab.errors import ScenarioError
-from lab.run.bounds import bound_ps
-from lab.run.collective import schedule_of
-from lab.run.connections import connections_of
-from lab.run.grids import members_of
+from lab.run.collectives.bounds import bound_ps
+from lab.run.collectives.connections import connections_of
+from lab.run.collectives.grids import members_of
+from lab.run.collectives.schedule import schedule_of
 from lab.scenario.document import Document, Location
 from lab.scenario.loader import relocated
 from lab.scenario.schema import (

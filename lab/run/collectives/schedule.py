@@ -12,7 +12,7 @@ from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
 from emulation.traffic.schedule.schedule import Schedule
 from lab.errors import ScenarioError
-from lab.run.grids import dimension_rates, grid_of, pair_rates, split_grid
+from lab.run.collectives.grids import dimension_rates, grid_of, pair_rates, split_grid
 from lab.scenario.schema import Collective, Part
 from topologies import Fabric
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from lab.run.bounds import bound_ps
-from lab.run.graph_bounds import CONCURRENT_FLOW, CUTS, HOPS, graph_bounds
+from lab.run.collectives.bounds import bound_ps
+from lab.run.collectives.graph_bounds import CONCURRENT_FLOW, CUTS, HOPS, graph_bounds
 from lab.scenario.schema import Collective
 from topologies import Fabric, fat_tree, from_graph, hyperx, torus
 

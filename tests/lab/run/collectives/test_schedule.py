@@ -8,9 +8,9 @@ import pytest
 
 from emulation.traffic.collectives.registry import find, kinds
 from lab.errors import ScenarioError
-from lab.run.bounds import bound_ps
-from lab.run.collective import schedule_of
-from lab.run.grids import grid_of
+from lab.run.collectives.bounds import bound_ps
+from lab.run.collectives.grids import grid_of
+from lab.run.collectives.schedule import schedule_of
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load

@@ -9,8 +9,8 @@ import pytest
 
 from lab.errors import ScenarioError
 from lab.report.figures.heat_map import MAX_CELLS, cells_of, heat_map_svg, traffic_matrix
-from lab.run.bounds import bound_ps
-from lab.run.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
+from lab.run.collectives.bounds import bound_ps
+from lab.run.collectives.grids import dimension_rates, grid_of, groups_of, members_of, out_bps, split_grid
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load

@@ -10,9 +10,9 @@ from controller.routing.general.order import is_graph
 from emulation.traffic import collectives as c
 from emulation.traffic.collectives.declaration import Capacity
 from emulation.traffic.collectives.registry import find
-from lab.run.collective import schedule_of
-from lab.run.graph_bounds import graph_bounds
-from lab.run.grids import dimension_rates, grid_of, groups_of, out_bps, pair_rates
+from lab.run.collectives.graph_bounds import graph_bounds
+from lab.run.collectives.grids import dimension_rates, grid_of, groups_of, out_bps, pair_rates
+from lab.run.collectives.schedule import schedule_of
 from lab.scenario.schema import ELEMENT_BYTES, Collective
 from topologies import Fabric
 
