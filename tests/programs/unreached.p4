@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the p4info has and the compiled program has not: the selector of a table that no frame reaches. And the other
-// way round: the table of a `switch` over a value, which the compiler adds.
+// What the p4info has and the compiled program has not: the selector of a table that no frame reaches, and a controller
+// header that is never emitted. And the other way round: the table of a `switch` over a value, which the compiler adds.
 #include <core.p4>
 #include <v1model.p4>
 
 header head_t {
     bit<8> what;
     bit<8> port;
+}
+
+@controller_header("packet_in")
+header packet_in_t {
+    bit<16> reason;
 }
 
 struct headers_t {
@@ -42,6 +47,7 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         switch (hdr.head.what) {
             7: { std.egress_spec = 2; }
             8: { std.egress_spec = (bit<9>)hdr.head.port; }
+            9: { std.egress_spec = 510; }
             default: { mark_to_drop(std); }
         }
         if (false) {

@@ -309,10 +309,11 @@ class Resolver:
         headers = {header["name"]: header["fields"] for header in self._program.headers}
         fields = next((fields for fields in headers.values() if self._describes(info, fields)), None)
         if fields is None:
-            if name not in headers:
-                given = ", ".join(f"{field.name} of {field.bitwidth} bits" for field in info.metadata)
-                raise ProgramError(f"{what}: no header of the program has the fields {given}", remedy=_REMEDY)
-            fields = headers[name]
+            names = [field.name for field in info.metadata]
+            similar = (fields for fields in headers.values() if [field for field, _ in fields] == names)
+            fields = headers.get(name) or next(similar, None)
+            if fields is None:
+                return PacketHeader.none(name)  # p4c removes a header that is neither read nor emitted
             _same(what, "number of fields", len(info.metadata), len(fields))
             for position, (given, (real_name, bits)) in enumerate(zip(info.metadata, fields, strict=True)):
                 _same(f"{what}, field {position + 1}", "name", given.name, real_name)

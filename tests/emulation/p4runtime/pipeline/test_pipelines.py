@@ -190,7 +190,7 @@ def test_what_is_no_utf_8_is_an_invalid_argument(client: Controller, config: byt
 
 
 def test_what_the_compiler_removed_may_be_in_the_p4info(client: Controller, bench: Bench) -> None:
-    """The selector of a table that no frame reaches; and a table for a `switch`, which is in no p4info."""
+    """A selector, and a controller header; and a table for a `switch`, which is in no p4info."""
     build = Path(__file__).resolve().parents[3] / "programs" / "build" / "unreached"
     info = text_format.Parse(build.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
     assert not info.tables
@@ -200,3 +200,7 @@ def test_what_the_compiler_removed_may_be_in_the_p4info(client: Controller, benc
     assert refusals(lambda: client.write(update)) == ["INVALID_ARGUMENT"]
     outputs = {what: bench.ask(bytes([what, 5])) for what in (6, 7, 8)}
     assert outputs == {6: [], 7: [(2, b"\x07\x05")], 8: [(5, b"\x08\x05")]}
+    assert info.controller_packet_metadata
+    bench.send(b"\x09\x05")
+    packet = client.receive().packet
+    assert (packet.payload, list(packet.metadata)) == (b"\x09\x05", [])

@@ -71,4 +71,4 @@ def test_another_width_of_an_untranslated_field_is_named(client: Controller) -> 
     code, message = refused(lambda: client.push((PROGRAM, other)))
     assert code == "INVALID_ARGUMENT"
     assert "controller header 'packet_in'" in message
-    assert "pad of 8 bits" in message
+    assert "field 'pad': width in bits is 8" in message
