@@ -30,11 +30,11 @@ class CircuitRuntime(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Reconfiguration:
-    """Effect of a new map: circuits kept, torn down, and made, which are up from `dark_until_ps` on."""
+    """Effect of a new map: circuits kept, torn down, and created; the last are up from `dark_until_ps` on."""
 
     kept: tuple[Circuit, ...]
     torn: tuple[Circuit, ...]
-    made: tuple[Circuit, ...]
+    created: tuple[Circuit, ...]
     dark_until_ps: int
 
 

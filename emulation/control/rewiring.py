@@ -330,7 +330,7 @@ class RewiringController:
             why=why,
             lacks=lacks,
         )
-        if change.torn or change.made or lacks != self._lacks:
+        if change.torn or change.created or lacks != self._lacks:
             self._lacks = lacks
             self.done.append(change)
 

@@ -25,7 +25,7 @@ class RewiringRecord:
     stands_ps: int
     kept: tuple[str, ...]
     torn: tuple[str, ...]
-    made: tuple[str, ...]
+    created: tuple[str, ...]
     before: Fabric
     after: Fabric
     hitless: bool
@@ -42,7 +42,7 @@ class RewiringRecord:
         return cls(
             kept=tuple(name for name in old if name in stands),
             torn=tuple(name for name in old if name not in stands),
-            made=tuple(name for name in new if name not in stood),
+            created=tuple(name for name in new if name not in stood),
             dark=tuple(name for name in new if name in down),
             before=before,
             after=after,
@@ -57,7 +57,7 @@ class RewiringRecord:
             "why": self.why,
             "kept": list(self.kept),
             "torn": list(self.torn),
-            "made": list(self.made),
+            "made": list(self.created),
             "dark": list(self.dark),
             "lacks": [asdict(lack) for lack in self.lacks],
             "hitless": self.hitless,

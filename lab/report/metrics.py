@@ -247,7 +247,7 @@ CIRCUIT_METRICS: Mapping[str, Metric] = {
         "", "reconfigurations of circuits for jobs", lambda run: len(run.observation.rewired)
     ),
     "circuits_created": Metric(
-        "", "circuits created", lambda run: sum(len(c.made) for c in run.observation.rewired)
+        "", "circuits created", lambda run: sum(len(c.created) for c in run.observation.rewired)
     ),
     "circuits_removed": Metric(
         "", "circuits removed", lambda run: sum(len(c.torn) for c in run.observation.rewired)

@@ -51,7 +51,7 @@ def test_what_stays_is_not_touched_what_goes_is_dark_at_once_what_comes_comes_la
     ocs = switch(floor, standing={0: 1, 2: 3, 4: 5})
     floor.pass_to(1000)
     done = ocs.apply({1: 0, 0: 1, 2: 5, 3: 4})
-    assert (done.kept, done.torn, done.made) == (((0, 1),), ((2, 3), (4, 5)), ((2, 5), (3, 4)))
+    assert (done.kept, done.torn, done.created) == (((0, 1),), ((2, 3), (4, 5)), ((2, 5), (3, 4)))
     assert done.dark_until_ps == 1100
     assert ocs.crossconnect == {0: 1, 1: 0}
     assert ocs.target == {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
@@ -77,7 +77,7 @@ def test_a_map_in_a_dark_time_is_the_last_word_and_the_dark_time_begins_again() 
     ocs.apply({0: 1, 2: 3, 4: 5})
     floor.pass_to(60)
     done = ocs.apply({2: 3, 4: 6})
-    assert (done.torn, done.made, done.dark_until_ps) == (((0, 1),), ((2, 3), (4, 6)), 160)
+    assert (done.torn, done.created, done.dark_until_ps) == (((0, 1),), ((2, 3), (4, 6)), 160)
     assert floor.pass_to(159) == [(60, "cut", 0, 1)]  # and nothing at 100
     assert ocs.crossconnect == {}
     assert floor.pass_to(500) == [(160, "join", 2, 3), (160, "join", 4, 6)]

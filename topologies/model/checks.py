@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 from topologies.errors import TopologyError
@@ -246,7 +247,9 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
 
 
 def _unconnected(fabric: Fabric) -> Iterator[str]:
-    import networkx as nx
+    # Not networkx: importing it takes longer than all of these checks, in every command that builds a fabric.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
     # What an optical switch does not join now it may join later.
@@ -255,12 +258,18 @@ def _unconnected(fabric: Fabric) -> Iterator[str]:
         for port in node.ports:
             if port.number != HOST_PORT and End(node.name, port.number) not in joined:
                 yield f"{node.name}: port {port.number} ({port.name}) has no link"
-    graph = fabric.graph()
+    place = {node.name: number for number, node in enumerate(fabric.nodes)}
+    neighbours = [(link.a.node, link.b.node) for link in fabric.links]
     for switch in fabric.optical:
-        nx.add_path(graph, [end.node for end in switch.ends])
-    parts = sorted(nx.connected_components(graph), key=len, reverse=True)
-    for part in parts[1:]:
-        yield f"no path joins {_some(sorted(part))} to {min(parts[0])}"
+        neighbours += pairwise(end.node for end in switch.ends)
+    rows, columns = [place[a] for a, _ in neighbours], [place[b] for _, b in neighbours]
+    matrix = coo_array(([True] * len(rows), (rows, columns)), shape=(len(place), len(place)))
+    parts: dict[int, list[str]] = {}
+    for name, part in zip(place, connected_components(matrix, directed=False)[1].tolist(), strict=True):
+        parts.setdefault(part, []).append(name)
+    largest, *others = sorted(parts.values(), key=len, reverse=True) or [[]]
+    for part in others:
+        yield f"no path joins {_some(sorted(part))} to {min(largest)}"
 
 
 def _lanes(fabric: Fabric) -> Iterator[str]:

@@ -75,7 +75,7 @@ def rewired_words(change: RewiringRecord) -> str:
     dark = f"; {len(change.dark)} of them without light" if change.dark else ""
     return (
         f"from {change.at_ps / 10**6:g} to {change.stands_ps / 10**6:g} µs, {change.why}: {len(change.kept)} "
-        f"circuits stayed, {len(change.torn)} were removed and {len(change.made)} created{dark}, "
+        f"circuits stayed, {len(change.torn)} were removed and {len(change.created)} created{dark}, "
         f"{change.updates} table entries written{way}{''.join(f'; {lack}' for lack in change.lacks)}"
     )
 

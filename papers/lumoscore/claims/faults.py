@@ -159,7 +159,7 @@ def _missing(change: RewiringRecord) -> int:
 
 
 def _words(change: RewiringRecord) -> str:
-    took = f"{len(change.made)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
+    took = f"{len(change.created)} made in {(change.stands_ps - change.at_ps) / 10**6:g} µs"
     return f"{', '.join(map(str, change.lacks)) or 'none'}; {took}"
 
 

@@ -88,13 +88,13 @@ def test_circuits_move_under_a_running_job_that_feels_nothing(write: Write):
     assert [item.why for item in seen.rewired] == ["first begins", "second begins", "second ends"]
     assert all(item.hitless and item.lacks == item.dark == () for item in seen.rewired)
     assert moved.torn
-    assert moved.made
+    assert moved.created
     # The change fell into the first job, and the second waited for it.
     assert first.begun_ps < moved.at_ps < first.begun_ps + first.completion_ps
     assert second.begun_ps == moved.stands_ps > moved.at_ps == 15_000_000
     assert seen.traffic.lost_with_link == seen.traffic.dropped_by_switch == 0
     assert first.retransmitted == second.retransmitted == 0
-    assert set(moved.kept) | set(moved.torn) >= set(begun.made)
+    assert set(moved.kept) | set(moved.torn) >= set(begun.created)
     assert between_pods(moved.after)[0, 2] > between_pods(moved.before)[0, 2]
     assert between_pods(back.after) == between_pods(begun.after)
 
