@@ -6,7 +6,7 @@ number of bits set before it is the index of the instruction, whose value is the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from controller.errors import PlanError
@@ -59,7 +59,7 @@ class SourceRoute:
 
     def advanced(self) -> "SourceRoute":
         """Return the header after this hop."""
-        return replace(self, ptr=self.ptr + 1)
+        return SourceRoute(self.ptr + 1, self.bitmap, self.instructions)
 
 
 def instruction_index(bitmap: int, ptr: int) -> int | None:

@@ -8,10 +8,10 @@ format, docs/wire-format.md.
 
 import zlib
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,10 +70,11 @@ class DropReason(IntEnum):
     FOREIGN_RAIL = 12
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Fields of a frame that the programs look at; `length` is LPH.length, None if it does not matter."""
+class Frame(NamedTuple):
+    """Fields of a frame that the programs look at; `length` is LPH.length, None if it does not matter.
+
+    A named tuple, since every hop makes a new frame.
+    """
 
     dcna: int
     lb: int = 0
@@ -166,18 +167,18 @@ class Tables:
         Raises:
             PlanError: an entry to insert exists, or an entry to modify or delete does not.
         """
-        entry = update.entry
-        if (entry.key in self._entries) == (update.kind == "insert"):
+        entry, key = update.entry, update.entry.key
+        if (key in self._entries) == (update.kind == "insert"):
             exists = "exists" if update.kind == "insert" else "does not exist"
             raise PlanError(
-                f"cannot {update.kind} the entry {entry.key}: it {exists}", remedy="read the table first"
+                f"cannot {update.kind} the entry {key}: it {exists}", remedy="read the table first"
             )
-        if all(isinstance(match, Exact) for _, match in entry.match) and entry.match:
-            key = entry.table, tuple(match.value for _, match in entry.match if isinstance(match, Exact))
-            _put(self._exact, key, update)
+        values = tuple([match.value for _, match in entry.match if isinstance(match, Exact)])
+        if values and len(values) == len(entry.match):
+            _put(self._exact, (entry.table, values), update)
         else:
-            _put(self._other.setdefault(entry.table, {}), entry.key, update)
-        _put(self._entries, entry.key, update)
+            _put(self._other.setdefault(entry.table, {}), key, update)
+        _put(self._entries, key, update)
 
     @property
     def content(self) -> Mapping[Hashable, Entry]:
@@ -196,8 +197,10 @@ class Tables:
         exact = self._exact.get((table, tuple(key.values())))
         if exact is not None:
             return exact
-        matching = (entry for entry in self._other.get(table, {}).values() if _holds(entry, key))
-        return max(matching, key=lambda entry: (entry.priority, _prefix(entry)), default=None)
+        matching = [entry for entry in self._other.get(table, {}).values() if _holds(entry, key)]
+        if len(matching) > 1:
+            return max(matching, key=lambda entry: (entry.priority, _prefix(entry)))
+        return matching[0] if matching else None
 
 
 def _put(entries: dict[Any, Entry], key: Hashable, update: Update) -> None:
@@ -228,7 +231,10 @@ def _prefix(entry: Entry) -> int:
 
 
 def _parameter(entry: Entry, name: str) -> int:
-    return next(value for parameter, value in entry.params if parameter == name)
+    for parameter, value in entry.params:
+        if parameter == name:
+            return value
+    raise KeyError(name)
 
 
 def _index(array: Entry, value: int) -> int:
@@ -269,7 +275,7 @@ class Pipeline:
             if frame.route.problem:
                 return DropReason.INSTRUCTIONS
             port = frame.route.egress_port()
-            frame = replace(frame, route=frame.route.advanced())
+            frame = frame._replace(route=frame.route.advanced())
         if port is None:
             port = self.table_port(frame)
         return port if isinstance(port, DropReason) else self.depart(frame, ingress_port, port)
@@ -345,7 +351,7 @@ class Pipeline:
         )
         if turn is None:
             return DropReason.VL
-        frame = replace(frame, vl=_parameter(turn, "vl") | vl - turning)
+        frame = frame._replace(vl=_parameter(turn, "vl") | vl - turning)
         if _parameter(departure, "group") != LOCAL_GROUP:
             return Departure(egress_port, frame)
         if not (self._has_host or frame.mgmt):
@@ -363,4 +369,4 @@ def _with_route(frame: Frame, route: SourceRoute | None, octets: int) -> Frame |
     length = None if frame.length is None else resized(frame.length, octets)
     if frame.length is not None and length is None:
         return DropReason.LENGTH
-    return replace(frame, route=route, length=length)
+    return frame._replace(route=route, length=length)

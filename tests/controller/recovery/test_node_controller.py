@@ -61,7 +61,7 @@ class Rack:
             node, outgoing = self.waiting.popleft()
             frame = Frame(outgoing.destination_cna, mgmt=True)
             if isinstance(outgoing.message, Subscription):
-                self.watched(node, outgoing.message, replace(frame, route=steered(outgoing.ports)))
+                self.watched(node, outgoing.message, frame._replace(route=steered(outgoing.ports)))
                 continue
             if not outgoing.ports:
                 walk = self.fake.send(node, frame, by=CPU_PORT)
