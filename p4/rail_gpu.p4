@@ -8,10 +8,10 @@
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/deparser.p4"
-#include "control/all_path.p4"
-#include "control/source_route.p4"
-#include "control/pxn.p4"
-#include "control/linear_route.p4"
+#include "control/route/all_path.p4"
+#include "control/route/source_route.p4"
+#include "control/route/pxn.p4"
+#include "control/route/linear_route.p4"
 
 const bool HAS_HOST = true;
 const bool HAS_LACP = true;

@@ -9,9 +9,9 @@
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/deparser.p4"
-#include "control/rail.p4"
-#include "control/source_route.p4"
-#include "control/multipath_route.p4"
+#include "control/route/rail.p4"
+#include "control/route/source_route.p4"
+#include "control/route/multipath_route.p4"
 
 const bool HAS_HOST = false;
 const bool HAS_LACP = true;

@@ -9,8 +9,8 @@
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/deparser.p4"
-#include "control/source_route.p4"
-#include "control/linear_route.p4"
+#include "control/route/source_route.p4"
+#include "control/route/linear_route.p4"
 
 const bool HAS_HOST = false;
 const bool HAS_LACP = false;

@@ -14,11 +14,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / "p4", ROOT / "tests" / "programs", ROOT / "tests" / "v1model")
-SOURCES = ("*.p4", "include/*.p4", "control/*.p4")
+SOURCES = ("*.p4", "include/*.p4", "control/**/*.p4")
 OUTPUTS = ("*.json", "*.p4info.txtpb")
 MANIFEST = "MANIFEST.json"
 
@@ -60,7 +61,7 @@ def differences(p4: Path) -> list[str]:
 
 def portable(name: str, root: Path = ROOT) -> str:
     """Return a path as any machine would write it: relative to the repository or to p4c's include folder."""
-    path = PurePosixPath(name)
+    path = PurePosixPath(normpath(name))
     if not path.is_absolute():
         return str(path)
     if path.is_relative_to(root):

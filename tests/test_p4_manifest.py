@@ -89,6 +89,7 @@ def test_a_manifest_that_cannot_be_read_is_stale(manifest: ModuleType, folder: P
     [
         ("p4/ub_npu.p4", "p4/ub_npu.p4"),
         ("/home/someone/railyard/p4/control/deliver.p4", "p4/control/deliver.p4"),
+        ("p4/control/route/../refuse.p4", "p4/control/refuse.p4"),
         ("/usr/local/share/p4c/p4include/core.p4", "p4include/core.p4"),
     ],
 )

@@ -3,7 +3,7 @@
 #ifndef ALL_PATH_P4
 #define ALL_PATH_P4
 
-#include "grow_length.p4"
+#include "../grow_length.p4"
 
 control AllPath(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     GrowLength() grow;

@@ -4,7 +4,7 @@
 #ifndef LINEAR_ROUTE_P4
 #define LINEAR_ROUTE_P4
 
-#include "refuse.p4"
+#include "../refuse.p4"
 
 control LinearRoute(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_segment(bit<16> base, bit<8> shift, bit<16> mask) {

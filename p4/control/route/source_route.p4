@@ -5,7 +5,7 @@
 #ifndef SOURCE_ROUTE_P4
 #define SOURCE_ROUTE_P4
 
-#include "refuse.p4"
+#include "../refuse.p4"
 
 // Bits set in a 12-bit word, added in pairs, fours, then all.
 control Popcount(in bit<12> word, out bit<4> count) {

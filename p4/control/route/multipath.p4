@@ -6,7 +6,7 @@
 #ifndef MULTIPATH_P4
 #define MULTIPATH_P4
 
-#include "refuse.p4"
+#include "../refuse.p4"
 
 control Multipath(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_way(port_t port) {

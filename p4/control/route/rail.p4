@@ -5,7 +5,7 @@
 #ifndef RAIL_P4
 #define RAIL_P4
 
-#include "refuse.p4"
+#include "../refuse.p4"
 
 control Rail(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action set_rail(bit<16> base, bit<8> shift, bit<16> mask) {

@@ -5,7 +5,7 @@
 #define MULTIPATH_ROUTE_P4
 
 #include "multipath.p4"
-#include "refuse.p4"
+#include "../refuse.p4"
 
 control MultipathRoute(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Multipath() multipath;
