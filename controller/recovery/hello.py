@@ -62,8 +62,8 @@ class _Session:
         self.cna, self.port = cna, port
         self.neighbour_cna, self.neighbour_port = neighbour_cna, neighbour_port
         self.carrier = True
-        self.hears = True  # hellos arrive
-        self.heard = True  # the neighbour says that ours arrive
+        self.hears = True  # this end receives the neighbour's hellos
+        self.heard = True  # the neighbour says that it receives this end's hellos
         self.in_a_row = 0
         self.last = 0
         self.expires = 0
@@ -181,7 +181,8 @@ class HelloSessions:
         hellos: list[tuple[int, Hello]] = []
         if self._next <= now:
             hellos = [(port, session.hello()) for port, session in self._sessions.items() if session.carrier]
-            self._next += self._period * ((now - self._next) // self._period + 1)  # late ones are not made up
+            # A driver that calls late skips the periods that have passed.
+            self._next += self._period * ((now - self._next) // self._period + 1)
         return HelloAnswer(tuple(changes), tuple(hellos))
 
     def _changed(self, session: _Session, before: bool) -> HelloAnswer:

@@ -234,7 +234,8 @@ class Bond:
         if self._next <= now:
             for member in self._ports.values():
                 member.said = None
-            self._next += self._period * ((now - self._next) // self._period + 1)  # late ones are not made up
+            # A driver that calls late skips the periods that have passed.
+            self._next += self._period * ((now - self._next) // self._period + 1)
         return self._answer(before)
 
     @property

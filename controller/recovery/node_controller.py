@@ -105,11 +105,10 @@ class NodeController:
         self._routers = finders or SharedRouters(plan)
         self._planned = plan.routes_from(node)
         self._replaced: dict[str, tuple[Path | None, ...]] = {}
-        self._table_entries: tuple[Entry, ...] | None = None  # as planned
+        self._table_entries: tuple[Entry, ...] | None = None  # None: the planned entries
         self._subscribed: set[str] = set()
-        self._subscribers: dict[
-            str, dict[str, None]
-        ] = {}  # by link of this node, nodes beside the planned subscribers
+        # By link of this node: the nodes that subscribed beside the planned subscribers.
+        self._subscribers: dict[str, dict[str, None]] = {}
 
     @property
     def down(self) -> frozenset[str]:

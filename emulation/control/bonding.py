@@ -114,10 +114,10 @@ class Bonding:
         self._give_up_ps = 0
         self.strangers = 0  # hosts heard at a port where the plan has another host
         self.sent = 0
-        self.up_ps: int | None = None  # when all bundles were up, or had used up their time
+        self.up_ps: int | None = None  # time at which all bundles were up or were given up
 
-    def speaks(self, node: str, port: int) -> bool:
-        """Return whether a port speaks LACP."""
+    def uses_lacp(self, node: str, port: int) -> bool:
+        """Return whether a port exchanges LACPDUs."""
         return port in self._ports.get(node, ())
 
     def when_up(self, _: str, then: Callable[[], None]) -> None:
@@ -155,7 +155,7 @@ class Bonding:
     def on_frame(self, node: str, port: int, frame: bytes) -> None:
         """Handle a frame of a slow protocol."""
         pdu = read_lacpdu(frame)
-        if pdu is not None and node in self._bonds and self.speaks(node, port):
+        if pdu is not None and node in self._bonds and self.uses_lacp(node, port):
             self._apply(node, self._bonds[node].on_pdu(port, pdu, self._runtime.now_ps))
 
     def _wake_at(self, time_ps: int, node: str) -> None:

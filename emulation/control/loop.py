@@ -309,7 +309,7 @@ class ControlLoop:
         def detected() -> None:
             dark = self._dark[node]
             (dark.discard if up else dark.add)(port)
-            if self.bonding is not None and self.bonding.speaks(node, port):
+            if self.bonding is not None and self.bonding.uses_lacp(node, port):
                 self.bonding.on_port(node, port, up)
             elif node in self._sessions and self._routed(node, port):
                 self._apply_hello(node, self._sessions[node].on_carrier(port, up))

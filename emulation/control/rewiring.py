@@ -181,7 +181,7 @@ class RewiringController:
     def _look(self) -> None:
         """Reallocate circuits if other ports have light than at the last look."""
         if self._now is not None:
-            return  # the end of the present change looks again
+            return  # looked at again when the present change ends
         self._look_scheduled = False
         if news := self._light.look(self._runtime.plan.fabric, self._runtime.down):
             self.reallocate(news)
@@ -287,7 +287,9 @@ class RewiringController:
             return
         demand = self._reachable(change.target, _all_of(change.jobs), change.unlit)
         plan = change.plan
-        if plan.failed != self._down(change.target, change.unlit):  # other circuits failed than foreseen
+        if plan.failed != self._down(
+            change.target, change.unlit
+        ):  # a circuit failed or came up during the change
             plan = self._replanned(change.target, demand, change.unlit)
         self._now = None
         updates = change.updates + self._adopt(plan)

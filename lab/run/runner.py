@@ -138,7 +138,7 @@ def _observe(
             jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
         if variant.control.scheduler != "none":
             scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
-            jobs.before = _after(jobs.before, scheduling.come)
+            jobs.before = _after(jobs.before, scheduling.enqueue)
         jobs.begin()
         Faults(testbed).schedule(ready.faults)
         for link, folder in captures.items():

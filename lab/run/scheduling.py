@@ -64,7 +64,7 @@ class Scheduling:
         self._left: set[str] = set()
         self._seen: dict[str, MeasuredJob] = {}
 
-    def come(self, name: str, begin: Callable[[], None]) -> None:
+    def enqueue(self, name: str, begin: Callable[[], None]) -> None:
         """Queue a job that is due; `begin` begins it."""
         self._waiting.append((name, begin))
         self._next()
