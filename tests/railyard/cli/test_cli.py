@@ -198,6 +198,14 @@ def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write,
     assert "flooding" in (folder / "sweep.svg").read_text()
 
 
+def test_python_runs_the_package_as_the_command(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "railyard", "check", "none.yaml"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "error: none.yaml: no such file" in done.stderr
+
+
 def command(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     root = Path(lab.run.boot.__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUNBUFFERED": "1"}
