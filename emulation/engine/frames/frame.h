@@ -40,10 +40,22 @@ struct Phv {
     Budget left;
 };
 
+// Words of 64 bits in network byte order.
+inline std::uint64_t load_word(const std::uint8_t* bytes) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    return __builtin_bswap64(word);
+}
+inline void store_word(std::uint8_t* bytes, std::uint64_t word) {
+    word = __builtin_bswap64(word);
+    std::memcpy(bytes, &word, sizeof word);
+}
+
 class FramePool;
 
 struct Frame {
     static constexpr std::uint32_t kHeadroom = 128;
+    static constexpr std::uint32_t kTailroom = 8;  // behind a frame, so that the word of its last byte exists
 
     std::uint32_t start = 0, length = 0;
     std::size_t size_class = 0;
@@ -77,7 +89,7 @@ class FramePool {
 
     // Return a frame of `length` bytes whose content is undefined.
     FrameHandle acquire(std::size_t length) {
-        const std::size_t size_class = (length + Frame::kHeadroom + kStep - 1) / kStep;
+        const std::size_t size_class = (length + Frame::kHeadroom + Frame::kTailroom + kStep - 1) / kStep;
         if (size_class >= free_.size()) free_.resize(size_class + 1);
         auto& free = free_[size_class];
         Frame* frame;

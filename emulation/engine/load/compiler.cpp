@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, slots and assignments.
+// Names, slots, assignments and branches.
 #include "load/compiler.h"
 
 #include <algorithm>
@@ -7,9 +7,6 @@
 namespace railyard {
 
 namespace {
-
-// Limbs for intermediate results; an expression that needs more is refused.
-constexpr unsigned kTemporaries = 512;
 
 template <typename Map>
 auto find(const Map& map, const Json& name, const char* kind, const std::string& where) {
@@ -183,13 +180,49 @@ void Compiler::assign(const Json& target, const Json& source, const Action* acti
     store(f, expression(source, action, code, where, f.bits), code);
 }
 
-Place Compiler::append(const Code& code, Op end) {
-    const auto base = static_cast<Place>(p_.code.size());
-    for (Instruction i : code) {
-        if (jumps(i.op)) i.mask += base;
-        p_.code.push_back(i);
+// Append code that jumps if the condition equals `wanted`. The caller fills in the targets of the jumps.
+void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
+                      const std::string& where) {
+    const Json* at = &node;
+    while (at->is_object() && at->value("type", Json()) == "expression") at = &member(*at, "value", where);
+    const std::string op = at->is_object() && at->contains("op") ? text(*at, "op", where) : "";
+    if (op == "not") return branch(member(*at, "right", where), !wanted, code, taken, where);
+    if (op == "and" || op == "or") {
+        if ((op == "or") == wanted) {
+            branch(member(*at, "left", where), wanted, code, taken, where);
+            return branch(member(*at, "right", where), wanted, code, taken, where);
+        }
+        std::vector<std::size_t> decided;
+        branch(member(*at, "left", where), !wanted, code, decided, where);
+        branch(member(*at, "right", where), wanted, code, taken, where);
+        for (const std::size_t i : decided) code[i].mask = code.size();
+        return;
     }
-    if (end != Op::Jump) p_.code.push_back({end});  // Jump: the caller appends more
+    start_code();
+    const Operand value = truth(*at, nullptr, code, where);
+    Instruction jump{wanted ? Op::JumpIf : Op::JumpUnless, 0, 0, value.slot};
+    // Fuse the preceding comparison with the jump.
+    if (fresh(value, code) && code.back().mask == ~0ULL) {
+        const Instruction last = code.back();
+        const bool equal = last.op == Op::Eq, less = last.op == Op::Lt;
+        if (equal || last.op == Op::Ne)
+            jump = {equal == wanted ? Op::JumpEqual : Op::JumpUnequal, 0, 0, last.a, last.b};
+        else if (less || last.op == Op::Le)  // a <= b is not b < a
+            jump = {less == wanted ? Op::JumpLess : Op::JumpNotLess, 0, 0, less ? last.a : last.b,
+                    less ? last.b : last.a};
+        if (jump.op != Op::JumpIf && jump.op != Op::JumpUnless) code.pop_back();
+    }
+    taken.push_back(code.size());
+    code.push_back(jump);
+}
+
+Place Compiler::append(Code code, Op end) {
+    shorten(code, end == Op::End);
+    const auto base = static_cast<Place>(p_.code.size());
+    for (Instruction& i : code)
+        if (jumps(i.op) && i.mask != kNowhere) i.mask += base;
+    p_.code.insert(p_.code.end(), code.begin(), code.end());
+    if (end != Op::Jump) p_.code.push_back({end});
     return base;
 }
 

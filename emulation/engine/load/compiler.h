@@ -12,6 +12,9 @@
 
 namespace railyard {
 
+// Slots for intermediate results; an expression that needs more is refused.
+constexpr unsigned kTemporaries = 512;
+
 // Location of a value, an unbounded integer in n limbs: zero-extended, or sign-extended if it may be
 // negative. A raw value is correct modulo 2^(64 n) only; its consumer masks it.
 struct Operand {
@@ -73,10 +76,14 @@ class Compiler {
 
     Code sequence(const Json& calls, const Action& action,
                   const std::string& where);  // jumps count from its start
-    Place append(const Code& code, Op end);   // to the program's code
+    // Append to the program's code, without needless instructions. Jumps to kNowhere are for the caller to
+    // fill in. Code that ends with `End` may leave results in temporaries. `Jump`: the caller appends what
+    // follows.
+    Place append(Code code, Op end);
     void start_code() { temporaries_ = 0; }
 
    private:
+    void shorten(Code& code, bool results) const;  // optimise.cpp
     Slot temporary(unsigned n = 1);
     bool fresh(const Operand& operand, const Code& code) const;
     Slot widen(const Operand& operand, unsigned n, Code& code);

@@ -17,7 +17,7 @@ unsigned signed_bits(const Operand& o) { return o.bits + (o.negative ? 0 : 1); }
 }  // namespace
 
 bool Compiler::fresh(const Operand& operand, const Code& code) const {
-    return !code.empty() && !operand.constant && operand.n == 1 && code.back().op <= kLastFusible &&
+    return !code.empty() && !operand.constant && operand.n == 1 && of_one_limb(code.back().op) &&
            code.back().dst == operand.slot && operand.slot >= temporary_base_;
 }
 
@@ -204,6 +204,7 @@ Operand Compiler::operation(const Json& node, const Action* action, Code& code, 
     if (mask.constant && !mask.negative) below = demand == 0 ? mask.bits : std::min(demand, mask.bits);
     const Operand a = expression(left(), action, code, where, below);
     if (mask.constant && !mask.negative && mask.n == 1) {
+        if (a.n == 1 && !a.negative && !a.raw && (low_mask(a.bits) & ~mask.value) == 0) return a;
         if (fresh(a, code)) {
             code.back().mask &= mask.value;
             return {a.slot, std::min(mask.bits, a.negative || a.raw ? 64 : a.bits)};
@@ -321,38 +322,6 @@ Operand Compiler::compare(const std::string& op, Operand left, Operand right, Co
     code.push_back({kind, static_cast<std::uint8_t>(n), to, swap ? b : a, swap ? a : b});
     if (negate) code.push_back({Op::LogicalNot, 1, to, to});
     return {to, 1};
-}
-
-// Append code that jumps if the condition equals `wanted`. The caller fills in the targets of the jumps.
-void Compiler::branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
-                      const std::string& where) {
-    const Json* at = &node;
-    while (at->is_object() && at->value("type", Json()) == "expression") at = &member(*at, "value", where);
-    const std::string op = at->is_object() && at->contains("op") ? text(*at, "op", where) : "";
-    if (op == "not") return branch(member(*at, "right", where), !wanted, code, taken, where);
-    if (op == "and" || op == "or") {
-        if ((op == "or") == wanted) {
-            branch(member(*at, "left", where), wanted, code, taken, where);
-            return branch(member(*at, "right", where), wanted, code, taken, where);
-        }
-        std::vector<std::size_t> decided;
-        branch(member(*at, "left", where), !wanted, code, decided, where);
-        branch(member(*at, "right", where), wanted, code, taken, where);
-        for (const std::size_t i : decided) code[i].mask = code.size();
-        return;
-    }
-    start_code();
-    const Operand value = truth(*at, nullptr, code, where);
-    Instruction jump{wanted ? Op::JumpIf : Op::JumpUnless, 0, 0, value.slot};
-    // Fuse the preceding comparison with the jump.
-    if (fresh(value, code) && (code.back().op == Op::Eq || code.back().op == Op::Ne) &&
-        code.back().mask == ~0ULL) {
-        jump = {(code.back().op == Op::Eq) == wanted ? Op::JumpEqual : Op::JumpUnequal, 0, 0, code.back().a,
-                code.back().b};
-        code.pop_back();
-    }
-    taken.push_back(code.size());
-    code.push_back(jump);
 }
 
 Operand Compiler::unary(const std::string& op, Operand value, Code& code, unsigned demand) {

@@ -15,15 +15,16 @@ constexpr Place kNowhere = 0xFFFFFFFF;
 constexpr std::uint64_t low_mask(unsigned bits) { return bits >= 64 ? ~0ULL : (1ULL << bits) - 1; }
 constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
 
-// List of operations, for the enumeration and for the interpreter's jump table.
+// Lists of operations, for the enumeration and for the interpreter's jump table.
 // v is the array of slots; n: limbs of a value wider than one.
 // clang-format off
-#define RAILYARD_OPS(X)                                                                                              \
-    /* v[dst] = (v[a] op v[b]) & mask, on one limb; S: signed; By: the shift is b itself */                          \
+#define RAILYARD_ONE_LIMB_OPS(X)                                                                                     \
+    /* v[dst] = (v[a] op v[b]) & mask; S: signed; By: the shift is b itself */                                       \
     X(Add) X(Sub) X(Mul) X(Shl) X(Shr) X(Sar) X(ShlBy) X(ShrBy) X(And) X(Or) X(Xor) X(Eq) X(Ne) X(Lt) X(Le)          \
     X(LtS) X(LeS) X(LogicalAnd) X(LogicalOr)                                                                         \
-    /* v[dst] = op(v[a]) & mask. Up to here an instruction may take a tighter mask or another target afterwards */   \
-    X(Move) X(Not) X(LogicalNot)                                                                                     \
+    /* v[dst] = op(v[a]) & mask */                                                                                   \
+    X(Move) X(Not) X(LogicalNot)
+#define RAILYARD_OTHER_OPS(X)                                                                                        \
     /* 0 where the divisor is 0 */                                                                                   \
     X(Div) X(Mod)                                                                                                    \
     /* of mask bits */                                                                                               \
@@ -52,28 +53,34 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
     /* v[dst] = no port; v[a] = no multicast group */                                                                \
     X(MarkToDrop)                                                                                                    \
     /* array a at v[b]: n limbs at dst, or from v[mask]; the meter's colour to dst */                                \
-    X(Count) X(RegisterRead) X(RegisterWrite) X(Meter)                                                               \
+    X(RegisterRead) X(RegisterWrite) X(Meter)                                                                        \
     /* v[dst] = v[b] + calculation a % v[mask]; a number from v[a] to v[b] */                                        \
     X(Hash) X(Random)                                                                                                \
     /* session v[a], fields v[b]; fields v[a]; to v[a] bytes */                                                      \
     X(Clone) X(Resubmit) X(Recirculate) X(Digest) X(Truncate)                                                        \
     /* message a; v[a] must not be 0, or text b */                                                                   \
-    X(Log) X(Assert)                                                                                                 \
+    X(Log) X(Assert)
+#define RAILYARD_FLOW_OPS(X)                                                                                         \
+    /* counter array a at v[b] */                                                                                    \
+    X(Count)                                                                                                         \
     /* table a: goes on in the action it finds, then where the table says */                                         \
     X(Apply)                                                                                                         \
-    /* to mask; if v[a] is not 0, is 0; if v[a] and v[b] are equal, are not; a loop, which must end some time */     \
-    X(Jump) X(JumpIf) X(JumpUnless) X(JumpEqual) X(JumpUnequal) X(JumpBack)                                          \
+    /* to mask; if v[a] is not 0, is 0; if v[a] and v[b] are equal, are not; if v[a] < v[b], is not; a loop, which    \
+       must end some time */                                                                                         \
+    X(Jump) X(JumpIf) X(JumpUnless) X(JumpEqual) X(JumpUnequal) X(JumpLess) X(JumpNotLess) X(JumpBack)               \
     /* of an action; of the pipeline; of whatever runs */                                                            \
     X(Return) X(Exit) X(End)
 // clang-format on
 
 enum class Op : std::uint8_t {
 #define RAILYARD_NAME(name) name,
-    RAILYARD_OPS(RAILYARD_NAME)
+    RAILYARD_ONE_LIMB_OPS(RAILYARD_NAME) RAILYARD_OTHER_OPS(RAILYARD_NAME) RAILYARD_FLOW_OPS(RAILYARD_NAME)
 #undef RAILYARD_NAME
 };
-constexpr Op kLastFusible = Op::LogicalNot;
 
+// Whether an operation has no effect but v[dst] = result & mask: the compiler may tighten the mask, choose
+// another target or take the instruction out.
+constexpr bool of_one_limb(Op op) { return op <= Op::LogicalNot; }
 constexpr bool jumps(Op op) { return op >= Op::Jump && op <= Op::JumpBack; }
 
 struct Instruction {

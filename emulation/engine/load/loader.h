@@ -53,6 +53,7 @@ class Loader {
 
     // loader_pipeline.cpp
     void actions();
+    bool assign_directly(Action& action);
     void profiles(const Json& pipeline);
     void pipeline(const Json& node, Place& start);
     TableSpec table(const Json& node, const std::string& where);

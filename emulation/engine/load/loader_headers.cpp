@@ -259,12 +259,13 @@ void Loader::lay_out() {
         for (std::size_t k = 0; k < h.fields.size(); ++k) {
             const Field& f = h.fields[k];
             for (unsigned left = f.bits; left > 0;) {
-                const unsigned limb = (left - 1) / 64,
+                const unsigned limb = (left - 1) / 64, limb_bits = std::min(64u, f.bits - 64 * limb),
                                in_limb = left - 64 * limb;  // bits of this limb still to place
                 const unsigned word = at / 64, room = 64 - at % 64, n = std::min(in_limb, room);
                 const int shift = static_cast<int>(room - n) - static_cast<int>(in_limb - n);
                 const FieldPart part{static_cast<Slot>(f.slot + limb), static_cast<std::uint16_t>(word),
-                                     static_cast<std::int16_t>(shift), low_mask(n) << (room - n)};
+                                     static_cast<std::uint8_t>(shift & 63), in_limb != limb_bits,
+                                     low_mask(n) << (room - n)};
                 if (f.slot != kNoSlot) {
                     h.read.push_back(part);
                     if (compile_.is_written(Index<Header>(i), k)) h.written.push_back(part);

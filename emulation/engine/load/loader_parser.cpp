@@ -66,6 +66,7 @@ ParserOp Loader::parser_op(const Json& call, const std::string& where) {
         if (h.metadata) throw ProgramError(where + ": metadata extracted");
         if (h.variable != (op == "extract_VL")) throw ProgramError(where + ": '" + op + "' of " + h.name);
         if (h.variable) {
+            if (out.kind == ParserOp::Kind::Extract) out.kind = ParserOp::Kind::ExtractVariable;
             out.value = compile_.expression(arguments[1], nullptr, code, where, 64).slot;
             out.code = compile_.append(code, Op::End);
         }
@@ -130,6 +131,7 @@ TransitionKey Loader::transition_key(const Json& node, const std::string& where)
         const Field f = compile_.field(value, where);
         key.slot = f.slot;
         key.bits = f.bits;
+        key.shift = 8 * ((f.bits + 7) / 8) % 64;
     } else if (type == "lookahead" && value.is_array() && value.size() == 2 &&
                value[0].is_number_unsigned() && value[1].is_number_unsigned() && value[0] <= 65536 &&
                value[1] > 0 && value[1] <= 2048) {

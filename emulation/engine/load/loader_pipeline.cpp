@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions, tables, and each pipeline as one run of instructions.
 #include <algorithm>
+#include <utility>
 
 #include "load/loader.h"
 
@@ -38,7 +39,33 @@ void Loader::actions() {
         const std::string where = "action " + a.name;
         action_code_.push_back(compile_.sequence(list(nodes[i], "primitives", where), a, where));
         a.code = compile_.append(action_code_.back(), Op::Return);
+        if (assign_directly(a)) continue;
+        for (unsigned limb = 0; limb < a.parameter_limbs; ++limb)
+            a.targets.push_back(static_cast<Slot>(compile_.parameters() + limb));
     }
+}
+
+// An action that assigns each of its parameters to one field, and does nothing else, needs no code: the
+// fields get the parameters of an entry. False for other actions.
+bool Loader::assign_directly(Action& action) {
+    std::vector<Slot> targets(action.parameter_limbs, kNoSlot);
+    std::size_t assigned = 0;
+    for (std::size_t at = action.code; p_.code[at].op != Op::Return; ++at) {
+        const Instruction& i = p_.code[at];
+        const auto parameter = std::find_if(action.parameters.begin(), action.parameters.end(),
+                                            [&](const Parameter& p) { return p.slot == i.a; });
+        if (i.op != Op::Move || parameter == action.parameters.end() ||
+            (low_mask(parameter->bits) & ~i.mask) != 0)
+            return false;
+        Slot& target = targets[static_cast<std::size_t>(parameter->slot - compile_.parameters())];
+        if (std::exchange(target, i.dst) != kNoSlot) return false;
+        ++assigned;
+    }
+    if (assigned != targets.size()) return false;
+    p_.code.resize(action.code);
+    action.code = kNowhere;
+    action.targets = std::move(targets);
+    return true;
 }
 
 Index<Action> Loader::action(const Json& id, const std::string& where) const {
@@ -183,9 +210,10 @@ void Loader::pipeline(const Json& node, Place& start) {
             Code code;
             std::vector<std::size_t> taken;
             compile_.branch(n["expression"], wanted, code, taken, "condition " + order[at]);
-            const Place base = compile_.append(code, Op::Jump);
-            for (const std::size_t i : taken)
-                jumps.emplace_back(base + static_cast<Place>(i), wanted ? yes : no);
+            for (const std::size_t i : taken) code[i].mask = kNowhere;
+            for (Place i = compile_.append(code, Op::Jump); i < p_.code.size(); ++i)
+                if (railyard::jumps(p_.code[i].op) && p_.code[i].mask == kNowhere)
+                    jumps.emplace_back(i, wanted ? yes : no);
             go(at, wanted ? no : yes);
             continue;
         }
@@ -222,7 +250,6 @@ TableSpec Loader::table(const Json& node, const std::string& where) {
     t.name = text(node, "name", "table");
     t.size = number(node, "max_size", where, 1u << 26);
     t.ageing = flag(node, "support_timeout");
-    t.parameters = compile_.parameters();
     const std::string type = text(node, "type", where);
     if (type == "indirect" || type == "indirect_ws") {
         const std::string name = text(node, "action_profile", where);

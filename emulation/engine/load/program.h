@@ -41,13 +41,14 @@ inline bool same_type(const Field& a, const Field& b) {
     return a.bits == b.bits && a.is_signed == b.is_signed && a.variable == b.variable;
 }
 
-// Move between a 64-bit word of a header's bytes and a slot. shift > 0: the field lies that far left in the
-// word.
+// Bits of a field within a 64-bit word of its header's bytes. Rotated right, the word has them at their place
+// in the slot.
 struct FieldPart {
     Slot slot;
     std::uint16_t word;
-    std::int16_t shift;
-    std::uint64_t mask;  // of the part, in word position
+    std::uint8_t rotation;
+    bool joins;          // another part before this has bits of the same slot
+    std::uint64_t mask;  // of the bits in the word
 };
 
 struct HeaderUnion;
@@ -101,7 +102,8 @@ struct Action {
     std::string name;
     std::vector<Parameter> parameters;
     unsigned parameter_limbs = 0;
-    Place code = 0;
+    std::vector<Slot> targets;  // by limb of the parameters: the slot that gets it when the action begins
+    Place code = kNowhere;      // what the action does besides; kNowhere: nothing
 };
 
 enum class MatchKind : std::uint8_t { Exact, Lpm, Ternary, Range, Optional };
@@ -135,7 +137,6 @@ struct TableSpec {
     std::vector<std::uint64_t> default_parameters;
     std::vector<EntrySpec> entries;
     unsigned parameter_limbs = 0;
-    Slot parameters = 0;  // first slot of the parameters of an action
 };
 
 struct ProfileSpec {
@@ -149,6 +150,7 @@ struct ProfileSpec {
 struct ParserOp {
     enum class Kind : std::uint8_t {
         Extract,
+        ExtractVariable,
         ExtractStack,
         ExtractUnionStack,
         Lookahead,
@@ -156,11 +158,11 @@ struct ParserOp {
         Verify,
         Advance
     } kind;
-    Index<Header> header;    // Extract
+    Index<Header> header;    // Extract, ExtractVariable
     Index<Stack> stack;      // ExtractStack, ExtractUnionStack
     std::size_t member = 0;  // ExtractUnionStack: of the union
     Place code =
-        kNowhere;    // Run, Verify: condition; Advance: bits; Extract*: length of the variable field, in bits
+        kNowhere;    // Run, Verify: condition; Advance: bits; else: length of the variable field, in bits
     Slot value = 0;  // of the code's result; Lookahead: where the bits go
     Slot error = 0;  // Verify
     unsigned offset = 0, bits = 0;  // Lookahead
@@ -171,6 +173,7 @@ struct TransitionKey {
     enum class Kind : std::uint8_t { Slot, Lookahead, Last, UnionLast } kind = Kind::Slot;
     Slot slot = 0;
     unsigned bits = 0;
+    unsigned shift = 0;      // Slot, of a simple state: width in whole bytes, in bits, modulo 64
     unsigned offset = 0;     // Lookahead: bits from the current position
     Index<Stack> stack;      // Last, UnionLast
     std::size_t member = 0;  // UnionLast: of the union

@@ -57,16 +57,11 @@ void Traversal::overlay(const Header& header, std::uint8_t* bytes) const {
     const FieldPart* part = header.written.data();
     const FieldPart* const end = part + header.written.size();
     while (part != end) {
-        const unsigned at = part->word, n = std::min(8u, header.bytes - 8 * at);
-        std::uint64_t word = 0;
-        std::memcpy(&word, bytes + 8 * at, n);
-        word = __builtin_bswap64(word);
+        const unsigned at = part->word;
+        std::uint64_t word = load_word(bytes + 8 * at);
         for (; part != end && part->word == at; ++part)
-            word = (word & ~part->mask) |
-                   ((part->shift >= 0 ? v[part->slot] << part->shift : v[part->slot] >> -part->shift) &
-                    part->mask);
-        word = __builtin_bswap64(word);
-        std::memcpy(bytes + 8 * at, &word, n);
+            word = (word & ~part->mask) | (std::rotl(v[part->slot], part->rotation) & part->mask);
+        store_word(bytes + 8 * at, word);
     }
 }
 

@@ -2,19 +2,13 @@
 // The parser: from frames to slots.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "switch/switch.h"
 
 namespace railyard {
 
 namespace {
-
-std::uint64_t load_word(const std::uint8_t* bytes, unsigned left) {
-    std::uint64_t word = 0;
-    if (left >= 8) std::memcpy(&word, bytes, 8);
-    else std::memcpy(&word, bytes, left);
-    return __builtin_bswap64(word);
-}
 
 // Copy bits at any position into limbs.
 void peek(const std::uint8_t* bytes, std::uint64_t bit, unsigned bits, std::uint64_t* to) {
@@ -34,80 +28,80 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 }  // namespace
 
-void Traversal::extract_fixed(const Header& header, const std::uint8_t* bytes) {
+inline void Traversal::finish_extract(const Header& header, std::uint32_t bytes) {
     std::uint64_t* v = slots_.data();
-    // Parts of fields are combined by OR, and so start from zero.
-    std::fill_n(v + header.first, header.slots, 0);
+    for (const Index<Field> f : header.signed_fields)
+        sign_extend(v + header.fields[f].slot, header.fields[f].bits);
+    if (header.header_union)
+        for (const Index<Header> other : program_.unions[header.header_union].headers)
+            v[program_.headers[other].valid] = 0;
+    v[header.valid] = 1;
+    v[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
+    parsed_ += bytes;
+}
+
+// Extract a header whose fields have fixed widths.
+inline std::uint64_t Traversal::extract_fixed(const Header& header, const Frame& frame) {
+    if (frame.length - parsed_ < header.bytes) return program_.error_too_short;
+    std::uint64_t* v = slots_.data();
+    const std::uint8_t* bytes = frame.data() + parsed_;
     unsigned at = ~0u;
     std::uint64_t word = 0;
     for (const FieldPart& part : header.read) {
         if (part.word != at) {
             at = part.word;
-            word = load_word(bytes + 8 * at, header.bytes - 8 * at);
+            word = load_word(bytes + 8 * at);
         }
-        const std::uint64_t bits = word & part.mask;
-        v[part.slot] |= part.shift >= 0 ? bits >> part.shift : bits << -part.shift;
+        const std::uint64_t bits = std::rotr(word & part.mask, part.rotation);
+        v[part.slot] = part.joins ? v[part.slot] | bits : bits;
     }
-    for (const Index<Field> f : header.signed_fields)
-        sign_extend(v + header.fields[f].slot, header.fields[f].bits);
-}
-
-void Traversal::extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits) {
-    std::uint64_t* v = slots_.data();
-    std::uint64_t at = 0;
-    for (const Field& f : header.fields) {
-        const unsigned width = f.variable ? static_cast<unsigned>(bits) : f.bits;
-        if (f.variable) {
-            std::fill_n(v + f.slot, limbs(f.bits), 0);
-            v[f.slot - 1] = bits;
-        }
-        peek(bytes, at, width, v + f.slot);
-        at += width;
-    }
-    for (const Index<Field> f : header.signed_fields)
-        sign_extend(v + header.fields[f].slot, header.fields[f].bits);
-}
-
-std::uint64_t Traversal::extract(Index<Header> number, const ParserOp& op, const Frame& frame) {
-    const Program& p = program_;
-    const Header& header = p.headers[number];
-    std::uint64_t bytes = header.bytes, bits = 0;
-    if (header.variable) {
-        execute(op.code);
-        bits = slots_[op.value];
-        // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
-        if (bits % 8 != 0 || bits > 0x7FFFFFFF) return p.error_argument;
-        if (bits / 8 > frame.length) return p.error_too_short;
-        bytes += bits / 8;
-    }
-    if (frame.length - parsed_ < bytes) return p.error_too_short;
-    if (bytes > header.max_bytes) return p.error_header_short;
-    if (header.variable) extract_variable(header, frame.data() + parsed_, bits);
-    else extract_fixed(header, frame.data() + parsed_);
-    if (header.header_union)
-        for (const Index<Header> other : p.unions[header.header_union].headers)
-            slots_[p.headers[other].valid] = 0;
-    slots_[header.valid] = 1;
-    slots_[header.base()] = 1 + static_cast<std::uint64_t>(parsed_);
-    parsed_ += static_cast<std::uint32_t>(bytes);
+    finish_extract(header, header.bytes);
     return 0;
 }
 
+std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& op, const Frame& frame) {
+    std::uint64_t* v = slots_.data();
+    execute(op.code);
+    const std::uint64_t length = v[op.value];  // of the variable field, in bits
+    // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
+    if (length % 8 != 0 || length > 0x7FFFFFFF) return program_.error_argument;
+    const auto bytes = header.bytes + static_cast<std::uint32_t>(length / 8);
+    if (frame.length - parsed_ < bytes) return program_.error_too_short;
+    if (bytes > header.max_bytes) return program_.error_header_short;
+    std::uint64_t at = 0;
+    for (const Field& f : header.fields) {
+        const unsigned width = f.variable ? static_cast<unsigned>(length) : f.bits;
+        if (f.variable) {
+            std::fill_n(v + f.slot, limbs(f.bits), 0);
+            v[f.slot - 1] = length;
+        }
+        peek(frame.data() + parsed_, at, width, v + f.slot);
+        at += width;
+    }
+    finish_extract(header, bytes);
+    return 0;
+}
+
+std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, const Frame& frame) {
+    const Program& p = program_;
+    std::uint64_t& next = slots_[stack.next];
+    if (next >= stack.size()) return p.error_stack;
+    const Header& header =
+        p.headers[stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next]];
+    const std::uint64_t error =
+        header.variable ? extract_variable(header, op, frame) : extract_fixed(header, frame);
+    if (error == 0) ++next;
+    return error;
+}
+
+// Operations other than the extraction of a fixed header.
 std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
     const Program& p = program_;
     switch (op.kind) {
-        case ParserOp::Kind::Extract: return extract(op.header, op, frame);
+        case ParserOp::Kind::Extract: break;  // done by parse()
+        case ParserOp::Kind::ExtractVariable: return extract_variable(p.headers[op.header], op, frame);
         case ParserOp::Kind::ExtractStack:
-        case ParserOp::Kind::ExtractUnionStack: {
-            const Stack& stack = p.stacks[op.stack];
-            std::uint64_t& next = slots_[stack.next];
-            if (next >= stack.size()) return p.error_stack;
-            const Index<Header> header =
-                stack.of_unions() ? p.unions[stack.unions[next]].headers[op.member] : stack.headers[next];
-            const std::uint64_t error = extract(header, op, frame);
-            if (error == 0) ++next;
-            return error;
-        }
+        case ParserOp::Kind::ExtractUnionStack: return extract_next(p.stacks[op.stack], op, frame);
         case ParserOp::Kind::Lookahead:
             if (8ULL * (frame.length - parsed_) < op.offset + op.bits) return p.error_too_short;
             peek(frame.data() + parsed_, op.offset, op.bits, &slots_[op.value]);
@@ -180,32 +174,40 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, const Fr
     return {};
 }
 
-Index<ParserState> Traversal::transition(const ParserState& state, const Frame& frame, std::uint64_t& error) {
-    if (state.simple) {
-        std::uint64_t key = 0;
-        for (const TransitionKey& k : state.key)
-            key = (key << (8 * ((k.bits + 7) / 8) % 64)) | (slots_[k.slot] & low_mask(k.bits));
-        for (const Transition& t : state.transitions)
-            if ((key & t.mask) == t.value) return t.next;
-        return {};
-    }
-    return wide_transition(state, frame, error);
+// Transition of a simple state.
+inline Index<ParserState> Traversal::transition(const ParserState& state) const {
+    std::uint64_t key = 0;
+    for (const TransitionKey& k : state.key) key = (key << k.shift) | (slots_[k.slot] & low_mask(k.bits));
+    for (const Transition& t : state.transitions)
+        if ((key & t.mask) == t.value) return t.next;
+    return {};
 }
 
 void Traversal::parse(const Frame& frame) {
+    const Program& p = program_;
     parsed_ = 0;
     std::uint64_t error = 0;
     // A state that consumes nothing and returns to itself is stopped.
-    const auto most = static_cast<unsigned>(4 * program_.states.size() + frame.length + 16);
+    const auto most = static_cast<unsigned>(4 * p.states.size() + frame.length + 16);
     unsigned steps = 0;
-    for (Index<ParserState> at = program_.first_state; at && steps < most && error == 0; ++steps) {
-        const ParserState& state = program_.states[at];
-        for (const ParserOp& op : state.ops)
-            if ((error = parse_op(op, frame)) != 0) break;
-        if (error == 0) at = transition(state, frame, error);
+    for (Index<ParserState> at = p.first_state; at && steps < most && error == 0; ++steps) {
+        const ParserState& state = p.states[at];
+        for (const ParserOp& op : state.ops) {
+            error = op.kind == ParserOp::Kind::Extract ? extract_fixed(p.headers[op.header], frame)
+                                                       : parse_op(op, frame);
+            if (error != 0) break;
+        }
+        if (error != 0) continue;
+        if (state.simple) {
+            at = transition(state);
+        } else {
+            std::uint64_t failed = 0;
+            at = wide_transition(state, frame, failed);
+            error = failed;
+        }
     }
     use_rounds(steps);
-    slots_[program_.standard.parser_error] = error & low_mask(32);
+    slots_[p.standard.parser_error] = error & low_mask(32);
 }
 
 }  // namespace railyard

@@ -25,7 +25,7 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     digests_.clear();
     program_ = std::move(program);
     ++epoch_;
-    idle_.clear();
+    idle_.reset();
     if (program_ == nullptr) return;
     for (const ProfileSpec& p : program_->profiles)
         profiles_.push_back(std::make_unique<Profile>(*program_, p));
@@ -74,18 +74,14 @@ void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> 
 }
 
 Switch::Lease::Lease(Switch& owner) : owner_(owner) {
-    if (owner.idle_.empty()) {
-        traversal_ = std::make_unique<Traversal>(owner);
-    } else {
-        traversal_ = std::move(owner.idle_.back());
-        owner.idle_.pop_back();
-    }
+    traversal_ = std::move(owner.idle_);
+    if (traversal_ == nullptr) traversal_ = std::make_unique<Traversal>(owner);
     ++owner.leased_;
 }
 
 Switch::Lease::~Lease() {
     --owner_.leased_;
-    owner_.idle_.push_back(std::move(traversal_));
+    owner_.idle_ = std::move(traversal_);
 }
 
 void Switch::process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out) {

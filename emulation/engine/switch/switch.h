@@ -104,8 +104,8 @@ class Switch {
     std::uint32_t cpu_port_;
     FramePool& pool_;
     std::shared_ptr<const Program> program_;
-    std::uint64_t epoch_ = 0;  // programs set so far
-    std::vector<std::unique_ptr<Traversal>> idle_;
+    std::uint64_t epoch_ = 0;          // programs set so far
+    std::unique_ptr<Traversal> idle_;  // for the next frame
     unsigned leased_ = 0;
     std::vector<Table> tables_;
     std::vector<std::unique_ptr<Profile>> profiles_;

@@ -143,12 +143,10 @@ void Traversal::use_copies(std::size_t count) {
     left_.copies -= static_cast<std::uint32_t>(count);
 }
 
-void Traversal::use_rounds(unsigned count) {
-    if (count > left_.rounds)
-        throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
-                                 " went round " + std::to_string(Budget{}.rounds) +
-                                 " times for one frame, its copies included; it must end");
-    left_.rounds -= count;
+void Traversal::refuse_rounds() const {
+    throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
+                             " went round " + std::to_string(Budget{}.rounds) +
+                             " times for one frame, its copies included; it must end");
 }
 
 void Traversal::divide_budget(Outputs& out, std::size_t first) const {

@@ -83,7 +83,12 @@ class Traversal {
     void divide_budget(Outputs& out, std::size_t first) const;
     void use_pass();
     void use_copies(std::size_t count);
-    void use_rounds(unsigned count);
+    void use_rounds(unsigned count) {
+        if (count > left_.rounds) [[unlikely]]
+            refuse_rounds();
+        left_.rounds -= count;
+    }
+    [[noreturn]] void refuse_rounds() const;
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
                      bool defer);
@@ -100,7 +105,11 @@ class Traversal {
 
     // execute.cpp
     void execute(Place at);
-    void after_hit(Table& table, LookupResult& result);
+    const Table::Continuation& apply(Table& table);
+    LookupResult after_hit(Table& table, LookupResult result);
+
+    // operations.cpp
+    void operate(const Instruction& instruction);
     void log(const LogMessage& message) const;
 
     // header_ops.cpp
@@ -115,10 +124,11 @@ class Traversal {
     // parse.cpp
     void parse(const Frame& frame);
     std::uint64_t parse_op(const ParserOp& op, const Frame& frame);  // an error, or 0
-    std::uint64_t extract(Index<Header> number, const ParserOp& op, const Frame& frame);
-    void extract_fixed(const Header& header, const std::uint8_t* bytes);
-    void extract_variable(const Header& header, const std::uint8_t* bytes, std::uint64_t bits);
-    Index<ParserState> transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    std::uint64_t extract_fixed(const Header& header, const Frame& frame);
+    std::uint64_t extract_variable(const Header& header, const ParserOp& op, const Frame& frame);
+    std::uint64_t extract_next(const Stack& stack, const ParserOp& op, const Frame& frame);
+    void finish_extract(const Header& header, std::uint32_t bytes);
+    Index<ParserState> transition(const ParserState& state) const;
     Index<ParserState> wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
     bool in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const;
     const std::uint64_t* key_value(const TransitionKey& key) const;
@@ -144,6 +154,7 @@ class Traversal {
     std::uint32_t parsed_ = 0;          // bytes the parser consumed
     std::uint32_t truncate_ = 0;        // 0: whole
     Requests requests_;
+    Table::Continuation member_;  // of the action profile's member that an entry led to
     Budget left_;
     Ring<Waiting> waiting_;
     std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves

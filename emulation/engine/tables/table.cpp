@@ -33,11 +33,14 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
         } else if (key.kind != MatchKind::Exact) {
             tcam = true;
         }
-        masked_ = masked_ || !key.mask.empty();
         bits += key.bits;
         key_limbs_ += limbs(key.bits);
+        for (unsigned k = 0; k < limbs(key.bits); ++k) {
+            const unsigned n = std::min(64u, key.bits - 64 * k);
+            key_.push_back(
+                {static_cast<Slot>(key.slot + k), n, key.mask.empty() ? low_mask(n) : key.mask[k]});
+        }
     }
-    single_ = key_limbs_ == 1 && !masked_;
     instrumented_ = profile != nullptr || spec.counted || spec.ageing || bool(spec.meter);
     exact_ = KeyIndex(key_limbs_);
     if (spec.keys.empty()) {
@@ -56,16 +59,9 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
     for (const EntrySpec& entry : spec.entries) insert(entry);
 }
 
-void Table::gather(const std::uint64_t* slots, std::uint64_t* key) const {
-    std::size_t at = 0;
-    for (const Key& k : spec_.keys)
-        for (unsigned i = 0; i < limbs(k.bits); ++i)
-            key[at++] = slots[k.slot + i] & (k.mask.empty() ? ~0ULL : k.mask[i]);
-}
-
 std::size_t Table::direct_index(const std::uint64_t* key) const {
     std::uint64_t index = 0;
-    for (std::size_t i = 0; i < spec_.keys.size(); ++i) index = (index << spec_.keys[i].bits) | key[i];
+    for (std::size_t i = 0; i < key_.size(); ++i) index = (index << key_[i].bits) | key[i];
     return static_cast<std::size_t>(index);
 }
 
@@ -97,47 +93,42 @@ EntryIndex Table::match_tcam(const std::uint64_t* key) const {
     return {};
 }
 
-LookupResult Table::lookup(const std::uint64_t* slots) const {
-    EntryIndex entry;
-    if (live_ > 0) {
-        std::array<std::uint64_t, kMaxKeyLimbs> gathered;
-        const std::uint64_t* key = gathered.data();
-        if (single_) key = slots + spec_.keys[0].slot;
-        else gather(slots, gathered.data());
-        switch (shape_) {
-            case Shape::Direct: entry = direct_[direct_index(key)]; break;
-            case Shape::Exact: entry = exact_.find(key, keys_); break;
-            case Shape::Tcam: entry = match_tcam(key); break;
-            case Shape::Lpm: {
-                std::array<std::uint64_t, kMaxKeyLimbs> prefix;
-                std::copy_n(key, key_limbs_, prefix.begin());
-                for (const PrefixLevel& level : levels_) {
-                    for (std::size_t i = 0; i < level.mask.size(); ++i)
-                        prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
-                    entry = level.index.find(prefix.data(), keys_);
-                    if (entry) break;
-                }
-                break;
-            }
-            case Shape::Keyless: break;
-        }
+EntryIndex Table::match_prefix(const std::uint64_t* key) const {
+    std::array<std::uint64_t, kMaxKeyLimbs> prefix;
+    std::copy_n(key, key_limbs_, prefix.begin());
+    for (const PrefixLevel& level : levels_) {
+        for (std::size_t i = 0; i < level.mask.size(); ++i)
+            prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
+        if (const EntryIndex entry = level.index.find(prefix.data(), keys_)) return entry;
     }
-    if (!entry)
-        return {default_goes_.first,
-                default_goes_.second,
-                default_params_.data(),
-                static_cast<unsigned>(default_params_.size()),
-                {}};
-    const std::size_t at = entry.at();
-    return {goes_[at].first, goes_[at].second, params_.data() + at * spec_.parameter_limbs,
-            spec_.parameter_limbs, entry};
+    return {};
 }
 
-Place Table::next(Index<Action> action, bool hit) const {
-    if (spec_.by_hit) return hit ? spec_.next_hit : spec_.next_miss;
-    for (std::size_t i = 0; i < spec_.actions.size(); ++i)
-        if (spec_.actions[i] == action) return spec_.next_by_action[i];
-    return spec_.next_default;
+EntryIndex Table::search(const std::uint64_t* slots) const {
+    std::array<std::uint64_t, kMaxKeyLimbs> key;
+    for (std::size_t i = 0; i < key_limbs_; ++i) key[i] = slots[key_[i].slot] & key_[i].mask;
+    switch (shape_) {
+        case Shape::Exact: return exact_.find(key.data(), keys_);
+        case Shape::Lpm: return match_prefix(key.data());
+        case Shape::Tcam: return match_tcam(key.data());
+        default: return {};
+    }
+}
+
+Table::Continuation Table::continuation(Index<Action> action, bool hit) const {
+    Continuation then;
+    then.next = spec_.next_default;
+    const auto at = std::find(spec_.actions.begin(), spec_.actions.end(), action);
+    if (spec_.by_hit) then.next = hit ? spec_.next_hit : spec_.next_miss;
+    else if (at != spec_.actions.end())
+        then.next = spec_.next_by_action[static_cast<std::size_t>(at - spec_.actions.begin())];
+    if (action) {
+        const Action& a = program_.actions[action];
+        then.action = a.code;
+        then.targets = a.targets.data();
+        then.limbs = a.parameter_limbs;
+    }
+    return then;
 }
 
 // Adjust the number of users of the entry's member or group.
@@ -255,8 +246,7 @@ void Table::store(EntryIndex entry, const EntrySpec& spec) {
     const std::size_t e = entry.at();
     targets_[e] = spec.target;
     actions_[e] = spec.action;
-    goes_[e] = profile_ != nullptr ? std::pair{kNowhere, next({}, true)}
-                                   : std::pair{program_.actions[spec.action].code, next(spec.action, true)};
+    then_[e] = continuation(profile_ != nullptr ? Index<Action>() : spec.action, true);
     std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
     std::fill(params, params + spec_.parameter_limbs, 0);
     std::copy(spec.parameters.begin(), spec.parameters.end(), params);
@@ -282,7 +272,7 @@ Status Table::insert(const EntrySpec& entry) {
         used_.push_back(false);
         targets_.push_back(Target::Action);
         actions_.emplace_back();
-        goes_.emplace_back();
+        then_.emplace_back();
         if (spec_.meter) meters_.emplace_back();
         if (spec_.ageing) ages_.emplace_back();
         packets_.push_back(0);
@@ -334,15 +324,14 @@ Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>
     if (spec_.const_default) return Status::Constant;
     default_action_ = action;
     default_params_ = parameters;
-    default_goes_ = {program_.actions[action].code, next(action, false)};
+    default_then_ = continuation(action, false);
     return Status::Ok;
 }
 
 void Table::reset_default() {
     default_action_ = spec_.default_action;
     default_params_ = spec_.default_parameters;
-    default_goes_ = {default_action_ ? program_.actions[default_action_].code : kNowhere,
-                     next(default_action_, false)};
+    default_then_ = continuation(default_action_, false);
 }
 
 }  // namespace railyard

@@ -15,37 +15,26 @@ namespace railyard {
 
 using Time = std::int64_t;  // picoseconds
 
-// Action of an entry or of the default, and the instruction after the table. code kNowhere: no action.
-struct LookupResult {
-    Place code, next;
-    const std::uint64_t* parameters;
-    unsigned limbs;    // of parameters
-    EntryIndex entry;  // none on a miss
-};
+struct LookupResult;
 
 class Table {
    public:
+    // What follows a lookup: the parameters of an action go to their targets, then its code runs (kNowhere:
+    // it has none), then the instruction after the table.
+    struct Continuation {
+        Place action = kNowhere, next = 0;
+        const Slot* targets = nullptr;
+        unsigned limbs = 0;  // of the parameters
+    };
+
     // profile: action profile of the table; null for a table whose entries have actions.
     Table(const Program& program, const TableSpec& spec, Profile* profile);
 
-    LookupResult lookup(const std::uint64_t* slots) const;
-    // Replace the reference of an entry to a member or group by the member's action. hash() is called for a
-    // group only.
+    LookupResult lookup(const std::uint64_t* slots) const;  // defined below, for the interpreter to inline
+    // Follow the reference of an entry to a member or group: result.then becomes `chosen`, which gets what
+    // follows for the member's action. hash() is called for a group only.
     template <typename Hash>
-    void resolve(LookupResult& result, const Hash& hash) const {
-        if (!result.entry) return;  // the default entry has an action
-        const auto id = static_cast<std::int64_t>(*result.parameters);
-        const bool direct = targets_[result.entry.at()] == Target::Member;
-        const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
-        if (m == nullptr) {
-            result.code = kNowhere;
-            return;
-        }
-        result.code = program_.actions[m->action].code;
-        result.parameters = m->parameters.data();
-        result.limbs = static_cast<unsigned>(m->parameters.size());
-        result.next = next(m->action, true);
-    }
+    void resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const;
 
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
@@ -94,6 +83,12 @@ class Table {
    private:
     // Look-up structure, by the match kinds of the keys.
     enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
+    // A limb of the key: a slot, and the bits of it that are matched.
+    struct KeyLimb {
+        Slot slot;
+        unsigned bits;
+        std::uint64_t mask;
+    };
     struct PrefixLevel {
         int prefix;
         std::vector<std::uint64_t> mask;
@@ -103,10 +98,11 @@ class Table {
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
     EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
-    Place next(Index<Action> action, bool hit) const;
+    Continuation continuation(Index<Action> action, bool hit) const;
     void count_users(EntryIndex entry, int by);
     EntryIndex match_tcam(const std::uint64_t* key) const;
-    void gather(const std::uint64_t* slots, std::uint64_t* key) const;
+    EntryIndex search(const std::uint64_t* slots) const;
+    EntryIndex match_prefix(const std::uint64_t* key) const;
     std::size_t direct_index(const std::uint64_t* key) const;
     void store(EntryIndex entry, const EntrySpec& spec);
     void link(EntryIndex entry);
@@ -123,9 +119,10 @@ class Table {
     const TableSpec& spec_;
     Profile* profile_;
     bool constant_ = spec_.const_entries;
-    bool masked_ = false, single_ = false, instrumented_ = false;
+    bool instrumented_ = false;
     Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;
+    std::vector<KeyLimb> key_;
     std::optional<std::size_t> lpm_key_;
     std::size_t lpm_limb_ = 0;
 
@@ -135,7 +132,7 @@ class Table {
     std::vector<bool> used_;  // false: in free_
     std::vector<Target> targets_;
     std::vector<Index<Action>> actions_;
-    std::vector<std::pair<Place, Place>> goes_;  // action code, and the instruction after the table
+    std::vector<Continuation> then_;
     std::vector<Meter> meters_;
     std::vector<Age> ages_;
     std::vector<EntryIndex> free_;
@@ -146,8 +143,39 @@ class Table {
     std::vector<EntryIndex> tcam_;     // highest priority first
 
     Index<Action> default_action_;
-    std::pair<Place, Place> default_goes_{kNowhere, 0};
+    Continuation default_then_;
     std::vector<std::uint64_t> default_params_;
 };
+
+// Action of an entry or of the default entry, and its parameters.
+struct LookupResult {
+    const Table::Continuation* then;
+    const std::uint64_t* parameters;
+    EntryIndex entry;  // none on a miss
+};
+
+inline LookupResult Table::lookup(const std::uint64_t* slots) const {
+    EntryIndex entry;
+    if (shape_ == Shape::Direct) {
+        std::size_t index = 0;
+        for (const KeyLimb& k : key_) index = index << k.bits | (slots[k.slot] & k.mask);
+        entry = direct_[index];
+    } else if (live_ > 0) {
+        entry = search(slots);
+    }
+    if (!entry) return {&default_then_, default_params_.data(), {}};
+    const std::size_t at = entry.at();
+    return {&then_[at], params_.data() + at * spec_.parameter_limbs, entry};
+}
+
+template <typename Hash>
+void Table::resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const {
+    const auto id = static_cast<std::int64_t>(*result.parameters);
+    const bool direct = targets_[result.entry.at()] == Target::Member;
+    const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
+    if (m == nullptr) return;  // no action
+    chosen = continuation(m->action, true);
+    result = {&chosen, m->parameters.data(), result.entry};
+}
 
 }  // namespace railyard
