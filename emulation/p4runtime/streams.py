@@ -73,6 +73,7 @@ class Streams:
         self._on_packet_out = on_packet_out
         self._timer: Timer = background_loop() if timer is None else timer
         self._open: set[Stream] = set()
+        self._closed = False
 
     async def converse(
         self, messages: AsyncIterator[p4r.StreamMessageRequest]
@@ -84,7 +85,8 @@ class Streams:
         try:
             while (message := await stream.outgoing.get()) is not None:
                 yield message
-            await listener
+            if not self._closed:  # a client ended the stream, or sent what is refused
+                await listener
         finally:
             listener.cancel()
             self._open.discard(stream)
@@ -102,6 +104,7 @@ class Streams:
 
     def close(self) -> None:
         """End every stream, so that the server does not wait for its clients."""
+        self._closed = True
         for stream in self._open:
             stream.outgoing.put_nowait(None)
 

@@ -94,18 +94,19 @@ class Switchd:
         self._server = server
 
     def serve(self, stopped: socket.socket) -> None:
-        """Pass on events of the switches until `stopped` is readable."""
+        """Pass on events of the switches until `stopped` is readable; then no frame is carried any more."""
         events = self._wire.event_fd
         with selectors.DefaultSelector() as selector:
             selector.register(stopped, selectors.EVENT_READ)
             selector.register(events, selectors.EVENT_READ)
             while True:
                 ready = {key.fd for key, _ in selector.select()}
+                if stopped.fileno() in ready:
+                    self._wire.stop()
+                    return
                 if events in ready:
                     os.eventfd_read(events)
                     self._pass_on()
-                if stopped.fileno() in ready:
-                    return
 
     def _pass_on(self) -> None:
         for _ in range(_ITEMS_AT_ONCE):

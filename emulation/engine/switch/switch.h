@@ -53,6 +53,9 @@ class Switch {
     // Pending digests, oldest first; the caller clears the list.
     std::vector<Digest>& digests() { return digests_; }
     std::function<void(const std::string&)> on_log;  // receives log_msg; if unset, messages are not formatted
+    // Called before each further pass of a frame and every 1,024 rounds of its loops; may throw to end the
+    // frame.
+    std::function<void()> on_checkpoint;
 
     Table& table(std::size_t at) { return tables_.at(at); }
     std::size_t table_count() const { return tables_.size(); }

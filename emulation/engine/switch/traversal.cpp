@@ -116,6 +116,7 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
         load(*next.frame);
         next.frame->pending = false;
         if (next.counts) use_pass();
+        check();
         if (next.to_ingress) ingress_pass(std::move(next.frame), out, defer);
         else egress_pass(std::move(next.frame), next.port, {now_, now_, 0, 0}, out, defer);
     }
@@ -147,6 +148,10 @@ void Traversal::refuse_rounds() const {
     throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
                              " went round " + std::to_string(Budget{}.rounds) +
                              " times for one frame, its copies included; it must end");
+}
+
+void Traversal::check() const {
+    if (switch_.on_checkpoint) switch_.on_checkpoint();
 }
 
 void Traversal::divide_budget(Outputs& out, std::size_t first) const {

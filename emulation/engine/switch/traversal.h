@@ -77,6 +77,8 @@ class Traversal {
         bool counts = false;  // uses up a further pass
     };
 
+    static constexpr std::uint32_t kCheckedRounds = 1024;
+
     // traversal.cpp
     void begin(const Frame& frame, std::uint32_t ingress_port, Time now);
     void finish_waiting(Outputs& out, bool defer);
@@ -86,9 +88,13 @@ class Traversal {
     void use_rounds(unsigned count) {
         if (count > left_.rounds) [[unlikely]]
             refuse_rounds();
+        const std::uint32_t before = left_.rounds - 1;
         left_.rounds -= count;
+        if ((before ^ (left_.rounds - 1)) >= kCheckedRounds) [[unlikely]]
+            check();
     }
     [[noreturn]] void refuse_rounds() const;
+    void check() const;  // calls the switch's on_checkpoint, if it has one
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
                      bool defer);

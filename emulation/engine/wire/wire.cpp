@@ -24,15 +24,17 @@ constexpr std::size_t kLeastRingBytes = 256 << 10;
 constexpr std::size_t kMostControl = 10'000;  // pending notifications; more are dropped
 constexpr std::size_t kMostEgress =
     1024;  // egress passes of queued frames in a row, before the control plane has its turn
-constexpr std::int64_t kMostPause = 2'000'000;   // nanoseconds
-constexpr std::int64_t kMostFlush = 5'000'000;   // nanoseconds of egress passes while another thread waits
-constexpr Time kAgeingPeriod = 100'000'000'000;  // 100 ms
+constexpr std::int64_t kMostPause = 2'000'000;    // nanoseconds
+constexpr std::int64_t kMostFlush = 5'000'000;    // nanoseconds of egress passes while another thread waits
+constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
+constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
+constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
 constexpr Time kFailurePeriod = 100'000'000'000;
 constexpr Time kNever = std::numeric_limits<Time>::max();
 
-std::int64_t clock_nanoseconds() {
+std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
     timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
@@ -72,6 +74,7 @@ int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
     const int index = SwitchSet::add_switch(name, cpu_port);
     if (log_programs_)
         switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
+    switch_at(index).on_checkpoint = [this] { checkpoint(); };
     return index;
 }
 
@@ -179,6 +182,7 @@ void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
     Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
     const bool queued = sw.reads_queue();
     out_.clear();
+    checkpoints_ = 0;
     try {
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
@@ -194,6 +198,17 @@ void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
     out_.clear();
     if (!sw.digests().empty()) collect(switch_index);
     if (queued) flush_all();  // the rest of the burst does not count as queued
+}
+
+// A frame whose copies and rounds are within its budget may still take seconds, by slow tables or wide
+// hashes.
+void Wire::checkpoint() {
+    if (stopping_) throw std::runtime_error("a frame was at work when the switch stopped");
+    if (checkpoints_++ % kTimedCheckpoints != 0) return;
+    const std::int64_t used = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    if (checkpoints_ == 1) frame_began_ = used;
+    else if (used - frame_began_ > kMostFrame)
+        throw std::runtime_error("a frame took more than 0.5 s of processor time, its copies included");
 }
 
 void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
@@ -275,6 +290,7 @@ void Wire::dequeue(Port& port, std::size_t most) {
 void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
     Switch& sw = *switches_[static_cast<std::size_t>(port.switch_index)];
     egress_out_.clear();
+    checkpoints_ = 0;
     try {
         const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth, depth};
         sw.egress(std::move(frame), port.number, record, now_, egress_out_);

@@ -118,6 +118,7 @@ class Wire : public SwitchSet {
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
+    void checkpoint();  // throws when the frame at work has taken too long, or the wire stops
     void fail(const Switch& sw, Port* port, const std::exception& error);
     void look_for_aged();
     void say(const char* level, std::string text);
@@ -135,6 +136,8 @@ class Wire : public SwitchSet {
     bool flushing_ = false;
     std::size_t egress_left_ = 0;   // egress passes left in this flush
     std::int64_t flush_began_ = 0;  // nanoseconds
+    unsigned checkpoints_ = 0;      // of the frame at work
+    std::int64_t frame_began_ = 0;  // nanoseconds of processor time at its first checkpoint
     Outputs out_, egress_out_;
     std::vector<std::pair<std::string, std::string>> messages_;
     Time next_failure_ = 0;  // earliest time of the next log line about a failed frame

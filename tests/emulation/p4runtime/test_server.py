@@ -57,10 +57,11 @@ def test_the_port_is_free_after_stop() -> None:
 
 
 def test_stop_ends_open_streams(bench: Bench) -> None:
+    """In good order: a stream that the server had waited for in vain would end with an RpcError."""
     with Controller(bench.address) as controller:
         controller.enter()
         bench.server.stop()
-        with pytest.raises((grpc.RpcError, StopIteration)):
+        with pytest.raises(StopIteration):
             controller.receive()
 
 

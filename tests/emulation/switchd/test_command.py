@@ -183,6 +183,22 @@ def test_copies_clones_digests_and_idle_entries(process: SwitchdProcess, program
         assert idle.match == known.match
 
 
+@on_interfaces
+def test_a_frame_that_takes_seconds_keeps_nobody_waiting(process: SwitchdProcess) -> None:
+    """A loop within the rounds that a frame may have, of several microseconds a round."""
+    process.start(*ports(process), "--log-console", str(BUILD / "slow.json"))
+    slow, quick = (b"\x02" + rounds.to_bytes(3) + bytes(60) for rounds in (1_000_000, 0))
+    process.send(0, slow)
+    process.wait_for("0.5 s of processor time")
+    process.send(0, quick)
+    assert process.receive(1) == quick
+    for _ in range(16):
+        process.send(0, slow)
+    code, told = process.stop()
+    assert code == 0
+    assert "failed" in told
+
+
 def test_a_program_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.json"
     bad.write_bytes(b'{"program": "\xff\xfe"}')
