@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simple_switch_grpc in a network namespace of its own, with a raw socket on every port.
+"""A simple_switch_grpc or railyard-switchd in a network namespace of its own, a raw socket on every port.
 
 The namespace has no name: it lives in a thread that enters it and in what that thread starts, and is gone
 with them, even when this process is killed.
 """
 
 import ctypes
+import errno
 import fcntl
 import selectors
 import socket
@@ -43,10 +44,19 @@ class Bmv2:
     """A switch that runs nothing yet; `client` is its primary controller, under the node name NODE.
 
     Its receive ring of a port is 2 MiB of frames as long as the link may carry: 189 of `mtu` = 11,000 bytes,
-    which takes the longest UB packet, and a thousand of 2,000.
+    which takes the longest UB packet, and a thousand of 2,000. `command` starts another switch that takes
+    the same arguments.
     """
 
-    def __init__(self, ports: Sequence[int], directory: Path, *, mtu: int = 11_000) -> None:
+    def __init__(
+        self,
+        ports: Sequence[int],
+        directory: Path,
+        *,
+        mtu: int = 11_000,
+        command: Sequence[str] = ("simple_switch_grpc",),
+    ) -> None:
+        self._command = tuple(command)
         self._ports = tuple(ports)
         self._directory = directory
         self._mtu = str(mtu)
@@ -92,7 +102,7 @@ class Bmv2:
         with (self._directory / "simple_switch_grpc.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *("setpriv", "--pdeathsig", "KILL", "simple_switch_grpc", *interfaces),
+                    *("setpriv", "--pdeathsig", "KILL", *self._command, *interfaces),
                     *("--device-id", "1", "--no-p4", "--"),
                     *("--grpc-server-addr", self.address),
                     *("--cpu-port", str(CPU_PORT), "--priority-queues", "8"),
@@ -112,8 +122,19 @@ class Bmv2:
             except InstallError:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     log = (self._directory / "simple_switch_grpc.log").read_text(errors="replace")
-                    raise RuntimeError(f"simple_switch_grpc did not start:\n{log[-2000:]}") from None
+                    raise RuntimeError(f"{self._command[0]} did not start:\n{log[-2000:]}") from None
                 time.sleep(0.02)
+
+    @property
+    def pid(self) -> int | None:
+        """Process id; None unless the switch runs."""
+        ended = self._process is None or self._process.poll() is not None
+        return None if ended or self._process is None else self._process.pid
+
+    def set_link(self, port: int, up: bool) -> None:
+        """Take the far end of a port's link down, or up again."""
+        state = "up" if up else "down"
+        self._inside.submit(_run, "ip", "link", "set", f"h{port}", state).result()
 
     def set_queue_depth(self, packets: int) -> None:
         """Set the depth of every egress queue; the default is 64."""
@@ -136,7 +157,9 @@ class Bmv2:
             while True:
                 try:
                     data, notes, _, _ = raw.recvmsg(65535, 64)
-                except BlockingIOError:
+                except OSError as ex:
+                    if ex.errno not in (errno.EAGAIN, errno.ENETDOWN):
+                        raise
                     break
                 frames.append((key.data, _tagged(data, notes[0][2]) if notes else data))
         return frames
