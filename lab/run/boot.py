@@ -13,6 +13,7 @@ from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
 from emulation.testbed import Testbed
+from lab.run.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
 __all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "filled", "programs_of", "running"]
@@ -49,9 +50,16 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
 
 
 @contextmanager
-def booted(testbed: Testbed, plan: Plan, progress: InstallProgress | None = None) -> Iterator[Booted]:
-    """Start a testbed and fill its tables from the plan; stop it afterwards."""
-    with filled(testbed, programs_of(plan.fabric), plan.entries, progress) as running:
+def booted(
+    testbed: Testbed, plan: Plan, progress: InstallProgress | None = None, own: OwnPrograms = BUILT_IN
+) -> Iterator[Booted]:
+    """Start a testbed and fill its tables from the plan; stop it afterwards.
+
+    Nodes of `own` run programs of the user's own, and get further entries.
+    """
+    programs = {**programs_of(plan.fabric), **own.files}
+    entries = {node: [*planned, *own.entries.get(node, ())] for node, planned in plan.entries.items()}
+    with filled(testbed, programs, entries, progress) as running:
         yield running
 
 

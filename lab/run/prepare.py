@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar, final
 
 from controller.plan import Plan
@@ -20,6 +21,7 @@ from lab.run.collectives.bounds import bound_ps
 from lab.run.collectives.connections import connections_of
 from lab.run.collectives.grids import members_of
 from lab.run.collectives.schedule import schedule_of
+from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.scenario.document import Document, Location
 from lab.scenario.loader import relocated
 from lab.scenario.schema import (
@@ -75,7 +77,8 @@ def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
 class Prepared:
     """One variant with all that its run needs; its jobs share no members.
 
-    `faults` have their targets resolved in the fabric and are ordered by time.
+    `faults` have their targets resolved in the fabric and are ordered by time. `own` are programs of the
+    user's own in place of built-in programs.
     """
 
     variant: Variant
@@ -84,6 +87,7 @@ class Prepared:
     transport: TransportParameters
     jobs: tuple[JobPlan, ...]
     faults: tuple[faults.Fault, ...] = ()
+    own: OwnPrograms = BUILT_IN
 
     @property
     def sliced(self) -> Sliced:
@@ -147,7 +151,10 @@ def prepare(
                     plan, chosen, sending, scenario.seed
                 ),
             )
-        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck))
+        own = BUILT_IN
+        if variant.program:
+            own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
+        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own))
     return tuple(prepared)
 
 

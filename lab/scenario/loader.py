@@ -19,7 +19,7 @@ from topologies.errors import RailyardError
 __all__ = ["load", "read", "relocated"]
 
 # Keys whose value begins with the path of a file.
-_FILES = ("file", "python")
+_FILES = ("file", "p4info", "entries", "python")
 # Keys whose value is a name, or `{python: FILE.py:NAME}`.
 _NAMES = ("strategy", "kind", "scheduler")
 
@@ -49,7 +49,7 @@ def relocated(document: Document, location: Location, ex: RailyardError) -> Scen
 def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the values with each variant completed from the top level; wrong shapes stay as they are.
 
-    Files that a topology names are relative to the `folder` of the scenario.
+    Files that a topology or a program names are relative to the `folder` of the scenario.
     """
     base = {key: values[key] for key in SETTINGS if key in values}
     rest = {key: value for key, value in values.items() if key not in SETTINGS}

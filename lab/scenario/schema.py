@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
 
@@ -36,6 +37,7 @@ __all__ = [
     "Fault",
     "JobSettings",
     "LinkSettings",
+    "OwnProgram",
     "Part",
     "Relative",
     "Routing",
@@ -56,6 +58,7 @@ SETTINGS = (
     "transport",
     "faults",
     "work_until_us",
+    "program",
 )
 
 
@@ -249,8 +252,26 @@ else:
 
 
 @final
+class OwnProgram(Model):
+    """A P4 program of the user's own in place of a built-in program, whose tables and counters it keeps.
+
+    Attributes:
+        file: FILE.p4, which p4c compiles, or FILE.json.
+        p4info: The p4info of FILE.json, FILE.p4info.txtpb by default.
+        entries: File of further table entries of the nodes that run the program; the plan fills the others.
+    """
+
+    file: str
+    p4info: str | None = None
+    entries: str | None = None
+
+
+@final
 class Variant(Model):
-    """One run of a scenario; without `jobs` all members form one job with the variant's collective."""
+    """One run of a scenario; without `jobs` all members form one job with the variant's collective.
+
+    `program` replaces built-in programs, by their names.
+    """
 
     name: Name
     title: str = ""
@@ -263,6 +284,7 @@ class Variant(Model):
     transport: Transport = Transport()
     faults: tuple[Fault, ...] = ()
     work_until_us: Positive | None = None
+    program: Mapping[str, OwnProgram] = Field(default_factory=dict)
 
     @property
     def label(self) -> str:
