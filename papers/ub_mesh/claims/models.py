@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from papers.claims import Check, Measured, Progress, Values
@@ -276,6 +277,19 @@ def _copper(clos_share: float, ub_mesh_share: float) -> str:
 
 _SECTION = "UB-Mesh §6.6"
 
+_X32_CLOS = changed("Clos of x32", lanes=32)
+_X32_OUT = changed("x32 out of a rack", uplink_lanes=32)
+_solved = partial(
+    fitted,
+    within=0.1,
+    reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs",
+)
+_mtbf = partial(
+    stated,
+    place=_SECTION,
+    reason="HPN's optical links fail more often than those that the paper's MTBFs imply",
+)
+
 AVAILABILITY = (
     *(
         identity(
@@ -293,54 +307,35 @@ AVAILABILITY = (
             ("monitored", "UB-Mesh monitored", 99.78),
         )
     ),
-    fitted(
-        "failures-clos",
-        "failures a year, Clos",
-        634.8,
-        "",
-        changed("Clos of x32", lanes=32),
-        place=f"{_SECTION}: from its 13.8 h",
-        within=0.1,
-        reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs",
+    _solved(
+        "failures-clos", "failures a year, Clos", 634.8, "", _X32_CLOS, place=f"{_SECTION}: from its 13.8 h"
     ),
-    fitted(
+    _solved(
         "failures-ub-mesh",
         "failures a year, UB-Mesh",
         88.9,
         "",
-        changed("x32 out of a rack", uplink_lanes=32),
+        _X32_OUT,
         place=f"{_SECTION}: from its 98.5 h",
-        within=0.1,
-        reason="rates of a switch and of an optical lane were solved from the paper's two MTBFs",
     ),
-    stated(
-        "mtbf-clos",
-        "MTBF, Clos, rates of HPN",
-        13.8,
-        "h",
-        changed("Clos of x32", lanes=32),
-        place=_SECTION,
-        within=1.4,
-        expected=around(9.6, 0.3),
-        reason="HPN's optical links fail more often than those that the paper's MTBFs imply",
+    _mtbf(
+        "mtbf-clos", "MTBF, Clos, rates of HPN", 13.8, "h", _X32_CLOS, within=1.4, expected=around(9.6, 0.3)
     ),
-    stated(
+    _mtbf(
         "mtbf-ub-mesh",
         "MTBF, UB-Mesh, rates of HPN",
         98.5,
         "h",
-        changed("x32 out of a rack", uplink_lanes=32),
-        place=_SECTION,
+        _X32_OUT,
         within=9.8,
         expected=around(77.6, 2),
-        reason="HPN's optical links fail more often than those that the paper's MTBFs imply",
     ),
     stated(
         "mtbf-ratio",
         "MTBF, UB-Mesh to Clos, rates of HPN",
         7.14,
         "x",
-        changed("Clos of x32", lanes=32),
+        _X32_CLOS,
         place=_SECTION,
         within=0.7,
         expected=between(7.9, 8.3),
