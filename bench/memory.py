@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_mib", "family", "proportional_mib"]
+__all__ = ["anonymous_mib", "available_mib", "family", "proportional_mib"]
 
 _PROC = Path("/proc")
 
@@ -14,6 +14,11 @@ _PROC = Path("/proc")
 def proportional_mib(pid: int | str) -> float:
     """Resident memory, what processes share divided among them."""
     return _field(_PROC / str(pid) / "smaps_rollup", "Pss")
+
+
+def anonymous_mib(pid: int | str) -> float:
+    """Resident memory without files: a process's own, whatever other processes share with it."""
+    return _field(_PROC / str(pid) / "status", "RssAnon")
 
 
 def available_mib() -> float:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import final
 
-from bench.memory import proportional_mib
+from bench.memory import anonymous_mib
 from controller import Entry, Exact, InstallError
 from controller.diff import diff
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
@@ -54,7 +54,7 @@ _MOST_GROWTH_MIB = 2.0
 @final
 @dataclass(slots=True)
 class Soak:
-    """Figures of a run. Memory is the proportional set size in MiB: after a tenth of the time, at the end."""
+    """Figures of a run. Memory is anonymous memory in MiB: after a tenth of the time, at the end, at most."""
 
     switch: str
     seconds: float = 0.0
@@ -199,7 +199,7 @@ def _watch(process: Bmv2, result: Soak, ended: threading.Event) -> None:
     """Take the memory of the process every second."""
     while not ended.wait(_SAMPLE_SECONDS):
         if process.pid is not None:
-            result.samples.append(proportional_mib(process.pid))
+            result.samples.append(anonymous_mib(process.pid))
 
 
 def _entry(port: int, to: int, next_port: int) -> Entry:

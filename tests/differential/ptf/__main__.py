@@ -114,6 +114,9 @@ def _python() -> Path:
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
         pip = [venv / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *_PACKAGES], check=True)
+    (package,) = venv.glob("lib/python3*/site-packages/p4")
+    (package / "tmp").mkdir(exist_ok=True)
+    shutil.copyfile(Path(__file__).with_name("p4config.py"), package / "tmp" / "p4config_pb2.py")
     return venv / "bin" / "python"
 
 
