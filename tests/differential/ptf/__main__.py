@@ -23,7 +23,7 @@ from typing import Any
 
 from rich.progress import Progress
 
-from tests.differential.ptf.bench import SWITCHES, Bench
+from tests.differential.ptf.bench import SWITCHES, Bench, BenchError
 from tests.differential.ptf.explained import explanation
 from tests.differential.ptf.suites import Generator, Suite, SuiteError, generated, hand_written
 
@@ -49,10 +49,14 @@ def main() -> int:
         task = bar.add_task("suites", total=len(waiting))
         jobs = {pool.submit(_run, suite, generator, python, arguments.switch): suite for suite in waiting}
         for job in as_completed(jobs):
-            results[jobs[job].name] = job.result()
-            kept.write_text(json.dumps(results, indent=1))
+            name = jobs[job].name
+            try:
+                results[name] = job.result()
+                kept.write_text(json.dumps(results, indent=1))
+            except BenchError as ex:  # the suite runs again next time
+                bar.console.print(f"{name}: {ex}", markup=False)
             bar.advance(task)
-    return _report({suite.name: results[suite.name] for suite in suites})
+    return _report({suite.name: results[suite.name] for suite in suites if suite.name in results})
 
 
 def _run(suite: Suite, generator: Generator, python: Path, switches: Sequence[str]) -> Result:

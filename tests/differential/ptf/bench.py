@@ -19,14 +19,14 @@ from typing import Self, final
 from emulation.namespace import enter_new_namespace
 from tests.differential.ptf.suites import Suite, SuiteError
 
-__all__ = ["SWITCHES", "Bench"]
+__all__ = ["SWITCHES", "Bench", "BenchError"]
 
 _ROOT = Path(__file__).resolve().parents[3]
 _PORTS = range(10)
 _MTU = "9500"
 _CPU_PORT = "510"
 _GRPC = ("127.0.0.1", 9559)
-_START_SECONDS, _STOP_SECONDS = 30.0, 10.0
+_START_SECONDS, _STOP_SECONDS = 120.0, 10.0
 # Seconds that a test waits for a frame, and for silence: at first, and when it is repeated.
 _PATIENCE = ((4.0, 0.2), (15.0, 1.0))
 # A test that waits for a frame in vain takes two seconds, p4-guide's tests of idle timeouts half a minute.
@@ -39,6 +39,10 @@ SWITCHES = {
 
 _HEAD = re.compile(r"^(\w+\.\w+) \.\.\. ", re.MULTILINE)
 _VERDICT = re.compile(r"(?:^|\s)(ok|FAIL|ERROR)$", re.MULTILINE)
+
+
+class BenchError(Exception):
+    """A namespace, a link or a switch that did not come up."""
 
 
 @final
@@ -152,7 +156,7 @@ class Bench:
             except OSError:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     said = (self._directory / f"{switch}.log").read_text(errors="replace")
-                    raise RuntimeError(f"{SWITCHES[switch][0]} did not start: {said[-500:]}") from None
+                    raise BenchError(f"{SWITCHES[switch][0]} did not start: {said[-500:]}") from None
                 time.sleep(0.05)
 
     def _stop(self) -> None:
@@ -202,4 +206,4 @@ def _verdicts(output: str) -> dict[str, str]:
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise BenchError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
