@@ -5,7 +5,8 @@ python -m tests.differential.shapes --count 2000 --seed 1
 python -m tests.differential.shapes --count 500 --p4smith ~/p4c/build/backends/p4tools/modules/smith/p4smith
 python -m tests.differential.shapes --program results/shapes/17.p4    # one that was kept
 
-The programs are our own generator's, or p4smith's. A program whose difference is unexplained is kept, with
+The programs are our own generator's, or p4smith's; those read headers that may not be valid, and get only
+frames that hold all headers. A program whose difference is unexplained is kept, with
 what p4c made of it and the difference. It needs root, BMv2's simple_switch_grpc and p4c-bm2-ss.
 """
 
@@ -47,7 +48,9 @@ def main() -> int:
         Progress(*columns) as bar,
     ):
         task = bar.add_task("programs", total=arguments.count if arguments.program is None else 1)
-        for built in build_ahead(seeds, text_of, Path(name), pool, arguments.jobs):
+        for built in build_ahead(
+            seeds, text_of, Path(name), pool, arguments.jobs, whole=arguments.p4smith is not None
+        ):
             if built.files is None:
                 refused[_kind(built.refused)] += 1
             else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on the engine and on BMv2, one after the other on the same pair of switches."""
 
+import json
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -30,15 +31,31 @@ _SECONDS = 900.0
 @final
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A program and what p4c made of it; without `files` the compiler's message is in `refused`."""
+    """A program and what p4c made of it; without `files` the compiler's message is in `refused`.
+
+    `whole`: the program reads headers whether they are valid or not, so that only frames with all of them
+    have an outcome that P4 defines.
+    """
 
     seed: int
     text: str
     files: ProgramFiles | None
     refused: str = ""
+    whole: bool = False
+
+    def too_short(self, frame: bytes) -> bool:
+        """Whether a frame is not to be sent."""
+        return self.whole and len(frame) < self._header_bytes()
+
+    def _header_bytes(self) -> int:
+        assert self.files is not None
+        program = json.loads(self.files.json)
+        bits = {item["name"]: sum(field[1] for field in item["fields"]) for item in program["header_types"]}
+        headers = (header for header in program["headers"] if not header["metadata"])
+        return sum(bits[header["header_type"]] for header in headers) // 8
 
 
-def build(seed: int, text: str, directory: Path) -> Built:
+def build(seed: int, text: str, directory: Path, *, whole: bool = False) -> Built:
     """Compile a program in `directory`."""
     source = directory / f"{seed}.p4"
     json_file, info = source.with_suffix(".json"), source.with_suffix(".p4info.txtpb")
@@ -61,14 +78,20 @@ def build(seed: int, text: str, directory: Path) -> Built:
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line or "BUG" in line]
         return Built(seed, text, None, (lines or [done.stderr.strip()[-300:] or "no message"])[0])
-    built = Built(seed, text, ProgramFiles(json_file.read_bytes(), info.read_bytes()))
+    built = Built(seed, text, ProgramFiles(json_file.read_bytes(), info.read_bytes()), whole=whole)
     for file in (source, json_file, info):
         file.unlink()
     return built
 
 
 def build_ahead(
-    seeds: Iterable[int], text_of: Callable[[int], str], directory: Path, pool: Executor, ahead: int
+    seeds: Iterable[int],
+    text_of: Callable[[int], str],
+    directory: Path,
+    pool: Executor,
+    ahead: int,
+    *,
+    whole: bool = False,
 ) -> Iterator[Built]:
     """Yield the programs of the seeds in their order; `ahead` of them are built at a time."""
     waiting = iter(seeds)
@@ -76,7 +99,7 @@ def build_ahead(
 
     def add(count: int) -> None:
         jobs.extend(
-            pool.submit(lambda seed=seed: build(seed, text_of(seed), directory))
+            pool.submit(lambda seed=seed: build(seed, text_of(seed), directory, whole=whole))
             for seed in islice(waiting, count)
         )
 
@@ -127,7 +150,8 @@ class Pair:
                 self._pair.drain(pace.quiet_seconds)
                 self._pair.load(built.files)
             with Both(self._pair) as both:
-                session = Session(Subject(built.files), built.seed, self._pair, both, summary, pace)
+                subject = Subject(built.files, fatal=built.too_short)
+                session = Session(subject, built.seed, self._pair, both, summary, pace)
                 for _ in range(_ROUNDS):
                     session.round()
         except Exception as ex:
