@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize portable fuzz bench lab shell docs clean
 
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
@@ -60,6 +60,9 @@ format: base ## put the sources in their usual form
 
 sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, in a build of its own; some ten processor minutes
 	@scripts/sanitize.sh
+
+portable: setup ## the tests of the embedded testbed on an engine without its Linux part, in a build of its own
+	@scripts/portable.sh
 
 fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'

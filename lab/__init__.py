@@ -12,5 +12,6 @@ assertions.
     sweeps     one scenario run many times in parallel processes
     report     metrics, result.json, report.html and all figures
     frames     one frame built, sent, captured or followed by hand
+    files      where compiled programs and experiments are, in a source tree or a wheel
     errors     errors of this floor
 """

@@ -47,6 +47,11 @@ class Switchd:
     """Switches on interfaces, and the P4Runtime server in front of them."""
 
     def __init__(self, options: Options) -> None:
+        if not hasattr(_engine, "Wire"):
+            raise EmulationError(
+                "the engine was built without its Linux part, which sends and receives on interfaces",
+                remedy="build it on Linux, without -DRAILYARD_LINUX=OFF",
+            )
         self._options = options
         self._wire = _engine.Wire()
         self._switches: dict[int, int] = {}  # device id to the engine's number

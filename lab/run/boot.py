@@ -6,20 +6,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
 from emulation.testbed import Testbed
+from lab.files import PROGRAMS
 from lab.run.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
-__all__ = ["PROGRAMS", "Booted", "InstallProgress", "booted", "filled", "programs_of", "running"]
-
-# Committed compiler output; `make p4` writes it.
-PROGRAMS = Path(__file__).resolve().parents[2] / "p4" / "build"
+__all__ = ["Booted", "InstallProgress", "booted", "filled", "programs_of", "running"]
 
 
 class InstallProgress(Protocol):

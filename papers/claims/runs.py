@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lab.files import EXPERIMENTS
 from papers.claims import Progress
 from topologies.errors import RailyardError
 
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
 
-__all__ = ["EXPERIMENTS", "Runs", "observed", "right"]
+__all__ = ["Runs", "observed", "right"]
 
 Runs: TypeAlias = "Mapping[str, tuple[Prepared, Observation]]"
 """By variant, what was run and what was seen of it."""
-
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
 def observed(

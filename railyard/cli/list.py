@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from lab.files import EXPERIMENTS
 from railyard.cli.display.screen import out
 from railyard.cli.display.table import print_table
 
@@ -24,8 +25,6 @@ railyard list
 railyard list full-mesh
 railyard list --metrics
 """
-
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
 def list_names(

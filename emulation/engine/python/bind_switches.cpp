@@ -90,5 +90,7 @@ NB_MODULE(_engine, m) {
     railyard::bind_program(m);
     railyard::bind_switches(m);
     railyard::bind_network(m);
+#ifdef RAILYARD_LINUX
     railyard::bind_wire(m);
+#endif
 }

@@ -286,10 +286,10 @@ _PACKETS = tuple(
 
 def _measure_packets(note: Progress) -> Values:
     """Run four AllReduces packet by packet, ten draws of the connections."""
+    from lab.files import EXPERIMENTS
     from lab.run.prepare import prepare
     from lab.run.runner import observe
     from lab.scenario.loader import load
-    from papers.claims.runs import EXPERIMENTS
 
     scenario, document = load(EXPERIMENTS / "17_paths" / "scenario.yaml")
     gains: dict[str, list[float]] = {name: [] for name in _BASELINES}

@@ -6,9 +6,9 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.files import EXPERIMENTS
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import between, changed, derived, scaled, shifted
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "job_peers"]
 
-EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
 
 _MACHINE = "a target of this project, on a machine of two cores"
 _TABLES = "UB-Mesh §4.1.2: small tables; the share is a target of this project"

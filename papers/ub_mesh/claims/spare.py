@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import permutations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.files import EXPERIMENTS
 from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import changed, derived, shifted, stated
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS"]
 
 _PAPER = "UB-Mesh §3.3.2, Fig. 9"
-_SCENARIO = Path(__file__).resolve().parents[3] / "experiments" / "09_spare" / "scenario.yaml"
+_SCENARIO = EXPERIMENTS / "09_spare" / "scenario.yaml"
 _FAILED = "npu9"
 _SPARE = "spare0"
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lab.files import EXPERIMENTS
 from papers.claims import Check, Claim, Measured, Progress, Values
 from papers.claims.declare import Figure, around, between, changed, identity, stated
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
 
 READINGS = {"borrowed": "idle uplinks borrowed", "apart": "uplinks apart"}
 SPANS = {"short": "8K-32K", "long": "64K-10M"}

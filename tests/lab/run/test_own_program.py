@@ -9,7 +9,7 @@ import pytest
 
 from controller.p4runtime.client import ProgramFiles
 from lab.errors import ScenarioError
-from lab.run.boot import PROGRAMS
+from lab.files import PROGRAMS
 from lab.run.own_program import own_program
 from lab.run.prepare import prepare
 from lab.run.runner import observe

@@ -13,7 +13,7 @@ _NAME = "emulation._engine"
 def _load(path: str) -> None:
     spec = importlib.util.spec_from_file_location(_NAME, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no extension module; build it with `make sanitize`")
+        raise ImportError(f"{path} is no extension module; `make sanitize` or `make portable` builds it")
     module = importlib.util.module_from_spec(spec)
     sys.modules[_NAME] = module
     spec.loader.exec_module(module)
