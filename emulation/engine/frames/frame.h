@@ -9,16 +9,20 @@
 #include <string_view>
 #include <vector>
 
+#include "index.h"
+
 namespace railyard {
 
 using Time = std::int64_t;  // picoseconds
 
-// Part of a receive buffer that a frame occupies until it has left the switch. channel -1: none.
+class Channel;
+struct Share;
+
+// Part of the receive buffer of a channel that a frame occupies until it has left the switch.
 struct Held {
-    std::int32_t channel = -1;
+    Index<Channel> channel;  // none: the frame occupies no buffer
     std::uint32_t bytes = 0;
-    std::int32_t share =
-        -1;  // number of the counter that copies of a frame share; -1: the frame has no copies
+    Index<Share> share;  // of the frame's copies; none: the frame has no copies
     std::uint8_t vl = 0;
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "load/index.h"
+#include "index.h"
 #include "load/instruction.h"
 #include "switch/hash.h"
 #include "tables/entry.h"

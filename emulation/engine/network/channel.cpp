@@ -17,8 +17,8 @@ Channel::Channel(const LinkConfig& given, std::string called)
     if (config.credit_bytes < 0 || config.queue_bytes < 0)
         throw std::invalid_argument("link " + name + ": a negative buffer");
     if (config.scheduler == Scheduler::Deficit)
-        for (int vl = 0; vl < kVls; ++vl)
-            if (const auto quantum = config.quanta[static_cast<std::size_t>(vl)]; quantum <= 0)
+        for (std::size_t vl = 0; vl < kVls; ++vl)
+            if (const auto quantum = config.quanta[vl]; quantum <= 0)
                 throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
     credits.fill(config.credit_bytes);
@@ -61,11 +61,10 @@ bool Channel::put(FrameHandle& frame) {
     return true;
 }
 
-FrameHandle Channel::take(int vl) {
-    const auto v = static_cast<std::size_t>(vl);
-    FrameHandle frame = queues[v].pop_front();
-    queued[v] -= frame->length;
-    if (queues[v].empty()) ready &= ~(1u << vl);
+FrameHandle Channel::take(std::size_t vl) {
+    FrameHandle frame = queues[vl].pop_front();
+    queued[vl] -= frame->length;
+    if (queues[vl].empty()) ready &= ~(1u << vl);
     --waiting;
     return frame;
 }
@@ -78,52 +77,50 @@ void Channel::put_back(FrameHandle frame) {
     ++waiting;
 }
 
-int Channel::next() {
+std::optional<std::size_t> Channel::next() {
     if (config.scheduler == Scheduler::RoundRobin) return next_in_turn();
     if (config.scheduler == Scheduler::Deficit) return next_by_deficit();
     // The highest VL first: by standard_metadata.priority, as in BMv2, then by lane.
     for (unsigned left = ready; left != 0;) {
-        const int vl = std::bit_width(left) - 1;
+        const auto vl = static_cast<std::size_t>(std::bit_width(left)) - 1;
         if (able(vl)) return vl;
         left &= ~(1u << vl);
     }
-    return -1;
+    return std::nullopt;
 }
 
-int Channel::next_in_turn() {
-    for (int i = 0; i < kVls; ++i) {
-        const int vl = (turn_ + i) % kVls;
+std::optional<std::size_t> Channel::next_in_turn() {
+    for (std::size_t i = 0; i < kVls; ++i) {
+        const std::size_t vl = (turn_ + i) % kVls;
         if (has(vl) && able(vl)) return vl;
     }
-    return -1;
+    return std::nullopt;
 }
 
-int Channel::next_by_deficit() {
+std::optional<std::size_t> Channel::next_by_deficit() {
     unsigned left = 0;
-    for (int vl = 0; vl < kVls; ++vl)
+    for (std::size_t vl = 0; vl < kVls; ++vl)
         if (has(vl) && able(vl)) left |= 1u << vl;
-    if (left == 0) return -1;
+    if (left == 0) return std::nullopt;
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
-        const auto v = static_cast<std::size_t>(turn_);
         if ((left >> turn_ & 1u) == 0) continue;
-        if (!std::exchange(started_, true)) deficits_[v] += config.quanta[v];
-        if (deficits_[v] >= queues[v].front()->length) return turn_;
+        if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
+        if (deficits_[turn_] >= queues[turn_].front()->length) return turn_;
     }
 }
 
-Time Channel::send(FrameHandle frame, int vl, Time now) {
-    const auto v = static_cast<std::size_t>(vl);
+Time Channel::send(FrameHandle frame, std::size_t vl, Time now) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
         // An empty queue loses its deficit.
-        deficits_[v] = has(vl) ? deficits_[v] - frame->length : 0;
+        deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
     }
     busy_until = now + serialisation(frame->length);
     stats.busy += busy_until - now;
     stats.frames += 1;
     stats.bytes += frame->length;
-    stats.frames_by_vl[v] += 1;
-    if (lossless()) credits[v] -= frame->length;
+    stats.frames_by_vl[vl] += 1;
+    if (lossless()) credits[vl] -= frame->length;
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
         instrument(flight, now);
@@ -168,7 +165,7 @@ void Channel::record(std::shared_ptr<PcapFile> file) {
 
 void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
-        credits[static_cast<std::size_t>(returning.front().vl)] += returning.front().bytes;
+        credits[returning.front().vl] += returning.front().bytes;
         std::pop_heap(returning.begin(), returning.end());
         returning.pop_back();
     }
@@ -186,7 +183,7 @@ void Channel::bring_up(Time now) {
     std::erase_if(returning, [&](const Returning& credit) { return credit.time <= now + config.delay; });
     std::make_heap(returning.begin(), returning.end());
     for (std::size_t v = 0; v < kVls; ++v) credits[v] = config.credit_bytes - held[v];
-    for (const Returning& credit : returning) credits[static_cast<std::size_t>(credit.vl)] -= credit.bytes;
+    for (const Returning& credit : returning) credits[credit.vl] -= credit.bytes;
 }
 
 }  // namespace railyard

@@ -12,12 +12,13 @@
 #include "frames/frame.h"
 #include "frames/pcap_file.h"
 #include "frames/ring.h"
+#include "index.h"
 
 namespace railyard {
 
 // Values of standard_metadata.priority; a network may have two lanes for each (Network::set_lanes).
-constexpr int kPriorities = 8;
-constexpr int kVls = 2 * kPriorities;
+constexpr std::size_t kPriorities = 8;
+constexpr std::size_t kVls = 2 * kPriorities;
 
 // Scheduler of the VLs of an output. Deficit: deficit round robin (Shreedhar and Varghese), fair in bytes.
 enum class Scheduler : int { Strict, RoundRobin, Deficit };
@@ -50,6 +51,10 @@ struct ChannelStats {
     std::array<std::uint64_t, kVls> frames_by_vl{};
 };
 
+class Switch;
+struct Host;
+struct Link;
+
 class Channel {
    public:
     Channel(const LinkConfig& config, std::string name);  // invalid_argument names the wrong value
@@ -63,12 +68,13 @@ class Channel {
     bool put(FrameHandle& frame);
     void check_fits(const Frame& frame) const;
     // Remove the first frame of a queue; put_back undoes it.
-    FrameHandle take(int vl);
+    FrameHandle take(std::size_t vl);
     void put_back(FrameHandle frame);
-    // VL to serve now; -1 if no VL has both a frame and credits for it. Without side effects on the schedule.
-    int next();
+    // VL to serve now; none if no VL has both a frame and credits for it. Without side effects on the
+    // schedule.
+    std::optional<std::size_t> next();
     // Put a frame taken from `vl` on the wire at `now`; return the end of its transmission.
-    Time send(FrameHandle frame, int vl, Time now);
+    Time send(FrameHandle frame, std::size_t vl, Time now);
 
     // Add the credits that have returned by `now`.
     void collect(Time now);
@@ -95,16 +101,17 @@ class Channel {
     unsigned ready = 0;         // a bit for each VL with frames
     std::size_t waiting = 0;
     Time busy_until = 0, wake_at = -1;
-    int link = -1, direction = 0;     // host links: -1, host number
-    int to_switch = -1, to_port = 0;  // or to_host
-    int to_host = -1;
-    int from_switch = -1, from_port = 0;
-    int successor = -1;  // channel that has taken over the receive buffer
+    Index<Link> link;  // none: the channel is of the link of `host`
+    int direction = 0;
+    Index<Host> host;
+    Index<Switch> from_switch, to_switch;  // none: `host`
+    std::uint32_t from_port = 0, to_port = 0;
+    Index<Channel> successor;  // channel that has taken over the receive buffer
     Ring<Flying> flying;
     struct Returning {
         Time time;
         std::int64_t bytes;
-        int vl;
+        std::size_t vl;
         bool operator<(const Returning& o) const { return time > o.time; }
     };
     std::vector<Returning> returning;  // a heap
@@ -114,21 +121,17 @@ class Channel {
     std::string name;
 
    private:
-    bool has(int vl) const { return (ready >> vl & 1u) != 0; }
-    bool able(int vl) {
-        return credits[static_cast<std::size_t>(vl)] >=
-                   queues[static_cast<std::size_t>(vl)].front()->length ||
-               !lossless();
-    }
-    int next_in_turn();
-    int next_by_deficit();
+    bool has(std::size_t vl) const { return (ready >> vl & 1u) != 0; }
+    bool able(std::size_t vl) { return credits[vl] >= queues[vl].front()->length || !lossless(); }
+    std::optional<std::size_t> next_in_turn();
+    std::optional<std::size_t> next_by_deficit();
     void instrument(Flying& flight, Time now);
     double draw();
 
     Impairment wrong_;
     std::uint64_t chance_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recorders_;
-    int turn_ = 0;          // the VL whose turn it is
+    std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
     std::array<std::int64_t, kVls> deficits_{};
 };

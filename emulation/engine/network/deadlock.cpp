@@ -14,8 +14,8 @@ std::vector<Network::Waiting> Network::deadlock() const {
         for (std::size_t v = 0; v < kVls; ++v)
             for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
                 const Frame* f = channels_[c].queues[v][i].get();
-                if (f->held.channel < 0) continue;
-                auto& to = waits[static_cast<std::size_t>(buffer_of(f->held)) * kVls + f->held.vl];
+                if (!f->held.channel) continue;
+                auto& to = waits[buffer_of(f->held).at() * kVls + f->held.vl];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);
             }
     std::vector<int> colour(n, 0);
@@ -28,7 +28,7 @@ std::vector<Network::Waiting> Network::deadlock() const {
             if (colour[next] == 1) {
                 for (auto it = std::find(way.begin(), way.end(), next); it != way.end(); ++it) {
                     const Channel& c = channels_[*it / kVls];
-                    cycle.push_back({c.link, c.direction, vls_[*it % kVls]});
+                    cycle.push_back({c.link, c.direction, c.host, vls_[*it % kVls]});
                 }
                 return true;
             }

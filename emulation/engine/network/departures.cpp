@@ -10,38 +10,37 @@ namespace railyard {
 
 // Pass the receive buffer of a frame on to its copies.
 void Network::hold(const Held& held, const Outputs& copies) {
-    if (held.channel < 0) return;
+    if (!held.channel) return;
     Held each = held;
     if (copies.size() > 1) {
-        if (each.share < 0) {
+        if (!each.share) {
             if (free_shares_.empty()) {
-                free_shares_.push_back(static_cast<std::int32_t>(shares_.size()));
+                free_shares_.push_back(shares_.next());
                 shares_.emplace_back();
             }
             each.share = free_shares_.back();
             free_shares_.pop_back();
-            shares_[static_cast<std::size_t>(each.share)] = {1, 0};
+            shares_[each.share] = {1, 0};
         }
-        shares_[static_cast<std::size_t>(each.share)].copies += static_cast<std::uint32_t>(copies.size()) - 1;
+        shares_[each.share].copies += static_cast<std::uint32_t>(copies.size()) - 1;
     }
     for (const Output& o : copies) o.frame->held = each;
 }
 
 // Run the egress of the first frame of `vl`. False if the frame cannot be sent now: it was dropped, or it
 // grew beyond its credits and waits for more, without a second egress.
-bool Network::dequeue(int index, int vl) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
-    const auto v = static_cast<std::size_t>(vl);
+bool Network::dequeue(Index<Channel> index, std::size_t vl) {
+    Channel& c = channels_[index];
     FrameHandle frame = c.take(vl);
     --waiting_frames_;
     const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth,
-                             static_cast<std::uint32_t>(c.queues[v].size())};
-    if (lane_bit_ >= 0) frame->vl /= 2;  // programs see the priority, without the lane
-    frame = egress(std::move(frame), c.from_switch, static_cast<std::uint32_t>(c.from_port), record);
+                             static_cast<std::uint32_t>(c.queues[vl].size())};
+    if (lane_bit_) frame->vl /= 2;  // programs see the priority, without the lane
+    frame = egress(std::move(frame), c.from_switch, c.from_port, record);
     if (frame == nullptr) return false;
     frame->vl = static_cast<std::uint8_t>(vl);
     if (c.lossless()) c.check_fits(*frame);
-    const bool fits = !c.lossless() || c.credits[v] >= frame->length;
+    const bool fits = !c.lossless() || c.credits[vl] >= frame->length;
     c.put_back(std::move(frame));
     ++waiting_frames_;
     return fits;
@@ -49,9 +48,9 @@ bool Network::dequeue(int index, int vl) {
 
 // Run egress; return the frame that leaves by `port`, if any. Clones and further passes go to queues of their
 // ports.
-FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t port,
+FrameHandle Network::egress(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
                             const QueueRecord& record) {
-    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+    Switch& sw = *switches_[switch_index];
     const Held held = std::exchange(frame->held, Held{});
     Outputs out;
     out.swap(egress_out_);  // reuses memory; a nested egress allocates
@@ -59,7 +58,7 @@ FrameHandle Network::egress(FrameHandle frame, int switch_index, std::uint32_t p
         sw.egress(std::move(frame), port, record, now_, out);
     } catch (const std::exception& error) {
         if (!tolerant_) throw;
-        fail(sw, switch_index, error);
+        fail(switch_index, error);
     }
     after_pass(sw, switch_index);
     if (out.empty()) release(held, now_);

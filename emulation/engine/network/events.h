@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frames/frame.h"
+#include "index.h"
 
 namespace railyard {
 
@@ -18,7 +19,12 @@ enum class EventKind : std::uint32_t { Wake, Arrive, Timer, Alarm, Age };
 struct Event {
     Time time;
     EventKind kind;
-    int index;
+    std::size_t index;
+
+    template <typename T>
+    Index<T> of() const {
+        return Index<T>(index);
+    }
 };
 
 // A 4-ary heap, half as deep as a binary heap. Most events insert one successor: the root's cell stays open
@@ -36,9 +42,9 @@ class EventQueue {
         open_ = true;
         const auto low = static_cast<std::uint64_t>(cells_.front());
         return {time_of(cells_.front()), static_cast<EventKind>(low & 7),
-                static_cast<int>(low >> 3 & (kIndices - 1))};
+                static_cast<std::size_t>(low >> 3 & (kIndices - 1))};
     }
-    void push(Time time, EventKind kind, int index) {
+    void push(Time time, EventKind kind, std::size_t index) {
         if (index >= kIndices)
             throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
         if (sequence_ == kSequences) renumber();
@@ -58,7 +64,8 @@ class EventQueue {
     // From the top: 64 bits of time, 40 of sequence, 21 of index, 3 of kind. One comparison then orders two
     // events.
     using Cell = unsigned __int128;
-    static constexpr int kIndices = 1 << 21, kSequenceShift = 24;
+    static constexpr std::size_t kIndices = 1 << 21;
+    static constexpr int kSequenceShift = 24;
     static constexpr std::uint64_t kSequences = std::uint64_t{1} << (64 - kSequenceShift);
 
     static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }

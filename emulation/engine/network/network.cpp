@@ -9,26 +9,27 @@
 
 namespace railyard {
 
-int Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
+Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
     out_channel_.emplace_back();
     age_at_.push_back(-1);
     return SwitchSet::add_switch(name, cpu_port);
 }
 
-void Network::push(Time time, EventKind kind, int index) {
-    events_.push(time, kind, index);
+template <typename T>
+void Network::push(Time time, EventKind kind, Index<T> index) {
+    events_.push(time, kind, index.at());
     if (kind == EventKind::Wake || kind == EventKind::Arrive) ++network_events_;
 }
 
-void Network::wake(Channel& c, int index, Time time) {
+void Network::wake(Channel& c, Index<Channel> index, Time time) {
     if (c.wake_at != -1 && c.wake_at <= time) return;
     c.wake_at = time;
     push(time, EventKind::Wake, index);
 }
 
 // at_once: the frame may leave immediately; otherwise a later event sends it.
-void Network::enqueue(int index, FrameHandle frame, bool at_once) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
+void Network::enqueue(Index<Channel> index, FrameHandle frame, bool at_once) {
+    Channel& c = channels_[index];
     if (frame->pending) {
         frame->enqueued = now_;
         frame->enqueue_depth = static_cast<std::uint32_t>(c.queues[frame->vl].size());
@@ -39,22 +40,22 @@ void Network::enqueue(int index, FrameHandle frame, bool at_once) {
     else wake(c, index, std::max(now_, c.busy_until));
 }
 
-void Network::try_send(int index) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
+void Network::try_send(Index<Channel> index) {
+    Channel& c = channels_[index];
     if (!c.up || c.waiting == 0) return;
     if (now_ < c.busy_until) return wake(c, index, c.busy_until);
     c.collect(now_);
-    for (int vl; (vl = c.next()) >= 0;) {
-        if (c.queues[static_cast<std::size_t>(vl)].front()->pending && !dequeue(index, vl)) continue;
-        transmit(index, vl);
+    while (const std::optional<std::size_t> vl = c.next()) {
+        if (c.queues[*vl].front()->pending && !dequeue(index, *vl)) continue;
+        transmit(index, *vl);
         if (c.waiting > 0) wake(c, index, c.busy_until);
         return;
     }
     if (c.waiting > 0 && !c.returning.empty()) wake(c, index, c.returning.front().time);
 }
 
-void Network::transmit(int index, int vl) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
+void Network::transmit(Index<Channel> index, std::size_t vl) {
+    Channel& c = channels_[index];
     FrameHandle frame = c.take(vl);
     --waiting_frames_;
     const Held held = std::exchange(frame->held, Held{});
@@ -65,37 +66,37 @@ void Network::transmit(int index, int vl) {
 
 // Free the receive buffer of a frame at `when`, or of its last copy to leave.
 void Network::release(const Held& held, Time when) {
-    if (held.channel < 0) return;
-    if (held.share >= 0) {
-        Share& share = shares_[static_cast<std::size_t>(held.share)];
+    if (!held.channel) return;
+    if (held.share) {
+        Share& share = shares_[held.share];
         share.until = when = std::max(share.until, when);
         if (--share.copies > 0) return;
         free_shares_.push_back(held.share);
     }
-    const int index = buffer_of(held);
-    Channel& c = channels_[static_cast<std::size_t>(index)];
+    const Index<Channel> index = buffer_of(held);
+    Channel& c = channels_[index];
     c.give_back(held, when);
     if (c.waiting > 0) wake(c, index, std::max(c.returning.front().time, c.busy_until));
 }
 
 void Network::discard(FrameHandle frame) { release(std::exchange(frame->held, Held{}), now_); }
 
-void Network::arrive(int index) {
-    Channel& c = channels_[static_cast<std::size_t>(index)];
+void Network::arrive(Index<Channel> index) {
+    Channel& c = channels_[index];
     if (c.flying.empty() || c.flying.front().arrival != now_) return;  // lost with the link
     auto [arrival, frame, lost] = c.flying.pop_front();
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
     if (c.lossless()) {
-        frame->held = {.channel = index, .bytes = frame->length, .vl = frame->vl};
+        frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
         c.held[frame->vl] += frame->length;
     }
     if (lost) [[unlikely]]
         return discard(std::move(frame));  // its credits return as those of a received frame
-    if (c.to_host >= 0) deliver(std::move(frame), c.to_host);
-    else receive(std::move(frame), c.to_switch, static_cast<std::uint32_t>(c.to_port));
+    if (!c.to_switch) deliver(std::move(frame), c.host);
+    else receive(std::move(frame), c.to_switch, c.to_port);
 }
 
-void Network::deliver(FrameHandle frame, int host) {
+void Network::deliver(FrameHandle frame, Index<Host> host) {
     release(std::exchange(frame->held, Held{}), now_);
     if (bin_ > 0 && frame->vl < bin_vls_) {
         const auto bin = static_cast<std::size_t>(now_ / bin_);
@@ -105,8 +106,8 @@ void Network::deliver(FrameHandle frame, int host) {
     if (on_frame) on_frame(host, frame->view());
 }
 
-void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
-    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+void Network::receive(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
+    Switch& sw = *switches_[switch_index];
     ++hops_;
     // The switch does not know receive buffers: they are freed here, or pass to the frames that leave.
     const Held held = std::exchange(frame->held, Held{});
@@ -116,7 +117,7 @@ void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
         else sw.process(std::move(frame), port, now_, out_);
     } catch (const std::exception& error) {
         if (!tolerant_) throw;
-        fail(sw, switch_index, error);
+        fail(switch_index, error);
     }
     after_pass(sw, switch_index);
     if (out_.empty()) return release(held, now_);
@@ -127,27 +128,27 @@ void Network::receive(FrameHandle frame, int switch_index, std::uint32_t port) {
 void Network::set_lanes(std::uint32_t bit, const std::vector<int>& vls) {
     std::vector<int> sorted = vls;
     std::sort(sorted.begin(), sorted.end());
-    for (int vl = 0; vl < kVls; ++vl)
-        if (sorted.size() != kVls || sorted[static_cast<std::size_t>(vl)] != vl)
+    for (std::size_t vl = 0; vl < kVls; ++vl)
+        if (sorted.size() != kVls || sorted[vl] != static_cast<int>(vl))
             throw std::invalid_argument("VLs of lanes: there must be " + std::to_string(kVls) +
                                         ", each from 0 to " + std::to_string(kVls - 1) + " once");
-    lane_bit_ = static_cast<int>(bit);
+    lane_bit_ = bit;
     vls_ = vls;
 }
 
 // VL of a frame whose priority the switch has left in `vl`.
 std::uint8_t Network::lane_of(const Frame& frame) const {
-    if (lane_bit_ < 0) return frame.vl;
-    const auto at = static_cast<std::uint32_t>(lane_bit_) / 8;
+    if (!lane_bit_) return frame.vl;
+    const std::uint32_t at = *lane_bit_ / 8;
     const bool second =
-        !frame.pending && at < frame.length && (frame.data()[at] >> (7 - lane_bit_ % 8) & 1) != 0;
+        !frame.pending && at < frame.length && (frame.data()[at] >> (7 - *lane_bit_ % 8) & 1) != 0;
     return static_cast<std::uint8_t>(2 * frame.vl + second);
 }
 
-void Network::forward(FrameHandle frame, int switch_index, std::uint32_t port, bool at_once) {
-    const bool to_cpu = port == switches_[static_cast<std::size_t>(switch_index)]->cpu_port();
-    const auto& ports = out_channel_[static_cast<std::size_t>(switch_index)];
-    if (!to_cpu && port < ports.size() && ports[port] >= 0 && frame->vl < kPriorities) {
+void Network::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port, bool at_once) {
+    const bool to_cpu = port == switches_[switch_index]->cpu_port();
+    const auto& ports = out_channel_[switch_index];
+    if (!to_cpu && port < ports.size() && ports[port] && frame->vl < kPriorities) {
         frame->vl = lane_of(*frame);
         return enqueue(ports[port], std::move(frame), at_once);
     }
@@ -162,7 +163,7 @@ void Network::forward(FrameHandle frame, int switch_index, std::uint32_t port, b
 }
 
 // Pass digests and ageing on to the control plane.
-void Network::after_pass(Switch& sw, int index) {
+void Network::after_pass(Switch& sw, Index<Switch> index) {
     if (auto& digests = sw.digests(); !digests.empty()) {
         for (Digest& d : digests)
             control_.push_back({ControlItem::Kind::Digest, now_, index,
@@ -172,43 +173,44 @@ void Network::after_pass(Switch& sw, int index) {
     if (sw.take_revived()) watch_ageing(index);
 }
 
-void Network::fail(const Switch& sw, int index, const std::exception& error) {
+void Network::fail(Index<Switch> index, const std::exception& error) {
     ++failed_;
     control_.push_back({ControlItem::Kind::Log, now_, index, 0, false, error.what()});
 }
 
-void Network::send(int host, std::string_view bytes, int vl) {
+void Network::send(Index<Host> host, std::string_view bytes, int vl) {
+    const Host& h = hosts_.at(host);
     const auto lane = std::find(vls_.begin(), vls_.end(), vl);
     if (lane == vls_.end())
-        throw std::invalid_argument("host " + std::to_string(host) + ": VL " + std::to_string(vl) +
+        throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + std::to_string(vl) +
                                     " is not between 0 and " + std::to_string(vls_.size() - 1));
     FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
     frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
-    enqueue(hosts_.at(static_cast<std::size_t>(host)).out, std::move(frame), true);
+    enqueue(h.out, std::move(frame), true);
 }
 
-void Network::packet_out(int switch_index, std::string_view bytes) {
+void Network::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     receive(pool_.acquire(bytes.data(), bytes.size()), switch_index, switch_at(switch_index).cpu_port());
 }
 
-void Network::set_timer(int host, Time deadline) {
-    Host& h = hosts_.at(static_cast<std::size_t>(host));
+void Network::set_timer(Index<Host> host, Time deadline) {
+    Host& h = hosts_.at(host);
     deadline = std::max(deadline, now_);
     if (h.deadline == deadline) return;
     h.deadline = deadline;
     push(deadline, EventKind::Timer, host);
 }
 
-void Network::clear_timer(int host) { hosts_.at(static_cast<std::size_t>(host)).deadline = -1; }
+void Network::clear_timer(Index<Host> host) { hosts_.at(host).deadline = -1; }
 
 void Network::alarm(Time time, std::int64_t token) {
     if (free_alarms_.empty()) {
-        free_alarms_.push_back(static_cast<int>(alarms_.size()));
-        alarms_.push_back(0);
+        free_alarms_.push_back(alarms_.next());
+        alarms_.emplace_back();
     }
-    const int index = free_alarms_.back();
+    const Index<Alarm> index = free_alarms_.back();
     free_alarms_.pop_back();
-    alarms_[static_cast<std::size_t>(index)] = token;
+    alarms_[index].token = token;
     push(std::max(time, now_), EventKind::Alarm, index);
 }
 
@@ -243,48 +245,42 @@ void Network::dispatch(const Event& event) {
     switch (event.kind) {
         case EventKind::Wake: {
             --network_events_;
-            Channel& c = channels_[static_cast<std::size_t>(event.index)];
+            Channel& c = channels_[event.of<Channel>()];
             if (c.wake_at != event.time) return;  // replaced by an earlier event
             c.wake_at = -1;
-            return try_send(event.index);
+            return try_send(event.of<Channel>());
         }
-        case EventKind::Arrive: --network_events_; return arrive(event.index);
+        case EventKind::Arrive: --network_events_; return arrive(event.of<Channel>());
         case EventKind::Timer: {
-            Host& h = hosts_[static_cast<std::size_t>(event.index)];
+            Host& h = hosts_[event.of<Host>()];
             if (h.deadline != event.time) return;  // changed or cleared
             h.deadline = -1;
-            if (on_timer) on_timer(event.index);
+            if (on_timer) on_timer(event.of<Host>());
             return;
         }
         case EventKind::Alarm:
-            free_alarms_.push_back(event.index);
-            control_.push_back({ControlItem::Kind::Alarm,
-                                now_,
-                                -1,
-                                alarms_[static_cast<std::size_t>(event.index)],
-                                false,
-                                {}});
+            free_alarms_.push_back(event.of<Alarm>());
+            control_.push_back(
+                {ControlItem::Kind::Alarm, now_, {}, alarms_[event.of<Alarm>()].token, false, {}});
             return;
-        case EventKind::Age: --ageing_events_; return age(event.index);
+        case EventKind::Age: --ageing_events_; return age(event.of<Switch>());
     }
 }
 
-void Network::watch_ageing(int switch_index) {
-    const auto at = static_cast<std::size_t>(switch_index);
+void Network::watch_ageing(Index<Switch> switch_index) {
     const Time due = switch_at(switch_index).next_ageing();
     if (due < 0) return;
     const Time time = std::max(due, now_);
-    if (age_at_[at] != -1 && age_at_[at] <= time) return;
-    age_at_[at] = time;
+    if (age_at_[switch_index] != -1 && age_at_[switch_index] <= time) return;
+    age_at_[switch_index] = time;
     ++ageing_events_;
     push(time, EventKind::Age, switch_index);
 }
 
-void Network::age(int switch_index) {
-    const auto at = static_cast<std::size_t>(switch_index);
-    if (age_at_[at] != now_) return;  // replaced by an earlier event
-    age_at_[at] = -1;
-    Switch& sw = *switches_[at];
+void Network::age(Index<Switch> switch_index) {
+    if (age_at_[switch_index] != now_) return;  // replaced by an earlier event
+    age_at_[switch_index] = -1;
+    Switch& sw = *switches_[switch_index];
     for (std::size_t table = 0; table < sw.table_count(); ++table)
         if (sw.table_due(table, now_))
             control_.push_back(
@@ -296,7 +292,7 @@ void Network::age(int switch_index) {
 
 // Watch switches again whose aged entries the control plane has read.
 void Network::resume_ageing() {
-    std::erase_if(unread_, [this](int index) {
+    std::erase_if(unread_, [this](Index<Switch> index) {
         const Time due = switch_at(index).next_ageing();
         if (due >= 0 && due <= now_) return false;
         watch_ageing(index);
@@ -304,7 +300,8 @@ void Network::resume_ageing() {
     });
 }
 
-std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_index, std::uint32_t port,
+std::vector<std::pair<std::uint32_t, std::string>> Network::process(Index<Switch> switch_index,
+                                                                    std::uint32_t port,
                                                                     std::string_view bytes) {
     Switch& sw = switch_at(switch_index);
     Outputs out;
@@ -315,8 +312,8 @@ std::vector<std::pair<std::uint32_t, std::string>> Network::process(int switch_i
 }
 
 // Processor seconds of `count` passes of a frame; copy_only: without the pipeline, as a baseline.
-double Network::bench(int switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count,
-                      bool copy_only) {
+double Network::bench(Index<Switch> switch_index, std::uint32_t port, std::string_view bytes,
+                      std::uint64_t count, bool copy_only) {
     Switch& sw = switch_at(switch_index);
     const auto seconds = [] {
         timespec t{};

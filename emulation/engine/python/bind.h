@@ -14,6 +14,23 @@
 
 #include "switch/switch_set.h"
 
+// Python names switches, links and hosts by their numbers. -1: none.
+template <typename T>
+struct nanobind::detail::type_caster<railyard::Index<T>> {
+    NB_TYPE_CASTER(railyard::Index<T>, const_name("int"))
+
+    bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<std::int64_t> number;
+        if (!number.from_python(source, flags, cleanup)) return false;
+        const bool some = number.value >= 0 && number.value < railyard::Index<T>::kNone;
+        value = some ? railyard::Index<T>(static_cast<std::size_t>(number.value)) : railyard::Index<T>();
+        return true;
+    }
+    static handle from_cpp(railyard::Index<T> index, rv_policy, cleanup_list*) noexcept {
+        return PyLong_FromLongLong(index ? static_cast<long long>(index.at()) : -1);
+    }
+};
+
 namespace railyard {
 
 namespace nb = nanobind;
@@ -36,7 +53,7 @@ class SetLock {
 // A switch, with its set's lock held.
 class LockedSwitch {
    public:
-    LockedSwitch(SwitchSet& set, int at) : lock_(set), switch_(set.switch_at(at)) {}
+    LockedSwitch(SwitchSet& set, Index<Switch> index) : lock_(set), switch_(set.switch_at(index)) {}
     Switch* operator->() const { return &switch_; }
     Switch& operator*() const { return switch_; }
     const Program& program() const {

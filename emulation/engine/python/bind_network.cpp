@@ -17,28 +17,26 @@ namespace {
 class PyNetwork : public Network {
    public:
     PyNetwork() {
-        on_frame = [this](int host, std::string_view frame) {
+        on_frame = [this](Index<Host> host, std::string_view frame) {
             const nb::bytes bytes = to_bytes(frame);
-            const nb::object& handler = handlers_[static_cast<std::size_t>(host)];
+            const nb::object& handler = handlers_[host];
             if (!handler.is_none()) act(host, handler.attr("on_frame")(bytes, now()));
         };
-        on_timer = [this](int host) {
-            const nb::object& handler = handlers_[static_cast<std::size_t>(host)];
+        on_timer = [this](Index<Host> host) {
+            const nb::object& handler = handlers_[host];
             if (!handler.is_none()) act(host, handler.attr("on_timer")(now()));
         };
     }
 
-    int attach_host(int sw, int port, const LinkConfig& config) {
-        const int host = Network::attach_host(sw, port, config);
+    Index<Host> attach_host(Index<Switch> sw, int port, const LinkConfig& config) {
+        const Index<Host> host = Network::attach_host(sw, port, config);
         handlers_.push_back(nb::none());
         return host;
     }
-    void set_handler(int host, nb::object handler) {
-        handlers_.at(static_cast<std::size_t>(host)) = std::move(handler);
-    }
+    void set_handler(Index<Host> host, nb::object handler) { handlers_.at(host) = std::move(handler); }
 
     // Carry out the answer of a handler: ([(frame, vl), ...], deadline or None).
-    void act(int host, const nb::object& answer) {
+    void act(Index<Host> host, const nb::object& answer) {
         const nb::tuple pair = nb::cast<nb::tuple>(answer);
         for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
             const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
@@ -49,7 +47,7 @@ class PyNetwork : public Network {
     }
 
    private:
-    std::vector<nb::object> handlers_;
+    List<Host, nb::object> handlers_;
 };
 
 LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
@@ -91,8 +89,8 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
         .def_prop_ro("frames_without_link", [](PyNetwork& n) { return n.frames_without_link(); })
         .def(
             "connect",
-            [](PyNetwork& n, int a, int pa, int b, int pb, std::int64_t rate, Time delay, std::int64_t credit,
-               std::int64_t queue, const std::string& scheduler,
+            [](PyNetwork& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
+               std::int64_t credit, std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
                 return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta),
                                  plugged);
@@ -102,7 +100,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true)
         .def(
             "attach_host",
-            [](PyNetwork& n, int sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
+            [](PyNetwork& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
                std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta) {
                 return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
@@ -116,15 +114,15 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             nb::arg("bit"), nb::arg("vls"))
         .def("set_handler", &PyNetwork::set_handler, nb::arg("host"), nb::arg("handler").none())
         .def("act", &PyNetwork::act)
-        .def("send",
-             [](PyNetwork& n, int host, const nb::bytes& frame, int vl) { n.send(host, view(frame), vl); })
+        .def("send", [](PyNetwork& n, Index<Host> host, const nb::bytes& frame,
+                        int vl) { n.send(host, view(frame), vl); })
         .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.alarm(time, token); })
-        .def("set_link", [](PyNetwork& n, int link, bool up) { n.set_link(link, up); })
-        .def("set_host_link", [](PyNetwork& n, int host, bool up) { n.set_host_link(host, up); })
-        .def("plug", [](PyNetwork& n, int link) { n.plug(link); })
+        .def("set_link", [](PyNetwork& n, Index<Link> link, bool up) { n.set_link(link, up); })
+        .def("set_host_link", [](PyNetwork& n, Index<Host> host, bool up) { n.set_host_link(host, up); })
+        .def("plug", [](PyNetwork& n, Index<Link> link) { n.plug(link); })
         .def(
             "impair",
-            [](PyNetwork& n, int link, int direction, bool blocked, double loss,
+            [](PyNetwork& n, Index<Link> link, int direction, bool blocked, double loss,
                std::optional<std::int64_t> rate, Time delay) {
                 n.impair(link, direction,
                          {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
@@ -134,7 +132,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
         .def("set_seed", [](PyNetwork& n, std::uint64_t seed) { n.set_seed(seed); })
         .def(
             "record",
-            [](PyNetwork& n, int link, const std::string& path, std::optional<int> direction) {
+            [](PyNetwork& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
                 n.record(link, direction, path);
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
@@ -155,19 +153,21 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL)
         .def("set_tolerant", [](PyNetwork& n, bool tolerant) { n.set_tolerant(tolerant); })
         .def_prop_ro("frames_failed", [](PyNetwork& n) { return n.frames_failed(); })
-        .def("link_stats", [](PyNetwork& n, int link,
+        .def("link_stats", [](PyNetwork& n, Index<Link> link,
                               int direction) { return stats_of(n.stats(link, direction), n.vls()); })
-        .def("host_stats", [](PyNetwork& n, int host,
+        .def("host_stats", [](PyNetwork& n, Index<Host> host,
                               int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
         .def("deadlock",
              [](PyNetwork& n) {
                  nb::list out;
-                 for (const auto& w : n.deadlock()) out.append(nb::make_tuple(w.link, w.direction, w.vl));
+                 for (const auto& w : n.deadlock())
+                     out.append(w.link ? nb::make_tuple(w.link, w.direction, w.vl)
+                                       : nb::make_tuple(w.link, w.host, w.vl));
                  return out;
              })
         .def(
-            "set_bin", [](PyNetwork& n, Time width, int vls) { n.set_bin(width, vls); }, nb::arg("width_ps"),
-            nb::arg("vls") = kVls)
+            "set_bin", [](PyNetwork& n, Time width, std::size_t vls) { n.set_bin(width, vls); },
+            nb::arg("width_ps"), nb::arg("vls") = kVls)
         .def("delivered_bins", [](PyNetwork& n) { return n.delivered_bins(); })
         .def("delivered_bytes",
              [](PyNetwork& n) {
@@ -175,7 +175,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
                  return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
              })
         .def("process",
-             [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame) {
+             [](PyNetwork& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
                  nb::list out;
                  for (const auto& [egress, bytes] : n.process(sw, port, view(frame)))
                      out.append(nb::make_tuple(egress, to_bytes(bytes)));
@@ -183,7 +183,8 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
              })
         .def(
             "bench",
-            [](PyNetwork& n, int sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
+            [](PyNetwork& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
+               std::uint64_t count,
                bool copy_only) { return n.bench(sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
             nb::arg("copy_only") = false);

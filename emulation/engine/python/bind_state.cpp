@@ -34,12 +34,12 @@ std::uint64_t* cell(const LockedSwitch& s, std::size_t at, std::size_t index) {
 
 void bind_counters(nb::class_<SwitchSet>& c) {
     c.def("counter_read",
-          [](SwitchSet& n, int sw, std::size_t at, std::size_t i) {
+          [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
               const LockedSwitch s(n, sw);
               return std::pair(s->counter(at).packets.at(i), s->counter(at).bytes.at(i));
           })
         .def("counter_read_all",
-             [](SwitchSet& n, int sw, std::size_t at) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at) {
                  const LockedSwitch s(n, sw);
                  const auto& counter = s->counter(at);
                  nb::list out;
@@ -48,13 +48,13 @@ void bind_counters(nb::class_<SwitchSet>& c) {
                  return out;
              })
         .def("counter_write",
-             [](SwitchSet& n, int sw, std::size_t at, std::size_t i, std::uint64_t packets,
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,
                 std::uint64_t bytes) {
                  const LockedSwitch s(n, sw);
                  s->counter(at).packets.at(i) = packets;
                  s->counter(at).bytes.at(i) = bytes;
              })
-        .def("direct_counter_write", [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys,
+        .def("direct_counter_write", [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
                                         int priority, std::uint64_t packets, std::uint64_t bytes) {
             const LockedSwitch s(n, sw);
             std::vector<MatchValue> match;
@@ -66,17 +66,17 @@ void bind_counters(nb::class_<SwitchSet>& c) {
 void bind_meters(nb::class_<SwitchSet>& c) {
     c.def(
          "meter_write",
-         [](SwitchSet& n, int sw, std::size_t at, std::size_t i, const Config& config) {
+         [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, const Config& config) {
              LockedSwitch(n, sw)->meter(at, i).configure(to_config(config), n.now());
          },
          nb::arg("switch"), nb::arg("meter"), nb::arg("index"), nb::arg("config").none())
         .def("meter_read",
-             [](SwitchSet& n, int sw, std::size_t at, std::size_t i) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
                  return from_config(LockedSwitch(n, sw)->meter(at, i).config());
              })
         .def(
             "direct_meter_write",
-            [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority,
+            [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority,
                const Config& config) {
                 const LockedSwitch s(n, sw);
                 std::vector<MatchValue> match;
@@ -86,7 +86,7 @@ void bind_meters(nb::class_<SwitchSet>& c) {
             nb::arg("switch"), nb::arg("table"), nb::arg("keys"), nb::arg("priority"),
             nb::arg("config").none())
         .def("direct_meter_read",
-             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) -> Config {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) -> Config {
                  const LockedSwitch s(n, sw);
                  std::vector<MatchValue> match;
                  if (!to_match(s->table(t).spec(), keys, match)) return std::nullopt;
@@ -96,12 +96,12 @@ void bind_meters(nb::class_<SwitchSet>& c) {
 
 void bind_registers(nb::class_<SwitchSet>& c) {
     c.def("register_read",
-          [](SwitchSet& n, int sw, std::size_t at, std::size_t i) {
+          [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
               const LockedSwitch s(n, sw);
               return *cell(s, at, i);
           })
         .def("register_write",
-             [](SwitchSet& n, int sw, std::size_t at, std::size_t i, std::uint64_t value) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t value) {
                  const LockedSwitch s(n, sw);
                  const unsigned bits = s.program().registers.at(at).bits;
                  std::uint64_t* words = cell(s, at, i);
@@ -109,12 +109,12 @@ void bind_registers(nb::class_<SwitchSet>& c) {
                  std::fill_n(words + 1, limbs(bits) - 1, 0);
              })
         .def("register_read_bytes",
-             [](SwitchSet& n, int sw, std::size_t at, std::size_t i) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
                  const LockedSwitch s(n, sw);
                  return from_limbs(cell(s, at, i), s.program().registers.at(at).bits);
              })
         .def("register_write_bytes",
-             [](SwitchSet& n, int sw, std::size_t at, std::size_t i, const nb::bytes& value) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, const nb::bytes& value) {
                  const LockedSwitch s(n, sw);
                  std::vector<std::uint64_t> words;
                  if (!to_limbs(view(value), s.program().registers.at(at).bits, words))
@@ -130,23 +130,23 @@ void bind_state(nb::class_<SwitchSet>& c) {
     bind_meters(c);
     bind_registers(c);
     c.def("multicast_set",
-          [](SwitchSet& n, int sw, std::uint32_t group,
+          [](SwitchSet& n, Index<Switch> sw, std::uint32_t group,
              const std::vector<std::pair<std::uint32_t, std::uint32_t>>& replicas) {
               LockedSwitch(n, sw)->set_multicast(group, to_replicas(replicas));
           })
-        .def("multicast_delete",
-             [](SwitchSet& n, int sw, std::uint32_t group) { LockedSwitch(n, sw)->set_multicast(group, {}); })
+        .def("multicast_delete", [](SwitchSet& n, Index<Switch> sw,
+                                    std::uint32_t group) { LockedSwitch(n, sw)->set_multicast(group, {}); })
         .def(
             "clone_set",
-            [](SwitchSet& n, int sw, std::uint32_t session,
+            [](SwitchSet& n, Index<Switch> sw, std::uint32_t session,
                const std::vector<std::pair<std::uint32_t, std::uint32_t>>& replicas, std::uint32_t truncate) {
                 LockedSwitch(n, sw)->set_clone(session, to_replicas(replicas), truncate);
             },
             nb::arg("switch"), nb::arg("session"), nb::arg("replicas"), nb::arg("truncate_bytes") = 0)
-        .def("clone_delete", [](SwitchSet& n, int sw,
+        .def("clone_delete", [](SwitchSet& n, Index<Switch> sw,
                                 std::uint32_t session) { LockedSwitch(n, sw)->set_clone(session, {}, 0); })
         .def("value_set_write",
-             [](SwitchSet& n, int sw, std::size_t at,
+             [](SwitchSet& n, Index<Switch> sw, std::size_t at,
                 const std::vector<std::pair<nb::bytes, nb::bytes>>& values) {
                  std::vector<std::pair<Switch::Bytes, Switch::Bytes>> out;
                  for (const auto& [value, mask] : values)
@@ -155,7 +155,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
                  LockedSwitch(n, sw)->set_value_set(at, std::move(out));
              })
         // Turn log_msg into control items; otherwise messages are not formatted.
-        .def("set_logging", [](SwitchSet& n, int sw, bool on) {
+        .def("set_logging", [](SwitchSet& n, Index<Switch> sw, bool on) {
             const LockedSwitch s(n, sw);
             if (!on) s->on_log = nullptr;
             else

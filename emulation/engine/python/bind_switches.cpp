@@ -9,7 +9,7 @@ namespace railyard {
 namespace {
 
 // Processor seconds of `count` passes of a frame up to each part of the pipeline, cumulative.
-std::vector<double> profile(SwitchSet& set, int sw, std::uint32_t port, std::string_view bytes,
+std::vector<double> profile(SwitchSet& set, Index<Switch> sw, std::uint32_t port, std::string_view bytes,
                             std::uint64_t count) {
     const LockedSwitch s(set, sw);
     (void)s.program();
@@ -43,12 +43,12 @@ void bind_switches(nb::module_& m) {
             nb::arg("name"), nb::arg("cpu_port") = 510)
         .def(
             "set_program",
-            [](SwitchSet& n, int sw, std::shared_ptr<Program> p) {
+            [](SwitchSet& n, Index<Switch> sw, std::shared_ptr<Program> p) {
                 LockedSwitch(n, sw)->set_program(std::move(p));
             },
             nb::arg("switch"), nb::arg("program").none())
         .def("reset",
-             [](SwitchSet& n, int sw) {
+             [](SwitchSet& n, Index<Switch> sw) {
                  const LockedSwitch s(n, sw);
                  s->set_program(s->shared_program());
              })
@@ -60,11 +60,11 @@ void bind_switches(nb::module_& m) {
              })
         .def("unlock", [](SwitchSet& n) { n.mutex().unlock(); })
         .def("packet_out",
-             [](SwitchSet& n, int sw, const nb::bytes& frame) {
+             [](SwitchSet& n, Index<Switch> sw, const nb::bytes& frame) {
                  const SetLock lock(n);
                  n.packet_out(sw, view(frame));
              })
-        .def("profile", [](SwitchSet& n, int sw, std::uint32_t port, const nb::bytes& frame,
+        .def("profile", [](SwitchSet& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
                            std::uint64_t count) { return profile(n, sw, port, view(frame), count); })
         .def("take_control", [](SwitchSet& n) -> nb::object {
             const SetLock lock(n);

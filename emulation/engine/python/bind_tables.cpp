@@ -124,7 +124,7 @@ std::vector<std::uint64_t> parameters(const LockedSwitch& s, int action, const n
 
 void bind_profiles(nb::class_<SwitchSet>& c) {
     c.def("table_point",
-          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, bool group,
+          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, bool group,
              std::int64_t id, bool insert) {
               const LockedSwitch s(n, sw);
               if (s->table(t).constant()) return static_cast<int>(Status::Constant);
@@ -138,7 +138,8 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
               });
           })
         .def("member_insert",
-             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
+                const nb::list& params) {
                  const LockedSwitch s(n, sw);
                  bool fits = false;
                  auto values = parameters(s, action, params, fits);
@@ -146,7 +147,8 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
                                               : Status::Invalid);
              })
         .def("member_modify",
-             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, int action, const nb::list& params) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id, int action,
+                const nb::list& params) {
                  const LockedSwitch s(n, sw);
                  bool fits = false;
                  auto values = parameters(s, action, params, fits);
@@ -154,21 +156,22 @@ void bind_profiles(nb::class_<SwitchSet>& c) {
                                               : Status::Invalid);
              })
         .def("member_delete",
-             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
                  return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase(id));
              })
         .def("group_set",
-             [](SwitchSet& n, int sw, std::size_t p, std::int64_t id, const Profile::GroupMembers& members) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id,
+                const Profile::GroupMembers& members) {
                  return static_cast<int>(LockedSwitch(n, sw)->profile(p).set_group(id, members));
              })
-        .def("group_delete", [](SwitchSet& n, int sw, std::size_t p, std::int64_t id) {
+        .def("group_delete", [](SwitchSet& n, Index<Switch> sw, std::size_t p, std::int64_t id) {
             return static_cast<int>(LockedSwitch(n, sw)->profile(p).erase_group(id));
         });
 }
 
 void bind_ageing(nb::class_<SwitchSet>& c) {
     c.def("table_set_ttl",
-          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
+          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, Time ttl) {
               const LockedSwitch s(n, sw);
               const int status = with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
                   return table.set_ttl(match, priority, ttl, n.now());
@@ -177,7 +180,7 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
               return status;
           })
         .def("table_idle",
-             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
                  const LockedSwitch s(n, sw);
                  Time idle = 0;
                  with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
@@ -186,7 +189,7 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
                  });
                  return idle;
              })
-        .def("table_aged", [](SwitchSet& n, int sw, std::size_t t) {
+        .def("table_aged", [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
             const LockedSwitch s(n, sw);
             nb::list out;
             for (const EntrySpec& e : s->table(t).aged(n.now()))
@@ -199,17 +202,17 @@ void bind_ageing(nb::class_<SwitchSet>& c) {
 
 void bind_tables(nb::class_<SwitchSet>& c) {
     c.def("table_insert",
-          [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action,
+          [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
              const nb::list& params) {
               return write(LockedSwitch(n, sw), t, keys, priority, action, params, true);
           })
         .def("table_modify",
-             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority, int action,
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority, int action,
                 const nb::list& params) {
                  return write(LockedSwitch(n, sw), t, keys, priority, action, params, false);
              })
         .def("table_delete",
-             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys, int priority) {
                  const LockedSwitch s(n, sw);
                  if (s->table(t).constant()) return static_cast<int>(Status::Constant);
                  return with_match(s, t, keys, [&](Table& table, std::vector<MatchValue>& match) {
@@ -217,16 +220,16 @@ void bind_tables(nb::class_<SwitchSet>& c) {
                  });
              })
         .def("table_set_default",
-             [](SwitchSet& n, int sw, std::size_t t, int action, const nb::list& params) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, int action, const nb::list& params) {
                  return set_default(LockedSwitch(n, sw), t, action, params);
              })
         .def("table_reset_default",
-             [](SwitchSet& n, int sw, std::size_t t) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                  LockedSwitch(n, sw)->table(t).reset_default();
                  return static_cast<int>(Status::Ok);
              })
         .def("table_default",
-             [](SwitchSet& n, int sw, std::size_t t) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                  const LockedSwitch s(n, sw);
                  const EntrySpec e = s->table(t).default_entry();
                  return nb::make_tuple(
@@ -234,7 +237,7 @@ void bind_tables(nb::class_<SwitchSet>& c) {
                      parameters_of(s.program(), e));
              })
         .def("table_read",
-             [](SwitchSet& n, int sw, std::size_t t) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
                  const LockedSwitch s(n, sw);
                  nb::list out;
                  for (const EntrySpec& e : s->table(t).entries())
@@ -242,7 +245,8 @@ void bind_tables(nb::class_<SwitchSet>& c) {
                  return out;
              })
         .def("table_get",
-             [](SwitchSet& n, int sw, std::size_t t, const nb::list& keys, int priority) -> nb::object {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
+                int priority) -> nb::object {
                  const LockedSwitch s(n, sw);
                  std::vector<MatchValue> match;
                  if (!to_match(s->table(t).spec(), keys, match)) return nb::none();
@@ -251,11 +255,12 @@ void bind_tables(nb::class_<SwitchSet>& c) {
                               : nb::object(nb::none());
              })
         .def("table_set_constant",
-             [](SwitchSet& n, int sw, std::size_t t, bool constant) {
+             [](SwitchSet& n, Index<Switch> sw, std::size_t t, bool constant) {
                  LockedSwitch(n, sw)->table(t).set_constant(constant);
              })
-        .def("table_len",
-             [](SwitchSet& n, int sw, std::size_t t) { return LockedSwitch(n, sw)->table(t).size(); });
+        .def("table_len", [](SwitchSet& n, Index<Switch> sw, std::size_t t) {
+            return LockedSwitch(n, sw)->table(t).size();
+        });
     bind_profiles(c);
     bind_ageing(c);
 }

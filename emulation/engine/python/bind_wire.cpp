@@ -49,7 +49,7 @@ void bind_wire(nb::module_& m) {
         .def("up", &Wire::up, nb::arg("switch"), nb::arg("port"), nb::call_guard<nb::gil_scoped_release>())
         .def(
             "stats",
-            [](Wire& w, int sw, std::uint32_t port) {
+            [](Wire& w, Index<Switch> sw, std::uint32_t port) {
                 const WireStats stats = [&] {
                     const nb::gil_scoped_release others_may_run;
                     return w.stats(sw, port);

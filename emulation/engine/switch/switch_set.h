@@ -19,8 +19,8 @@ namespace railyard {
 struct ControlItem {
     enum class Kind : int { PacketIn, Port, Alarm, Digest, Idle, Log } kind;
     Time time = 0;
-    int switch_index = -1;
-    std::int64_t value = 0;  // port: its number; alarm: its token; digest: its list; idle: the table
+    Index<Switch> switch_index;  // none for an alarm
+    std::int64_t value = 0;      // port: its number; alarm: its token; digest: its list; idle: the table
     bool up = false;
     std::string frame;  // packet-in: the frame; digest: its fields; log: the line
 };
@@ -48,19 +48,20 @@ class SwitchSet {
     SwitchSet(const SwitchSet&) = delete;  // switches refer to the pool
     virtual ~SwitchSet() = default;
 
-    virtual int add_switch(const std::string& name, std::uint32_t cpu_port) {
+    virtual Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) {
+        const Index<Switch> index = switches_.next();
         switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool_));
-        return static_cast<int>(switches_.size()) - 1;
+        return index;
     }
-    Switch& switch_at(int at) { return *switches_.at(static_cast<std::size_t>(at)); }
+    Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
     std::size_t switch_count() const { return switches_.size(); }
 
     FramePool& pool() { return pool_; }
 
     virtual Time now() const = 0;
-    virtual void packet_out(int switch_index, std::string_view frame) = 0;
+    virtual void packet_out(Index<Switch> switch_index, std::string_view frame) = 0;
     // Called after an entry's time-out was set or changed; derived classes schedule ageing.
-    virtual void watch_ageing(int switch_index) { (void)switch_index; }
+    virtual void watch_ageing(Index<Switch> switch_index) { (void)switch_index; }
 
     std::deque<ControlItem>& control() { return control_; }
     // Held while frames run and while the control plane accesses a switch.
@@ -68,7 +69,7 @@ class SwitchSet {
 
    protected:
     FramePool pool_;
-    std::vector<std::unique_ptr<Switch>> switches_;
+    List<Switch, std::unique_ptr<Switch>> switches_;
     std::deque<ControlItem> control_;
     SharedMutex mutex_;
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "load/index.h"
+#include "index.h"
 
 namespace railyard {
 

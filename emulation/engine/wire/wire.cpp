@@ -69,9 +69,9 @@ Wire::~Wire() {
 
 Time Wire::now() const { return (clock_nanoseconds() - zero_) * 1000; }
 
-int Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
+Index<Switch> Wire::add_switch(const std::string& name, std::uint32_t cpu_port) {
     port_of_.emplace_back();
-    const int index = SwitchSet::add_switch(name, cpu_port);
+    const Index<Switch> index = SwitchSet::add_switch(name, cpu_port);
     if (log_programs_)
         switch_at(index).on_log = [this, name](const std::string& text) { say("info", name + ": " + text); };
     switch_at(index).on_checkpoint = [this] { checkpoint(); };
@@ -131,7 +131,7 @@ void Wire::run() {
         now_ = now();
         for (int i = 0; i < count; ++i) {
             const std::uint64_t token = ready[i].data.u64;
-            if (token >= kFirstPortToken) on_port(token - kFirstPortToken, ready[i].events);
+            if (token >= kFirstPortToken) on_port(Index<Port>(token - kFirstPortToken), ready[i].events);
             else if (token == kLinksToken) on_links();
             else clear_event(wake_);
         }
@@ -147,8 +147,8 @@ void Wire::run() {
     }
 }
 
-void Wire::on_port(std::size_t at, std::uint32_t events) {
-    Port& port = *ports_[at];
+void Wire::on_port(Index<Port> index, std::uint32_t events) {
+    Port& port = *ports_[index];
     if (!port.socket.is_open()) return;
     if ((events & EPOLLERR) != 0)
         port.socket.take_error();  // the interface went down; netlink tells the rest
@@ -178,8 +178,8 @@ void Wire::receive(Port& port) {
     }
 }
 
-void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
-    Switch& sw = *switches_[static_cast<std::size_t>(switch_index)];
+void Wire::run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
+    Switch& sw = *switches_[switch_index];
     const bool queued = sw.reads_queue();
     out_.clear();
     checkpoints_ = 0;
@@ -187,12 +187,8 @@ void Wire::run_frame(FrameHandle frame, int switch_index, std::uint32_t port) {
         if (queued) sw.ingress(std::move(frame), port, now_, out_);
         else sw.process(std::move(frame), port, now_, out_);
     } catch (const std::exception& error) {  // the switch goes on
-        const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
-        fail(sw,
-             port < numbers.size() && numbers[port] >= 0
-                 ? ports_[static_cast<std::size_t>(numbers[port])].get()
-                 : nullptr,
-             error);
+        const Index<Port> index = find_port(switch_index, port);
+        fail(sw, index ? ports_[index].get() : nullptr, error);
     }
     for (Output& o : out_) forward(std::move(o.frame), switch_index, o.port);
     out_.clear();
@@ -226,8 +222,8 @@ void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
     next_failure_ = now_ + kFailurePeriod;
 }
 
-void Wire::collect(int switch_index) {
-    std::vector<Digest>& digests = switches_[static_cast<std::size_t>(switch_index)]->digests();
+void Wire::collect(Index<Switch> switch_index) {
+    std::vector<Digest>& digests = switches_[switch_index]->digests();
     for (Digest& digest : digests)
         if (control_.size() < kMostControl)
             control_.push_back({ControlItem::Kind::Digest, now_, switch_index,
@@ -236,16 +232,16 @@ void Wire::collect(int switch_index) {
     digests.clear();
 }
 
-void Wire::forward(FrameHandle frame, int switch_index, std::uint32_t number) {
-    if (number == switches_[static_cast<std::size_t>(switch_index)]->cpu_port()) {
+void Wire::forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t number) {
+    if (number == switches_[switch_index]->cpu_port()) {
         if (control_.size() < kMostControl)
             control_.push_back(
                 {ControlItem::Kind::PacketIn, now_, switch_index, 0, false, std::string(frame->view())});
         return;
     }
-    const auto& numbers = port_of_[static_cast<std::size_t>(switch_index)];
-    if (number >= numbers.size() || numbers[number] < 0) return;
-    Port& port = *ports_[static_cast<std::size_t>(numbers[number])];
+    const Index<Port> index = find_port(switch_index, number);
+    if (!index) return;
+    Port& port = *ports_[index];
     if (!port.up) {
         port.stats.refused_down += 1;
         return;
@@ -288,7 +284,7 @@ void Wire::dequeue(Port& port, std::size_t most) {
 }
 
 void Wire::egress(Port& port, FrameHandle frame, std::uint32_t depth) {
-    Switch& sw = *switches_[static_cast<std::size_t>(port.switch_index)];
+    Switch& sw = *switches_[port.switch_index];
     egress_out_.clear();
     checkpoints_ = 0;
     try {
@@ -395,7 +391,7 @@ void Wire::end_burst() {
     if (!control_.empty() || !messages_.empty()) signal_event(events_);
 }
 
-void Wire::packet_out(int switch_index, std::string_view bytes) {
+void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     const std::lock_guard hold(mutex_);
     const std::uint32_t cpu_port = switch_at(switch_index).cpu_port();
     if (cpu_port == kNoPort)
@@ -409,7 +405,7 @@ void Wire::packet_out(int switch_index, std::string_view bytes) {
 
 // -- ageing
 
-void Wire::watch_ageing(int switch_index) {
+void Wire::watch_ageing(Index<Switch> switch_index) {
     const std::lock_guard hold(mutex_);
     if (std::find(ageing_.begin(), ageing_.end(), switch_index) == ageing_.end())
         ageing_.push_back(switch_index);
@@ -421,7 +417,7 @@ void Wire::watch_ageing(int switch_index) {
 // read them: reports have a minimum period.
 void Wire::look_for_aged() {
     next_ageing_ = kNever;
-    for (const int index : ageing_) {
+    for (const Index<Switch> index : ageing_) {
         Switch& sw = switch_at(index);
         for (std::size_t t = 0; t < sw.table_count(); ++t)
             if (sw.table_due(t, now_))

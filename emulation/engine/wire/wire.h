@@ -45,14 +45,14 @@ class Wire : public SwitchSet {
     Wire();
     ~Wire() override;
 
-    int add_switch(const std::string& name, std::uint32_t cpu_port) override;
+    Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override;
     Time now() const override;
-    void packet_out(int switch_index, std::string_view frame) override;
-    void watch_ageing(int switch_index) override;
+    void packet_out(Index<Switch> switch_index, std::string_view frame) override;
+    void watch_ageing(Index<Switch> switch_index) override;
 
     // Before start(), and log_programs() before add_switch().
     // std::invalid_argument: no such interface, or the port or the interface is taken.
-    void add_port(int switch_index, std::uint32_t port, const std::string& interface);
+    void add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface);
     // Frames of every port go to INTERFACE_in.pcap and INTERFACE_out.pcap.
     void record(const std::string& directory) { pcap_directory_ = directory; }
     // Put log messages of programs, and the first `bytes` of every frame, into messages().
@@ -65,8 +65,8 @@ class Wire : public SwitchSet {
     void stop();
 
     int event_fd() const { return events_; }
-    bool up(int switch_index, std::uint32_t port);
-    WireStats stats(int switch_index, std::uint32_t port);
+    bool up(Index<Switch> switch_index, std::uint32_t port);
+    WireStats stats(Index<Switch> switch_index, std::uint32_t port);
     // Messages for a person, in order: level and text.
     std::vector<std::pair<std::string, std::string>> take_messages();
 
@@ -75,7 +75,7 @@ class Wire : public SwitchSet {
     static constexpr std::uint64_t kWakeToken = 0, kLinksToken = 1, kFirstPortToken = 2;
 
     struct Port {
-        int switch_index;
+        Index<Switch> switch_index;
         std::uint32_t number;
         std::string interface;
         int ifindex = -1;
@@ -92,7 +92,7 @@ class Wire : public SwitchSet {
     };
 
     void run();
-    void on_port(std::size_t at, std::uint32_t events);
+    void on_port(Index<Port> index, std::uint32_t events);
     void on_links();
     void open(Port& port, int ifindex, unsigned mtu);
     void attach_all();
@@ -103,8 +103,8 @@ class Wire : public SwitchSet {
     void detach(Port& port);
     void set_up(Port& port, bool up);
     void receive(Port& port);
-    void run_frame(FrameHandle frame, int switch_index, std::uint32_t port);
-    void forward(FrameHandle frame, int switch_index, std::uint32_t port);
+    void run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
+    void forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
     void enqueue(Port& port, FrameHandle frame);
     void dequeue(Port& port, std::size_t most);
     void egress(Port& port, FrameHandle frame, std::uint32_t depth);
@@ -114,7 +114,7 @@ class Wire : public SwitchSet {
     void block(Port& port, bool blocked);
     void clear(Port& port);
     void too_long(Port& port, std::size_t bytes);
-    void collect(int switch_index);
+    void collect(Index<Switch> switch_index);
     void end_burst();
     bool others_wait() const { return stopping_ || mutex_.contended(); }
     void let_others_in() const;
@@ -124,14 +124,15 @@ class Wire : public SwitchSet {
     void say(const char* level, std::string text);
     void dump_frame(const char* what, const Port& port, std::string_view frame);
     std::string name_of(const Port& port) const;
-    Port& port_at(int switch_index, std::uint32_t port);
+    Index<Port> find_port(Index<Switch> switch_index, std::uint32_t number) const;  // none: no such port
+    Port& port_at(Index<Switch> switch_index, std::uint32_t port);
 
     std::int64_t zero_;
     Time now_ = 0;
-    std::vector<std::unique_ptr<Port>> ports_;
-    std::vector<std::vector<int>> port_of_;  // by switch and port number; -1: none
+    List<Port, std::unique_ptr<Port>> ports_;
+    List<Switch, std::vector<Index<Port>>> port_of_;  // by port number
     std::vector<Port*> dirty_;
-    std::vector<int> ageing_;
+    std::vector<Index<Switch>> ageing_;
     Time next_ageing_ = std::numeric_limits<Time>::max();
     bool flushing_ = false;
     std::size_t egress_left_ = 0;   // egress passes left in this flush

@@ -37,21 +37,20 @@ unsigned mtu_of(const std::string& interface) {
 
 }  // namespace
 
-void Wire::add_port(int switch_index, std::uint32_t port, const std::string& interface) {
+void Wire::add_port(Index<Switch> switch_index, std::uint32_t port, const std::string& interface) {
     const std::string what = "port " + std::to_string(port) + " (" + interface + ")";
-    auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
+    auto& ports = port_of_.at(switch_index);
     if (port > kMostPort)
         throw std::invalid_argument(what + ": the number is above " + std::to_string(kMostPort));
     if (port == switch_at(switch_index).cpu_port()) throw std::invalid_argument(what + " is the CPU port");
-    if (port < numbers.size() && numbers[port] >= 0)
-        throw std::invalid_argument(what + ": the port is taken");
+    if (find_port(switch_index, port)) throw std::invalid_argument(what + ": the port is taken");
     for (const auto& other : ports_)
         if (other->interface == interface)
             throw std::invalid_argument(what + ": the interface is a port already");
     if (if_nametoindex(interface.c_str()) == 0)
         throw std::invalid_argument(what + ": there is no such interface");
-    if (port >= numbers.size()) numbers.resize(port + 1, -1);
-    numbers[port] = static_cast<int>(ports_.size());
+    if (port >= ports.size()) ports.resize(port + 1);
+    ports[port] = ports_.next();
     auto added = std::make_unique<Port>();
     added->switch_index = switch_index;
     added->number = port;
@@ -116,9 +115,7 @@ void Wire::for_every_port(const std::function<void(Port&)>& act) {
 void Wire::watch(Port& port, int operation) {
     epoll_event event{};
     event.events = port.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    event.data.u64 =
-        kFirstPortToken +
-        static_cast<std::uint64_t>(port_of_[static_cast<std::size_t>(port.switch_index)][port.number]);
+    event.data.u64 = kFirstPortToken + port_of_[port.switch_index][port.number].at();
     if (epoll_ctl(epoll_, operation, port.socket.fd(), &event) != 0)
         throw std::system_error(errno, std::generic_category(), "epoll");
 }
@@ -165,23 +162,27 @@ void Wire::on_links() {
 }
 
 std::string Wire::name_of(const Port& port) const {
-    return switches_[static_cast<std::size_t>(port.switch_index)]->name() + ": port " +
-           std::to_string(port.number) + " (" + port.interface + ")";
+    return switches_[port.switch_index]->name() + ": port " + std::to_string(port.number) + " (" +
+           port.interface + ")";
 }
 
-Wire::Port& Wire::port_at(int switch_index, std::uint32_t port) {
-    const auto& numbers = port_of_.at(static_cast<std::size_t>(switch_index));
-    if (port >= numbers.size() || numbers[port] < 0)
-        throw std::invalid_argument("there is no port " + std::to_string(port));
-    return *ports_[static_cast<std::size_t>(numbers[port])];
+Index<Wire::Port> Wire::find_port(Index<Switch> switch_index, std::uint32_t number) const {
+    const auto& ports = port_of_.at(switch_index);
+    return number < ports.size() ? ports[number] : Index<Port>();
 }
 
-bool Wire::up(int switch_index, std::uint32_t port) {
+Wire::Port& Wire::port_at(Index<Switch> switch_index, std::uint32_t port) {
+    const Index<Port> index = find_port(switch_index, port);
+    if (!index) throw std::invalid_argument("there is no port " + std::to_string(port));
+    return *ports_[index];
+}
+
+bool Wire::up(Index<Switch> switch_index, std::uint32_t port) {
     const std::lock_guard hold(mutex_);
     return port_at(switch_index, port).up;
 }
 
-WireStats Wire::stats(int switch_index, std::uint32_t number) {
+WireStats Wire::stats(Index<Switch> switch_index, std::uint32_t number) {
     const std::lock_guard hold(mutex_);
     Port& port = port_at(switch_index, number);
     port.stats.missed += port.socket.take_missed();

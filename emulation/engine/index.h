@@ -6,6 +6,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace railyard {
@@ -24,25 +26,36 @@ class Index {
     }
     friend constexpr auto operator<=>(Index, Index) = default;
 
-   private:
     static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+   private:
     std::uint32_t at_ = kNone;
 };
 
-// A vector whose elements are also addressed by their index.
-template <typename T>
-class List : public std::vector<T> {
+// A vector with an element for each T, addressed by the index of the T. The elements are the Ts themselves,
+// or what their owner keeps about them.
+template <typename T, typename Element = T>
+class List : public std::vector<Element> {
    public:
-    using std::vector<T>::vector;
-    using std::vector<T>::operator[];
-    using std::vector<T>::at;
+    using std::vector<Element>::vector;
+    using std::vector<Element>::operator[];
+    using std::vector<Element>::at;
 
-    T& operator[](Index<T> index) {
+    Element& operator[](Index<T> index) {
         assert(index.at() < this->size());
         return (*this)[index.at()];
     }
-    const T& operator[](Index<T> index) const {
+    const Element& operator[](Index<T> index) const {
         assert(index.at() < this->size());
+        return (*this)[index.at()];
+    }
+    // For indices from outside of the engine. std::out_of_range names the index.
+    Element& at(Index<T> index) {
+        check(index);
+        return (*this)[index.at()];
+    }
+    const Element& at(Index<T> index) const {
+        check(index);
         return (*this)[index.at()];
     }
     // Index of the next element to be appended.
@@ -53,6 +66,13 @@ class List : public std::vector<T> {
         for (std::size_t i = 0; i < this->size(); ++i)
             if ((*this)[i].name == name) return Index<T>(i);
         return {};
+    }
+
+   private:
+    void check(Index<T> index) const {
+        if (!index || index.at() >= this->size())
+            throw std::out_of_range((index ? "number " + std::to_string(index.at()) : "a number") +
+                                    " is not below " + std::to_string(this->size()));
     }
 };
 
