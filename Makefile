@@ -12,7 +12,8 @@ MINUTES ?= 10
 # Node.js comes as a wheel, a quarter of all that there is to install: nothing is fetched when pyright runs.
 LINT := 'ruff>=0.17,<0.18' 'codespell>=2.4,<3'
 TYPES := 'pyright[nodejs]>=1.1.410,<1.2'
-LINT_CPP := 'clang-format==23.1.5'
+FORMAT_CPP := 'clang-format==23.1.5'
+TIDY_CPP := 'clang-tidy==23.1.4'
 CPP := find emulation/engine tests/fuzz -name '*.cpp' -o -name '*.h'
 
 help: ## list the targets
@@ -47,13 +48,14 @@ lint: base ## rules and format of the Python, spelling, plain English, and wheth
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 
-check: lint ## the same, types, and the format of the engine
-	@$(BIN)/python -m pip install --quiet $(TYPES) $(LINT_CPP)
+check: lint ## the same, types, and the engine's format and clang-tidy, some five processor minutes
+	@$(BIN)/python -m pip install --quiet $(TYPES) $(FORMAT_CPP) $(TIDY_CPP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
+	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/engine --quiet
 
 format: base ## put the sources in their usual form
-	@$(BIN)/python -m pip install --quiet $(LINT) $(LINT_CPP)
+	@$(BIN)/python -m pip install --quiet $(LINT) $(FORMAT_CPP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 	@$(CPP) | xargs $(BIN)/clang-format -i

@@ -46,7 +46,7 @@ struct Phv {
 
 // Words of 64 bits in network byte order.
 inline std::uint64_t load_word(const std::uint8_t* bytes) {
-    std::uint64_t word;
+    std::uint64_t word = 0;
     std::memcpy(&word, bytes, sizeof word);
     return __builtin_bswap64(word);
 }
@@ -96,7 +96,7 @@ class FramePool {
         const std::size_t size_class = (length + Frame::kHeadroom + Frame::kTailroom + kStep - 1) / kStep;
         if (size_class >= free_.size()) free_.resize(size_class + 1);
         auto& free = free_[size_class];
-        Frame* frame;
+        Frame* frame = nullptr;
         if (free.empty()) {
             owned_.push_back(std::make_unique<Frame>());
             frame = owned_.back().get();

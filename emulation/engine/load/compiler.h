@@ -70,7 +70,7 @@ class Compiler {
     void branch(const Json& node, bool wanted, Code& code, std::vector<std::size_t>& taken,
                 const std::string& where);
     void primitive(const Json& call, const Action& action, Code& code, const std::string& where);
-    void written(Index<Header> header, const std::string& field);
+    void written(Index<Header> header, const std::string& name);
     void written(Index<Header> header);
     bool is_written(Index<Header> header, std::size_t field) const { return written_[header.at()][field]; }
 
@@ -97,7 +97,7 @@ class Compiler {
     Operand cast(const std::string& op, const Json& node, const Action* action, Code& code,
                  const std::string& where);
     Operand truth(const Json& node, const Action* action, Code& code, const std::string& where);
-    Operand load(const HeaderRef& from, Index<Field> field, Code& code);
+    Operand load(const HeaderRef& from, Index<Field> index, Code& code);
     Slot single(const Json& node, const Action* action, Code& code, const std::string& where);
     bool names_header(const Json& node) const;
     HeaderRef header_ref(const Json& node, const Action* action, Code& code, const std::string& where);

@@ -177,7 +177,7 @@ void Loader::transition(const Json& node, ParserState& state, const ByName& stat
         const Json& mask = member(node, "mask", where);
         t.wide_mask = mask.is_null() ? std::vector<std::uint8_t>(bytes, 0xFF) : hex_bytes(mask, bytes, where);
         if (type == "parse_vset") {
-            t.value_set = p_.value_sets.named(value);
+            if (value.is_string()) t.value_set = p_.value_sets.named(value.get_ref<const std::string&>());
             if (!t.value_set) throw ProgramError(where + ": unknown value set " + value.dump());
             ValueSet& set = p_.value_sets[t.value_set];
             set.fields.clear();

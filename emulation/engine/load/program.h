@@ -157,7 +157,7 @@ struct ParserOp {
         Run,
         Verify,
         Advance
-    } kind;
+    } kind = Kind::Extract;
     Index<Header> header;    // Extract, ExtractVariable
     Index<Stack> stack;      // ExtractStack, ExtractUnionStack
     std::size_t member = 0;  // ExtractUnionStack: of the union
@@ -219,7 +219,7 @@ struct MeterSpec : ArraySpec {
 
 // Input of a hash.
 struct Piece {
-    enum class Kind : std::uint8_t { Field, Constant, Header } kind;
+    enum class Kind : std::uint8_t { Field, Constant, Header } kind = Kind::Field;
     Slot valid = kNoSlot;  // validity of the header; an invalid header contributes nothing
     Slot slot = 0;
     unsigned bits = 0;

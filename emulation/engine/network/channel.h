@@ -57,7 +57,7 @@ struct Link;
 
 class Channel {
    public:
-    Channel(const LinkConfig& config, std::string name);  // invalid_argument names the wrong value
+    Channel(const LinkConfig& given, std::string called);  // invalid_argument names the wrong value
 
     bool lossless() const { return config.credit_bytes > 0; }
     // Time on the wire, rounded up: no link exceeds its rate.
@@ -79,7 +79,7 @@ class Channel {
     // Add the credits that have returned by `now`.
     void collect(Time now);
     // Free a receive buffer at `when`; its credits return a link delay later.
-    void give_back(const Held& held, Time when);
+    void give_back(const Held& freed, Time when);
     // Bring the link up, with credits for the free part of the receive buffers.
     void bring_up(Time now);
 

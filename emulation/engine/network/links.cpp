@@ -176,14 +176,12 @@ void Network::set_seed(std::uint64_t seed_of_all) {
 }
 
 void Network::record(Index<Link> link, std::optional<int> direction, const std::string& path) {
-    std::vector<Channel*> chosen;
-    for (int way = 0; way < 2; ++way)
-        if (way == direction.value_or(way)) chosen.push_back(&channels_[channel_of(link, way)]);
-    if (chosen.empty())
+    if (direction && *direction != 0 && *direction != 1)
         throw std::invalid_argument("link " + channels_[channel_of(link, 0)].name + ": no direction " +
                                     std::to_string(*direction) + "; there are 0 and 1");
     recordings_.push_back(std::make_shared<PcapFile>(path));
-    for (Channel* c : chosen) c->record(recordings_.back());
+    for (int way = 0; way < 2; ++way)
+        if (way == direction.value_or(way)) channels_[channel_of(link, way)].record(recordings_.back());
 }
 
 void Network::end_recordings() {

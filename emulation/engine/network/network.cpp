@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "network/network.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <ctime>
 #include <stdexcept>
 #include <utility>
 

@@ -65,8 +65,8 @@ class Network : public SwitchSet {
     void record(Index<Link> link, std::optional<int> direction, const std::string& path);
     void end_recordings();
 
-    void send(Index<Host> host, std::string_view frame, int vl);
-    void packet_out(Index<Switch> switch_index, std::string_view frame) override;
+    void send(Index<Host> host, std::string_view bytes, int vl);
+    void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void set_timer(Index<Host> host, Time deadline);  // replaces the earlier deadline of the host
     void clear_timer(Index<Host> host);
     void alarm(Time time, std::int64_t token);
@@ -81,8 +81,8 @@ class Network : public SwitchSet {
 
     // Run a frame through a switch, outside of virtual time; the frames that leave, by port.
     std::vector<std::pair<std::uint32_t, std::string>> process(Index<Switch> switch_index, std::uint32_t port,
-                                                               std::string_view frame);
-    double bench(Index<Switch> switch_index, std::uint32_t port, std::string_view frame, std::uint64_t count,
+                                                               std::string_view bytes);
+    double bench(Index<Switch> switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count,
                  bool copy_only);
 
     // Numbers of the VLs for users, in ascending order of service priority.
@@ -118,7 +118,7 @@ class Network : public SwitchSet {
     void push(Time time, EventKind kind, Index<T> index);
     RunEnd run_events(Time until, std::uint64_t events);
     void dispatch(const Event& event);
-    void enqueue(Index<Channel> channel, FrameHandle frame, bool at_once);
+    void enqueue(Index<Channel> index, FrameHandle frame, bool at_once);
     void wake(Channel& c, Index<Channel> index, Time time);
     void try_send(Index<Channel> index);
     void transmit(Index<Channel> index, std::size_t vl);
@@ -149,7 +149,7 @@ class Network : public SwitchSet {
 
     // departures.cpp: egress of programs that read queue metadata, and frames with several copies.
     void hold(const Held& held, const Outputs& copies);
-    bool dequeue(Index<Channel> channel, std::size_t vl);
+    bool dequeue(Index<Channel> index, std::size_t vl);
     FrameHandle egress(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port,
                        const QueueRecord& record);
 

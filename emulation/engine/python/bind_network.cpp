@@ -28,7 +28,7 @@ class PyNetwork : public Network {
         };
     }
 
-    Index<Host> attach_host(Index<Switch> sw, int port, const LinkConfig& config) {
+    Index<Host> add_host(Index<Switch> sw, int port, const LinkConfig& config) {
         const Index<Host> host = Network::attach_host(sw, port, config);
         handlers_.push_back(nb::none());
         return host;
@@ -103,7 +103,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             [](PyNetwork& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
                std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta) {
-                return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
+                return n.add_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
             },
             nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
             nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),

@@ -129,7 +129,7 @@ nb::list describe_headers(const Program& p) {
 }  // namespace
 
 void bind_program(nb::module_& m) {
-    nb::exception<ProgramError>(m, "ProgramError", PyExc_ValueError);
+    const nb::exception<ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
     nb::class_<Program>(m, "Program", "A v1model program, from the JSON that p4c writes for BMv2; immutable.")
         .def(nb::new_([](const nb::bytes& json) {
             return std::const_pointer_cast<Program>(Program::load(std::string(view(json))));

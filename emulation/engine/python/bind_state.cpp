@@ -22,6 +22,7 @@ Config from_config(const std::optional<MeterConfig>& c) {
 
 std::vector<Replica> to_replicas(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs) {
     std::vector<Replica> out;
+    out.reserve(pairs.size());
     for (const auto& [port, rid] : pairs) out.push_back({port, rid});
     return out;
 }
@@ -149,6 +150,7 @@ void bind_state(nb::class_<SwitchSet>& c) {
              [](SwitchSet& n, Index<Switch> sw, std::size_t at,
                 const std::vector<std::pair<nb::bytes, nb::bytes>>& values) {
                  std::vector<std::pair<Switch::Bytes, Switch::Bytes>> out;
+                 out.reserve(values.size());
                  for (const auto& [value, mask] : values)
                      out.emplace_back(Switch::Bytes(view(value).begin(), view(value).end()),
                                       Switch::Bytes(view(mask).begin(), view(mask).end()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module, and access to a set of switches.
-#include <time.h>
+#include <ctime>
 
 #include "python/bind.h"
 

@@ -57,7 +57,7 @@ void Traversal::overlay(const Header& header, std::uint8_t* bytes) const {
     const FieldPart* part = header.written.data();
     const FieldPart* const end = part + header.written.size();
     while (part != end) {
-        const unsigned at = part->word;
+        const std::size_t at = part->word;
         std::uint64_t word = load_word(bytes + 8 * at);
         for (; part != end && part->word == at; ++part)
             word = (word & ~part->mask) | (std::rotl(v[part->slot], part->rotation) & part->mask);

@@ -46,7 +46,7 @@ void Traversal::execute(Place at) {
     std::uint64_t* const v = slots_.data();
     const Instruction* const code = program_.code.data();
     const Instruction* i = code + at;
-    const Instruction* back = nullptr;  // return address of an action
+    const Instruction* back = i;  // return address of an action, set before the action runs
     // Threaded code: every instruction ends in its own indirect jump, which the branch predictor learns.
     static const void* const kPlaces[] = {
 #define RAILYARD_PLACE(name) &&At##name,

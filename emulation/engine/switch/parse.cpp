@@ -45,7 +45,7 @@ inline std::uint64_t Traversal::extract_fixed(const Header& header, const Frame&
     if (frame.length - parsed_ < header.bytes) return program_.error_too_short;
     std::uint64_t* v = slots_.data();
     const std::uint8_t* bytes = frame.data() + parsed_;
-    unsigned at = ~0u;
+    std::size_t at = SIZE_MAX;
     std::uint64_t word = 0;
     for (const FieldPart& part : header.read) {
         if (part.word != at) {
@@ -144,7 +144,7 @@ bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsig
 
 Index<ParserState> Traversal::wide_transition(const ParserState& state, const Frame& frame,
                                               std::uint64_t& error) {
-    std::array<std::uint8_t, 8 * kMaxKeyLimbs> key;
+    std::array<std::uint8_t, sizeof(std::uint64_t) * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
     for (const TransitionKey& k : state.key) {
@@ -155,9 +155,12 @@ Index<ParserState> Traversal::wide_transition(const ParserState& state, const Fr
                 return {};
             }
             peek(frame.data() + parsed_, k.offset, k.bits, ahead.data());
-        } else if ((value = key_value(k)) == nullptr) {
-            error = program_.error_stack;
-            return {};
+        } else {
+            value = key_value(k);
+            if (value == nullptr) {
+                error = program_.error_stack;
+                return {};
+            }
         }
         for (unsigned byte = (k.bits + 7) / 8; byte-- > 0;) {
             const unsigned kept = std::min(8u, k.bits - 8 * byte);

@@ -8,7 +8,6 @@ namespace railyard {
 Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool)
     : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool) {
     // Seed with the name: a sequence for each switch, equal in every run.
-    random_ = 0xCBF29CE484222325ULL;
     for (const char c : name_) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
 }
 
@@ -73,8 +72,7 @@ void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> 
     value_sets_.at(at) = std::move(values);
 }
 
-Switch::Lease::Lease(Switch& owner) : owner_(owner) {
-    traversal_ = std::move(owner.idle_);
+Switch::Lease::Lease(Switch& owner) : owner_(owner), traversal_(std::move(owner.idle_)) {
     if (traversal_ == nullptr) traversal_ = std::make_unique<Traversal>(owner);
     ++owner.leased_;
 }
@@ -99,7 +97,7 @@ void Switch::egress(FrameHandle frame, std::uint32_t port, const QueueRecord& qu
 }
 
 void Switch::run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port) {
-    Lease(*this)->run_to(last, std::move(frame), ingress_port);
+    Lease(*this)->run_to(last, *frame, ingress_port);
 }
 
 }  // namespace railyard

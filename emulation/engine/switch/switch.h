@@ -120,7 +120,7 @@ class Switch {
     std::unordered_map<std::uint32_t, CloneSession> clones_;
     std::vector<Digest> digests_;
     bool revived_ = false;
-    std::uint64_t random_;
+    std::uint64_t random_ = 0xCBF29CE484222325ULL;
 };
 
 }  // namespace railyard

@@ -42,7 +42,7 @@ void Traversal::load(const Frame& frame) {
 // Save the fields that a copy preserves.
 void Traversal::preserve(std::uint64_t list) {
     preserved_.clear();
-    const FieldList* fields = program_.field_list(program_.field_lists, static_cast<int>(list));
+    const FieldList* fields = Program::field_list(program_.field_lists, static_cast<int>(list));
     if (fields == nullptr) return;
     for (const Piece& f : fields->fields)
         if (f.kind == Piece::Kind::Field)
@@ -50,7 +50,7 @@ void Traversal::preserve(std::uint64_t list) {
 }
 
 void Traversal::restore(std::uint64_t list) {
-    const FieldList* fields = program_.field_list(program_.field_lists, static_cast<int>(list));
+    const FieldList* fields = Program::field_list(program_.field_lists, static_cast<int>(list));
     if (fields == nullptr) return;
     std::size_t at = 0;
     for (const Piece& f : fields->fields)
@@ -68,14 +68,14 @@ void Traversal::begin(const Frame& frame, std::uint32_t ingress_port, Time now) 
     slots_[program_.standard.packet_length] = frame.length;
 }
 
-void Traversal::run_to(Part last, FrameHandle&& frame, std::uint32_t ingress_port) {
+void Traversal::run_to(Part last, Frame& frame, std::uint32_t ingress_port) {
     if (last >= Part::Parse) {
-        begin(*frame, ingress_port, 0);
-        parse(*frame);
+        begin(frame, ingress_port, 0);
+        parse(frame);
     }
     if (last >= Part::Ingress) execute(program_.ingress);
     if (last >= Part::Egress) execute(program_.egress);
-    if (last >= Part::Deparse) deparse(*frame);
+    if (last >= Part::Deparse) deparse(frame);
 }
 
 void Traversal::run(FrameHandle&& frame, std::uint32_t ingress_port, Time now, Outputs& out, bool defer) {
@@ -219,7 +219,7 @@ void Traversal::clone_egress(const Frame& frame, const CloneSession& clone, Outp
 }
 
 void Traversal::digest(std::uint64_t id) {
-    const FieldList* list = program_.field_list(program_.digests, static_cast<int>(id));
+    const FieldList* list = Program::field_list(program_.digests, static_cast<int>(id));
     if (list == nullptr) return;
     Digest d{Index<FieldList>(static_cast<std::size_t>(list - program_.digests.data())), {}};
     for (const Piece& f : list->fields)

@@ -53,7 +53,7 @@ class Traversal {
 
     // For a profile: run a frame without copies as far as `last`.
     enum class Part { Copy, Parse, Ingress, Egress, Deparse };
-    void run_to(Part last, FrameHandle&& frame, std::uint32_t ingress_port);
+    void run_to(Part last, Frame& frame, std::uint32_t ingress_port);
 
    private:
     enum Instance : std::uint64_t {

@@ -52,7 +52,8 @@ Status Profile::set_group(std::int64_t id, const GroupMembers& members) {
     Group group;
     std::int64_t total = 0;
     for (const auto& [member, weight] : members) {
-        if (weight < 1 || (total += weight) > kMostWeight) return Status::Invalid;
+        total += weight;
+        if (weight < 1 || total > kMostWeight) return Status::Invalid;
         const auto at = members_.find(member);
         if (at == members_.end()) return Status::NotFound;
         group.choices.insert(group.choices.end(), static_cast<std::size_t>(weight), &at->second);

@@ -149,8 +149,8 @@ class Table {
 
 // Action of an entry or of the default entry, and its parameters.
 struct LookupResult {
-    const Table::Continuation* then;
-    const std::uint64_t* parameters;
+    const Table::Continuation* then = nullptr;
+    const std::uint64_t* parameters = nullptr;
     EntryIndex entry;  // none on a miss
 };
 

@@ -17,7 +17,8 @@ namespace railyard {
 
 namespace {
 
-constexpr unsigned kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
+constexpr std::size_t kAddresses = 2 * std::size_t{ETH_ALEN};  // bytes before the type of a frame
+constexpr std::size_t kTag = 4;  // bytes of a VLAN tag, which the kernel takes out of the frame
 constexpr unsigned kLeastSlots = 64;
 constexpr std::size_t kBlock = 1 << 16;
 constexpr int kSendBytes = 16 << 20;
@@ -40,7 +41,7 @@ void PacketSocket::open(int ifindex, unsigned mtu, std::size_t ring_bytes) {
     try {
         require(fd_ >= 0, "a raw socket");
         set(fd_, PACKET_VERSION, static_cast<int>(TPACKET_V2), "PACKET_VERSION");
-        set(fd_, PACKET_RESERVE, kTag, "PACKET_RESERVE");
+        set(fd_, PACKET_RESERVE, static_cast<unsigned>(kTag), "PACKET_RESERVE");
         const int on = 1;
         setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
                    sizeof on);  // an optimisation: peek() skips outgoing frames, too
@@ -102,14 +103,14 @@ bool PacketSocket::peek(Received& received) {
             continue;
         }
         std::size_t kept = header->tp_snaplen, length = header->tp_len;
-        if ((status & TP_STATUS_VLAN_VALID) != 0 && kept >= 2 * ETH_ALEN) {
+        if ((status & TP_STATUS_VLAN_VALID) != 0 && kept >= kAddresses) {
             // The addresses move into the reserve in front; the tag stands between them and the type.
             const std::uint16_t tpid =
                 (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header->tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
-            std::memmove(frame - kTag, frame, 2 * ETH_ALEN);
+            std::memmove(frame - kTag, frame, kAddresses);
             frame -= kTag;
             const std::uint16_t tag[] = {htons(tpid), htons(header->tp_vlan_tci)};
-            std::memcpy(frame + 2 * ETH_ALEN, tag, kTag);
+            std::memcpy(frame + kAddresses, tag, kTag);
             kept += kTag;
             length += kTag;
         }

@@ -29,7 +29,6 @@ constexpr std::int64_t kMostFlush = 5'000'000;    // nanoseconds of egress passe
 constexpr std::int64_t kMostFrame = 500'000'000;  // nanoseconds of processor time for a frame
 constexpr unsigned kTimedCheckpoints = 16;        // the clock is read at each of so many checkpoints
 constexpr Time kAgeingPeriod = 100'000'000'000;   // 100 ms
-constexpr Time kFailurePeriod = 100'000'000'000;
 constexpr Time kNever = std::numeric_limits<Time>::max();
 
 std::int64_t clock_nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
@@ -49,16 +48,17 @@ void signal_event(int fd) {
 }
 
 void clear_event(int fd) {
-    std::uint64_t count;
+    std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
 }
 
 }  // namespace
 
-Wire::Wire() : zero_(clock_nanoseconds()) {
-    events_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+Wire::Wire()
+    : zero_(clock_nanoseconds()),
+      events_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     require(events_ >= 0 && wake_ >= 0 && epoll_ >= 0, "an event descriptor");
 }
 
@@ -118,8 +118,6 @@ void Wire::stop() {
         port->out.reset();
     }
 }
-
-// -- frames
 
 void Wire::run() {
     epoll_event ready[64];
@@ -205,21 +203,6 @@ void Wire::checkpoint() {
     if (checkpoints_ == 1) frame_began_ = used;
     else if (used - frame_began_ > kMostFrame)
         throw std::runtime_error("a frame took more than 0.5 s of processor time, its copies included");
-}
-
-void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
-    if (port != nullptr) port->stats.failed += 1;
-    // A frame may fail in each of its copies: thousands of lines that say the same.
-    if (now_ < next_failure_) {
-        ++untold_failures_;
-        return;
-    }
-    std::string text = sw.name() + ": " + error.what();
-    if (untold_failures_ > 0)
-        text += "; since the last such line " + std::to_string(untold_failures_) + " more";
-    say("error", std::move(text));
-    untold_failures_ = 0;
-    next_failure_ = now_ + kFailurePeriod;
 }
 
 void Wire::collect(Index<Switch> switch_index) {
@@ -366,21 +349,6 @@ void Wire::sent(Port& port, std::size_t count) {
     }
 }
 
-void Wire::block(Port& port, bool blocked) {
-    if (port.blocked == blocked) return;
-    port.blocked = blocked;
-    watch(port, EPOLL_CTL_MOD);
-}
-
-void Wire::clear(Port& port) {
-    const auto drop = [&](Ring<FrameHandle>& frames) {
-        port.stats.refused_down += frames.size();
-        frames.clear();
-    };
-    drop(port.ready);
-    for (auto& queue : port.queues) drop(queue);
-}
-
 void Wire::end_burst() {
     flush_all();
     if (!pcap_directory_.empty())
@@ -402,8 +370,6 @@ void Wire::packet_out(Index<Switch> switch_index, std::string_view bytes) {
     end_burst();
     if (!dirty_.empty()) signal_event(wake_);
 }
-
-// -- ageing
 
 void Wire::watch_ageing(Index<Switch> switch_index) {
     const std::lock_guard hold(mutex_);

@@ -47,7 +47,7 @@ class Wire : public SwitchSet {
 
     Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override;
     Time now() const override;
-    void packet_out(Index<Switch> switch_index, std::string_view frame) override;
+    void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void watch_ageing(Index<Switch> switch_index) override;
 
     // Before start(), and log_programs() before add_switch().
@@ -66,7 +66,7 @@ class Wire : public SwitchSet {
 
     int event_fd() const { return events_; }
     bool up(Index<Switch> switch_index, std::uint32_t port);
-    WireStats stats(Index<Switch> switch_index, std::uint32_t port);
+    WireStats stats(Index<Switch> switch_index, std::uint32_t number);
     // Messages for a person, in order: level and text.
     std::vector<std::pair<std::string, std::string>> take_messages();
 
@@ -104,7 +104,7 @@ class Wire : public SwitchSet {
     void set_up(Port& port, bool up);
     void receive(Port& port);
     void run_frame(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
-    void forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port);
+    void forward(FrameHandle frame, Index<Switch> switch_index, std::uint32_t number);
     void enqueue(Port& port, FrameHandle frame);
     void dequeue(Port& port, std::size_t most);
     void egress(Port& port, FrameHandle frame, std::uint32_t depth);

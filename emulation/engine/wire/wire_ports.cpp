@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::uint32_t kMostPort = 65535;
 constexpr std::size_t kOpeners = 64;
-constexpr std::size_t kMostMessages = 10'000;  // unread messages; more are dropped
+constexpr std::size_t kMostMessages = 10'000;     // unread messages; more are dropped
+constexpr Time kFailurePeriod = 100'000'000'000;  // between log lines about failed frames
 
 unsigned mtu_of(const std::string& interface) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -135,6 +136,21 @@ void Wire::set_up(Port& port, bool up) {
     control_.push_back({ControlItem::Kind::Port, now_, port.switch_index, port.number, up, {}});
 }
 
+void Wire::block(Port& port, bool blocked) {
+    if (port.blocked == blocked) return;
+    port.blocked = blocked;
+    watch(port, EPOLL_CTL_MOD);
+}
+
+void Wire::clear(Port& port) {
+    const auto drop = [&](Ring<FrameHandle>& frames) {
+        port.stats.refused_down += frames.size();
+        frames.clear();
+    };
+    drop(port.ready);
+    for (auto& queue : port.queues) drop(queue);
+}
+
 void Wire::on_links() {
     for (const LinkChange& change : links_.read())
         for (const auto& port : ports_) {
@@ -196,6 +212,21 @@ std::vector<std::pair<std::string, std::string>> Wire::take_messages() {
 
 void Wire::say(const char* level, std::string text) {
     if (messages_.size() < kMostMessages) messages_.emplace_back(level, std::move(text));
+}
+
+void Wire::fail(const Switch& sw, Port* port, const std::exception& error) {
+    if (port != nullptr) port->stats.failed += 1;
+    // A frame may fail in each of its copies: thousands of lines that say the same.
+    if (now_ < next_failure_) {
+        ++untold_failures_;
+        return;
+    }
+    std::string text = sw.name() + ": " + error.what();
+    if (untold_failures_ > 0)
+        text += "; since the last such line " + std::to_string(untold_failures_) + " more";
+    say("error", std::move(text));
+    untold_failures_ = 0;
+    next_failure_ = now_ + kFailurePeriod;
 }
 
 void Wire::too_long(Port& port, std::size_t bytes) {
