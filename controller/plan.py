@@ -121,6 +121,9 @@ class Plan:
     `routes` gives 16 paths a (source, destination) that was planned for, one a bucket. `watchers` gives, for
     every link, the sources to notify when it fails. `failed` links carry no route. `hashing` is what the
     switches' groups were made for.
+
+    `weights` gives the share of traffic of each of a pair's buckets; a pair without weights uses all buckets
+    alike. A bucket of weight 0 has a standby path: no data takes it while the others work.
     """
 
     fabric: Fabric
@@ -131,6 +134,7 @@ class Plan:
     entries: Mapping[str, tuple[Entry, ...]]
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
+    weights: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -142,3 +146,13 @@ class Plan:
     def routes_from(self, source: str) -> Mapping[str, tuple[Path, ...]]:
         """Return the routes of one source by destination."""
         return self._by_source.get(source, {})
+
+    def shares(self, source: str, destination: str) -> dict[Path, float]:
+        """Return the paths that carry a pair's traffic, each with its share; KeyError if none is planned."""
+        paths = self.routes[source, destination]
+        weights = self.weights.get((source, destination), (1 / BUCKETS,) * BUCKETS)
+        shares: dict[Path, float] = {}
+        for path, weight in zip(paths, weights, strict=True):
+            if weight:
+                shares[path] = shares.get(path, 0.0) + weight
+        return shares

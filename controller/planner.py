@@ -11,22 +11,18 @@ from controller.deadlock import dependency_graph as deadlock
 from controller.deadlock.turn_rules import RuleSet, rule_set
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Entry, Hashing, Path, Plan, Strategy
-from controller.routing.general.router import router_for
+from controller.routing.all_path import Router
+from controller.routing.columns import relieve
+from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
-from controller.routing.weights import (
-    Demand,
-    Pair,
-    apportion,
-    check_demand,
-    minimise_utilisation,
-    rate_weights,
-)
+from controller.routing.weights import Demand, Pair, apportion, check_demand, divide, rate_weights
 from controller.tables.next_hop import table_path
 from controller.tables.node_entries import node_entries
+from controller.tables.segment import has_table
 from topologies import Fabric
 from topologies.transform.spares import dark
 
-__all__ = ["check_routes", "make_plan"]
+__all__ = ["check_routes", "make_plan", "steers_every_hop"]
 
 # Largest number of paths for which shares are solved: a larger linear program takes minutes.
 _MAX_SHARED_PATHS = 50_000
@@ -57,6 +53,7 @@ def make_plan(
     failed: Set[str] = frozenset(),
     rules: str = "T2-G",
     hashing: Hashing = "per-tier",
+    standby: int = 0,
     check: bool = True,
 ) -> Plan:
     """Make a plan that avoids the `failed` links, given by name.
@@ -66,15 +63,18 @@ def make_plan(
 
     `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
-    busiest link is least busy; pairs without demand then use their paths of fewest hops. What is farther
-    goes by switches, in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a
-    core of circuits shares follow from these, whatever the demand (controller.routing.circuit_paths).
-    `hashed` is `shortest`,
-    but where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError
-    when the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
+    busiest link is least busy, with every permitted longer path in a mesh that relieves it
+    (controller.routing.columns); pairs without demand then use their paths of fewest hops. Up to `standby`
+    buckets of a pair that would otherwise depend on a single path get paths that share no link with it.
+    Longer and standby paths and exact weights exist only where `steers_every_hop`: other sources send by all
+    buckets alike. What is farther goes by switches, in equal shares; `detour` and `borrow` then use longer
+    ways as well. Where there is a core of circuits shares follow from these, whatever the demand
+    (controller.routing.circuit_paths). `hashed` is `shortest`, but where switches lead, a source chooses no
+    more than its port; they choose by `hashing`. DeadlockError when the routes could deadlock, unless `check`
+    is off; PlanError when a pair has no path.
     """
-    finder = PathFinder(fabric, failed, hashing)
     turns = rule_set(rules, fabric)
+    finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
     router = router_for(finder, turns, strategy)
     pairs = _ordered_pairs(fabric, peers)
     candidates = {pair: router.candidates(*pair) for pair in pairs}
@@ -87,8 +87,13 @@ def make_plan(
             )
     if strategy == "hashed":
         routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}
+        weights = {}
     else:
-        routes = _routes(finder, candidates, demand)
+        routes, weights = _routes(router, candidates, demand)
+        if steers_every_hop(fabric):
+            _stand_by(routes, weights, candidates, standby)
+        for pair, paths in routes.items():
+            candidates[pair] += dict.fromkeys(path for path in paths if path not in candidates[pair])
     if check:
         check_routes(finder, turns, (path for paths in routes.values() for path in paths))
     return Plan(
@@ -100,6 +105,7 @@ def make_plan(
         entries=_entries(finder, turns, routes, strategy),
         subscribers=_Subscribers(fabric, candidates),
         hashing=hashing,
+        weights=weights,
     )
 
 
@@ -117,6 +123,11 @@ def _ordered_pairs(fabric: Fabric, peers: Iterable[Pair] | None) -> list[Pair]:
                 f"a route from {source} to {destination}", remedy="plan between two different endpoints"
             )
     return sorted(pairs, key=lambda pair: (index[pair[0]], index[pair[1]]))
+
+
+def steers_every_hop(fabric: Fabric) -> bool:
+    """Return whether source routes decide every hop of a frame, so that a source knows its paths."""
+    return not fabric.optical and not any(has_table(node, "multipath") for node in fabric.nodes)
 
 
 def check_routes(finder: PathFinder, rules: RuleSet, routes: Iterable[Path]) -> None:
@@ -149,27 +160,57 @@ def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
 
 
 def _routes(
-    finder: PathFinder, candidates: Mapping[Pair, list[Path]], demand: Demand | None
-) -> dict[Pair, tuple[Path, ...]]:
-    fabric = finder.fabric
+    router: Router | GraphRouter, candidates: Mapping[Pair, list[Path]], demand: Demand | None
+) -> tuple[dict[Pair, tuple[Path, ...]], dict[Pair, tuple[float, ...]]]:
+    """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike."""
+    finder, fabric = router.finder, router.finder.fabric
     wanted = {} if demand is None else check_demand(fabric, demand)
     if ocs_dimensions(fabric):
         demand, wanted = None, {}
     solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
-    shares = minimise_utilisation(fabric, wanted, candidates) if solvable else {}
+    steered = steers_every_hop(fabric)
+    meshed = [pair for pair in wanted if steered and router.uses_longer_paths(*pair)]
+    solved = relieve(finder, router.rules, wanted, candidates, meshed) if solvable else {}
     routes: dict[Pair, tuple[Path, ...]] = {}
+    weights: dict[Pair, tuple[float, ...]] = {}
     for pair, paths in candidates.items():
         turn = fabric.node(pair[0]).index + fabric.node(pair[1]).index
-        if len(paths) == 1:
+        if pair in solved and steered:
+            routes[pair], exact = divide(*solved[pair], turn)
+            if exact is not None:
+                weights[pair] = exact
+        elif pair in solved:
+            routes[pair] = apportion(*solved[pair], turn)
+        elif len(paths) == 1:
             routes[pair] = (paths[0],) * BUCKETS
-        elif pair in shares:
-            routes[pair] = apportion(paths, shares[pair], turn)
         elif demand is None:
             routes[pair] = apportion(paths, rate_weights(fabric, paths, finder.failed), turn)
         else:
             fewest = [path for path in paths if len(path) == len(paths[0])]
             routes[pair] = apportion(fewest, [1.0] * len(fewest), turn)
-    return routes
+    return routes, weights
+
+
+def _stand_by(
+    routes: dict[Pair, tuple[Path, ...]],
+    weights: dict[Pair, tuple[float, ...]],
+    candidates: Mapping[Pair, list[Path]],
+    most: int,
+) -> None:
+    """Give up to `most` buckets of each pair with a single path to other paths, which carry nothing yet."""
+    for pair, paths in routes.items() if most else ():
+        if any(path != paths[0] for path in paths):
+            continue
+        used = set(hops_of(paths[0]))
+        others = [path for path in candidates[pair] if used.isdisjoint(hops_of(path))][:most]
+        if not others:
+            continue
+        buckets, share = list(paths), 1 / (BUCKETS - len(others))
+        standby = {(number + 1) * BUCKETS // len(others) - 1: path for number, path in enumerate(others)}
+        for bucket, path in standby.items():
+            buckets[bucket] = path
+        routes[pair] = tuple(buckets)
+        weights[pair] = tuple(0.0 if bucket in standby else share for bucket in range(BUCKETS))
 
 
 def _entries(

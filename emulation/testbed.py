@@ -160,6 +160,10 @@ class Testbed(Protocol):
         """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
         ...
 
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
+        ...
+
     @property
     def busy(self) -> bool:
         """True while an agent still has something to do."""

@@ -96,6 +96,15 @@ class RuleSet:
     meshes: frozenset[int]
 
     @property
+    def up_first(self) -> bool:
+        """Return whether tables must send up hops first: minimal paths with too many valleys exist.
+
+        A minimal path over n dimensions of a group has up to n // 2 valleys, and each takes a VL.
+        """
+        widest = max((len(group) for group in self.groups), default=0)
+        return self.increment is VlIncrement.VALLEY and widest // 2 >= self.vls
+
+    @property
     def numbers(self) -> tuple[int, ...]:
         """Numbers of the groups that the fabric has."""
         return tuple(sorted(set(self.stages.values())))
@@ -133,13 +142,16 @@ def rule_names() -> tuple[str, ...]:
 def rule_set(name: str, fabric: Fabric) -> RuleSet:
     """Return the named rules on a fabric; PlanError lists the names if the name is unknown.
 
+    Dimension order takes the highest dimension of a group first, as the tables do: a longest prefix match on
+    the address finds the highest dimension in which a destination differs.
+
     T2-G: 2 VLs, at most one valley in each of the fabric's groups. T2-V: the same with all dimensions in
     one group. T2-DOR: 2 VLs, dimension order with a detour in each. T1-UD: 1 VL, all up hops before all
     down hops. T1-DOR+: 1 VL, dimension order with detours that have no valley. T1-DOR: 1 VL, one hop a
     dimension. single-vl: anything on 1 VL, which can deadlock.
     """
     flat = (tuple(range(len(fabric.dims))),)
-    ordered = tuple((dimension,) for group in fabric.groups for dimension in group)
+    ordered = tuple((dimension,) for group in fabric.groups for dimension in reversed(group))
     if is_graph(fabric):
         return _graph_rules(name, fabric)
     known = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between node controllers about links, their order, and the reaction to an event."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, final
 
 from controller.diff import Update
@@ -73,11 +73,16 @@ class Outgoing:
 @final
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Updates of this node's tables, to be applied before the notices and subscriptions are sent."""
+    """Updates of this node's tables, to be applied before the notices and subscriptions are sent.
+
+    `lost` gives, by destination CNA, the buckets that led over a link that has failed and now have another
+    route: what this node has sent there by them is lost.
+    """
 
     updates: tuple[Update, ...] = ()
     notices: tuple[Outgoing, ...] = ()
     subscriptions: tuple[Outgoing, ...] = ()
+    lost: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.updates or self.notices or self.subscriptions)

@@ -58,7 +58,7 @@ class SharedRouters:
         if key not in self._last:
             if len(self._last) >= _MAX_ROUTERS:
                 self._last.clear()
-            finder = PathFinder(self.plan.fabric, key, self.plan.hashing)
+            finder = PathFinder(self.plan.fabric, key, self.plan.hashing, up_first=self.rules.up_first)
             self._last[key] = router_for(finder, self.rules, self.plan.strategy)
         return self._last[key]
 
@@ -207,7 +207,30 @@ class NodeController:
             entries = linear_entries(router.finder, self.node)
             old, new = (*self._current_table_entries(), *old), (*entries, *new)
             self._table_entries = entries
-        return Reaction(diff(old, new), subscriptions=() if up else self._subscribe(after.values()))
+        updates = diff(old, new)
+        if up:
+            return Reaction(updates)
+        lost = self._lost_buckets(link, before, after) if updates else {}
+        return Reaction(updates, subscriptions=self._subscribe(after.values()), lost=lost)
+
+    def _lost_buckets(
+        self,
+        link: Link,
+        before: Mapping[str, Sequence[Path | None]],
+        after: Mapping[str, Sequence[Path | None]],
+    ) -> dict[int, frozenset[int]]:
+        """Return the buckets, by destination CNA, that have left a failed link for another route."""
+        ends = {link.a.node, link.b.node}
+        lost: dict[int, frozenset[int]] = {}
+        for destination, paths in before.items():
+            moved = [
+                bucket
+                for bucket, (old, new) in enumerate(zip(paths, after[destination], strict=True))
+                if old and new and old != new and any(ends == {*hop} for hop in hops_of(old))
+            ]
+            if moved:
+                lost[self._cna(destination)] = frozenset(moved)
+        return lost
 
     def _affects_tables(self, link: Link) -> bool:
         """Return whether address tables depend on a link: a link of this node, or between its neighbours.

@@ -97,6 +97,10 @@ class Router:
                 return paths
         return self._by_switches.shortest_paths(source, destination)
 
+    def uses_longer_paths(self, source: str, destination: str) -> bool:
+        """Return whether paths beyond the candidates may carry a pair's traffic where they relieve links."""
+        return self.strategy not in _ONE_PATH and self.in_one_mesh(source, destination)
+
     def in_one_mesh(self, source: str, destination: str) -> bool:
         """Return whether links between endpoints alone join two endpoints."""
         fabric = self.finder.fabric

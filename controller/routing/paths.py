@@ -81,10 +81,21 @@ def _search_distances(fabric: Fabric, destination: str) -> Mapping[str, int]:
 
 @final
 class PathFinder:
-    """Paths over the links that have not failed; `hashing` is the switches' choice of hash bits."""
+    """Paths over the links that have not failed; `hashing` is the switches' choice of hash bits.
 
-    def __init__(self, fabric: Fabric, failed: Set[str] = frozenset(), hashing: Hashing = "per-tier") -> None:
+    `up_first`: the turn rules make the tables send up hops before down hops (RuleSet.up_first).
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        failed: Set[str] = frozenset(),
+        hashing: Hashing = "per-tier",
+        *,
+        up_first: bool = False,
+    ) -> None:
         self.fabric = fabric
+        self.up_first = up_first
         self.failed = frozenset(failed)
         self.hashing: Hashing = hashing
         self._lost_neighbours: dict[str, set[str]] = {}

@@ -18,8 +18,9 @@ _NAMED = 4
 
 def unreachable_pairs(plan: Plan, down: Set[str], pairs: Iterable[Pair]) -> tuple[Pair, ...]:
     """Return the pairs without a route under the plan's rules while the links `down` have failed."""
-    finder = PathFinder(plan.fabric, frozenset(down), plan.hashing)
-    router = router_for(finder, rule_set(plan.rules, plan.fabric), plan.strategy)
+    rules = rule_set(plan.rules, plan.fabric)
+    finder = PathFinder(plan.fabric, frozenset(down), plan.hashing, up_first=rules.up_first)
+    router = router_for(finder, rules, plan.strategy)
     alone = {node.name for node in plan.fabric.nodes if not finder.neighbours(node.name)}
     return tuple(pair for pair in pairs if not alone.isdisjoint(pair) or not router.shortest_paths(*pair))
 

@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from math import gcd
-from typing import TypeVar
+from typing import TypeVar, final
 
 import numpy as np
 
 from controller.errors import PlanError
 from controller.plan import BUCKETS, Path
-from controller.routing.paths import hops_of, ocs_dimensions
+from controller.routing.paths import PathFinder, distance, hops_of, ocs_dimensions
 from topologies import Fabric
 
-__all__ = ["Demand", "Pair", "apportion", "check_demand", "minimise_utilisation", "rate_weights"]
+__all__ = [
+    "Demand",
+    "Pair",
+    "SharedLoad",
+    "apportion",
+    "check_demand",
+    "divide",
+    "minimise_utilisation",
+    "rate_weights",
+    "share_load",
+    "utilisation_bound",
+]
 
 T = TypeVar("T")
 
@@ -24,6 +37,10 @@ Demand = Mapping[Pair, float]
 # Cost of a hop, in units of the utilisation that the largest demand causes on its own: enough to choose the
 # short path among equals, too little to make the busiest link any busier.
 _HOP_COST = 1e-3
+
+# Shares this near to sixteenths, in sixteenths, are sixteenths; smaller shares than the least are noise.
+_EXACT = 1e-4
+_LEAST_SHARE = 1e-4
 
 
 def rate_weights(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = frozenset()) -> list[float]:
@@ -60,6 +77,24 @@ def check_demand(fabric: Fabric, demand: Demand) -> dict[Pair, float]:
     return {pair: amount for pair, amount in demand.items() if amount}
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class SharedLoad:
+    """Shares of each pair's paths, and what the linear program says of links.
+
+    `utilisation` is that of the busiest link: 1 is what the largest demand causes alone on a link of the rate
+    `fastest`, in bit/s, the largest of all links of the paths.
+    `prices` are what a byte costs on a hop beside `hop_cost`, `pair_costs` what a byte of a pair costs now.
+    """
+
+    shares: dict[Pair, list[float]]
+    utilisation: float
+    fastest: float
+    hop_cost: float
+    prices: dict[Pair, float]
+    pair_costs: dict[Pair, float]
+
+
 def minimise_utilisation(
     fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
 ) -> dict[Pair, list[float]]:
@@ -67,8 +102,37 @@ def minimise_utilisation(
 
     Among equals, fewer hops win: a linear program with a small cost a hop.
     """
+    return share_load(fabric, demand, candidates).shares
+
+
+def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest: float) -> float:
+    """Return a bound below the utilisation of the busiest link, in units of `SharedLoad.utilisation`.
+
+    The bytes of a node leave and enter by its working links, and all bytes take at least their fewest hops.
+    """
+    fabric = finder.fabric
+    rates: dict[str, int] = {}
+    for node in fabric.nodes:
+        neighbours = finder.neighbours(node.name)
+        rates[node.name] = sum(_rate(fabric, node.name, other, finder.failed) for other in neighbours)
+    sent, received = Counter[str](), Counter[str]()
+    volume = 0.0
+    for (source, destination), amount in demand.items():
+        sent[source] += amount
+        received[destination] += amount
+        volume += amount * distance(fabric, source, destination)
+    by_port = [
+        amount / rates[node] for counts in (sent, received) for node, amount in counts.items() if rates[node]
+    ]
+    return max([*by_port, volume / sum(rates.values())]) * fastest / max(demand.values())
+
+
+def share_load(
+    fabric: Fabric, demand: Mapping[Pair, float], candidates: Mapping[Pair, Sequence[Path]]
+) -> SharedLoad:
+    """Solve the linear program of `minimise_utilisation` and return its shares, load and prices."""
     if not demand:
-        return {}
+        return SharedLoad({}, 0.0, 0.0, 0.0, {}, {})
     # Imported here: importing takes longer than planning, and only plans with a demand need the solver.
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -114,7 +178,21 @@ def minimise_utilisation(
     shares: dict[Pair, list[float]] = {pair: [] for pair in demand}
     for (pair, _), share in zip(paths, solved.x, strict=False):
         shares[pair].append(max(float(share), 0.0))
-    return shares
+    total = sum(demand.values())
+    # A byte on a hop adds so much to the row of the hop.
+    unit = rate.max() / max(demand.values()) / rate
+    prices = -np.asarray(solved.ineqlin.marginals) * unit
+    return SharedLoad(
+        shares=shares,
+        utilisation=float(solved.x[busiest]),
+        fastest=float(rate.max()),
+        hop_cost=_HOP_COST / total,
+        prices=dict(zip(channel_row, prices.tolist(), strict=True)),
+        pair_costs={
+            pair: float(cost) / demand[pair]
+            for pair, cost in zip(demand, solved.eqlin.marginals, strict=True)
+        },
+    )
 
 
 def apportion(
@@ -140,6 +218,28 @@ def apportion(
         counts[at] += 1
     slots = sorted(((turn + 0.5) / count, at) for at, count in enumerate(counts) for turn in range(count))
     return tuple(paths[at] for _, at in slots)
+
+
+def divide(
+    paths: Sequence[T], shares: Sequence[float], offset: int = 0
+) -> tuple[tuple[T, ...], tuple[float, ...] | None]:
+    """Return the path of each bucket and the weight of each bucket; no weights if all buckets count alike.
+
+    Shares that are no sixteenths keep their exact value as weights: every path with a share, up to 16, has
+    at least one bucket.
+    """
+    whole = [round(share * BUCKETS) for share in shares]
+    if all(abs(share * BUCKETS - count) < _EXACT for share, count in zip(shares, whole, strict=True)):
+        return apportion(paths, shares, offset), None
+    ranked = sorted(range(len(paths)), key=lambda at: (-round(shares[at], 9), at))[:BUCKETS]
+    kept = sorted(at for at in ranked if shares[at] > _LEAST_SHARE)
+    counts = dict.fromkeys(kept, 1)
+    for _ in range(BUCKETS - len(kept)):
+        counts[max(kept, key=lambda at: (shares[at] / counts[at], -at))] += 1
+    slots = sorted(((turn + 0.5) / count, at) for at, count in counts.items() for turn in range(count))
+    total = sum(shares[at] for at in kept)
+    weights = tuple(shares[at] / counts[at] / total for _, at in slots)
+    return tuple(paths[at] for _, at in slots), weights
 
 
 def _spread_order(count: int, turn: int, buckets: int) -> Sequence[int]:

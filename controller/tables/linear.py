@@ -4,7 +4,8 @@
 A segment is an address prefix; the bits after the prefix index an array of next hops. The longest prefix that
 a destination shares with a node's segments decides:
 
-    in a mesh    the highest dimension in which the two addresses differ; one array a dimension
+    in a mesh    the highest dimension in which the two addresses differ; one array a dimension. Where turn
+                 rules allow too few valleys for that, dimensions in which the address grows come first
     in a switch  destinations below it: the shortest way down, or the group of equal ways; else the mesh of
                  its tier; else upwards
     upwards      the default: the low bits of the destination spread over the uplinks
@@ -17,7 +18,9 @@ controller.tables.node_entries makes the entries of the segments.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from controller.errors import PlanError
 from controller.routing.circuit_paths import leaf_segments, spine_segments
 from controller.routing.detours import relay_in_line, withdrawn_segments
 from controller.routing.general.order import is_graph
@@ -36,6 +39,7 @@ from controller.tables.pxn import pxn_segments, relay_segments
 from controller.tables.rails import rail_table_segments
 from controller.tables.segment import (
     NextHop,
+    NextHops,
     Segment,
     TernarySegment,
     has_table,
@@ -47,6 +51,9 @@ __all__ = ["pxn_table", "rail_table", "segments"]
 
 # Largest number of index bits of an array that covers several address fields.
 _MAX_ARRAY_BITS = 8
+
+# Segments of a mesh that the table segment holds beside a default and the node itself.
+_MAX_MESH_SEGMENTS = 60
 
 
 def segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
@@ -123,6 +130,7 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
     plan = fabric.address_plan
     result: list[Segment] = []
     lines = _neighbours_by_dimension(fabric, here.name)
+    arrays: list[_MeshArray] = []
     higher = () if here.tier else _highest_neighbours(finder, here)
     for axis in range(len(fabric.dims)):
         if not (line := lines.get(axis)):
@@ -143,10 +151,59 @@ def _mesh_segments(finder: PathFinder, here: Node, places: Sequence[int]) -> lis
         array[own] = here.name
         if here.tier:  # who shares all fields with a switch is below it, or cannot be reached this way
             array[own] = None
-        for place in places:
-            prefix = Prefix(*plan.prefix(name, place))
-            result.append(Segment(prefix, plan.shift(name), plan.mask(name), tuple(array)))
+        above = frozenset(
+            value
+            for value, member in home.items()
+            if fabric.node(member).coordinates[axis] > here.coordinates[axis]
+        )
+        arrays.append(_MeshArray(plan.fields[-1 - axis].name, own, tuple(array), above))
+    for place in places:
+        if finder.up_first and len(arrays) > 1:
+            result += _up_first_segments(fabric, arrays, len(arrays) - 1, place)
+            continue
+        for mesh in arrays:
+            prefix = Prefix(*plan.prefix(mesh.field, place))
+            result.append(Segment(prefix, plan.shift(mesh.field), plan.mask(mesh.field), mesh.next_hops))
+    if len(result) > _MAX_MESH_SEGMENTS:
+        raise PlanError(
+            f"{here.name}: {len(result)} segments send up hops first, and a table has {_MAX_MESH_SEGMENTS}",
+            remedy="use rules T2-G",
+        )
     return result
+
+
+class _MeshArray(NamedTuple):
+    """Next hops along one dimension by address value; `above` are the values of members up from `own`."""
+
+    field: str
+    own: int
+    next_hops: NextHops
+    above: frozenset[int]
+
+
+def _up_first_segments(
+    fabric: Fabric, arrays: Sequence[_MeshArray], axis: int, place: int, down: NextHop = None
+) -> list[Segment]:
+    """Return segments of a mesh that send a frame up, in the highest dimension possible, before any down hop.
+
+    `place` is an address whose fields above `axis` the destinations share; `down` is the next hop of the
+    highest dimension in which these lie below the node. The lowest dimension comes first.
+    """
+    plan, mesh = fabric.address_plan, arrays[axis]
+    array = list(mesh.next_hops)
+    shift, mask = plan.shift(mesh.field), plan.mask(mesh.field)
+    below: list[Segment] = []
+    for value, next_hop in enumerate(mesh.next_hops):
+        if value in mesh.above:
+            continue
+        way = down if value == mesh.own or down is not None else next_hop
+        if axis and (value == mesh.own or way is not None):
+            inner = place & ~(mask << shift) | value << shift
+            below += _up_first_segments(fabric, arrays, axis - 1, inner, way)
+        elif way is not None:
+            array[value] = way
+    prefix = Prefix(*plan.prefix(mesh.field, place))
+    return [*below, Segment(prefix, shift, mask, tuple(array))]
 
 
 def _neighbours_by_dimension(fabric: Fabric, node: str) -> dict[int, dict[int, str]]:

@@ -375,6 +375,8 @@ class ControlLoop:
 
     def _apply(self, node: str, reaction: Reaction) -> None:
         self._write(node, reaction.updates)
+        if reaction.lost:
+            self._testbed.routes_lost(node, reaction.lost)
         self._send(node, (*reaction.notices, *reaction.subscriptions))
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:

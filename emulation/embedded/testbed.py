@@ -341,6 +341,14 @@ class EmbeddedTestbed:
     def packet_arrived(self, node: str) -> None:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
+        host = self._attached.get(node)
+        if isinstance(host, Agent | Iterated):
+            with self._lock:
+                answer = host.on_reroute(lost, self.network.now)
+                self._engine(lambda: self.network.act(self._hosts[node], answer))
+
     def serve(self, stopped: threading.Event) -> None:
         """Run the network after every packet-out, until `stopped` is set.
 

@@ -242,6 +242,9 @@ class MininetTestbed:
         self._packets.append(node)
         os.eventfd_write(self._wake, 1)
 
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Do nothing: agents run in processes of their own and find their losses by acknowledgements."""
+
     def _begin(self) -> None:
         """Start time, with the hosts attached so far."""
         if self._agents:

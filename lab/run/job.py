@@ -13,6 +13,7 @@ from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated, IterationReport
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.schedule.data import Array, make_data
+from lab.run.collectives.connections import path_shares
 from lab.run.prepare import JobPlan, Prepared
 from topologies.transform.spares import standbys
 
@@ -103,6 +104,8 @@ class Job:
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)
         self._were = set(plan.members)
+        # Several connections of a pair have a path each; a variant without them sprays by path.
+        self._paths = None if plan.connections is not None else path_shares(ready.plan, plan.members)
         self.due = False
         self.begun_ps: int | None = None
         self.level = plan.level
@@ -150,6 +153,7 @@ class Job:
         ]
         self._were.update(moved.values())
         self._number += 1
+        self._paths = None  # the plan after a takeover has no standby paths and no weights
         self._testbed.restart(self._agents())
 
     @property
@@ -184,6 +188,7 @@ class Job:
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
             level=self.level,
             connections=self.plan.connections,
+            paths=self._paths,
         )
         if self.plan.rhythm is not None:
             agents = {

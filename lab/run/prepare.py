@@ -41,6 +41,9 @@ __all__ = ["JobPlan", "Prepared", "demand_of", "prepare"]
 
 T = TypeVar("T")
 
+# Buckets of a pair with a single path that stand by on other paths (controller.planner.make_plan).
+_STANDBY = 4
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -295,16 +298,18 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
         demand=wanted if known else None,
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
+        standby=_STANDBY if variant.routing.strategy == "all-path" else 0,
         check=variant.expect != "deadlock",
     )
 
 
 def _transport(chosen: Transport) -> TransportParameters:
+    least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
     return TransportParameters(
         window=chosen.window,
         ack_every=min(chosen.ack_every, chosen.window),
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
-        min_rto_ps=round(chosen.min_rto_us * 10**6),
+        **({} if least is None else {"min_rto_ps": least, "path_rto_ps": least}),
         lb_mode=1 if chosen.connections is None else 0,
     )
 

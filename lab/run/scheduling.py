@@ -38,13 +38,12 @@ def link_shares(plan: Plan, job: JobPlan) -> Mapping[int, float]:
     number = {link.name: index for index, link in enumerate(plan.fabric.links)}
     load: dict[int, float] = {}
     for pair, amount in job.demand.items():
-        paths = plan.routes[pair]
-        for path in paths:
+        for path, share in plan.shares(*pair).items():
             for node, neighbour in pairwise(path):
                 parallel = plan.fabric.links_between(node, neighbour)
                 for link in parallel:
                     direction = 2 * number[link.name] + (link.a.node != node)
-                    load[direction] = load.get(direction, 0.0) + amount / len(paths) / len(parallel)
+                    load[direction] = load.get(direction, 0.0) + amount * share / len(parallel)
     return dict(sorted(load.items()))
 
 

@@ -177,7 +177,7 @@ class Transport(Model):
     window: Annotated[int, Field(ge=1, le=64)] = 64
     ack_every: Annotated[int, Field(ge=1, le=64)] = 16
     initial_rto_us: Positive = 100.0
-    min_rto_us: Positive = 25.0
+    min_rto_us: Positive | None = None
     connections: ConnectionSettings | None = None
 
 

@@ -38,15 +38,12 @@ def shortest_ways(fabric: Fabric, pairs: Sequence[tuple[str, str]]) -> Ways:
 
 
 def planned_ways(plan: Plan, pairs: Sequence[tuple[str, str]]) -> Ways:
-    """Return the paths that a plan has for each pair, by bucket."""
+    """Return the paths of each pair under a plan, with their shares of its traffic."""
     result = {}
     for pair in pairs:
         if pair not in plan.routes:
             raise ModelError(f"no route from {pair[0]} to {pair[1]}", remedy="plan for that pair as well")
-        shares: dict[Path, float] = defaultdict(float)
-        for path in plan.routes[pair]:
-            shares[path] += 1 / len(plan.routes[pair])
-        result[pair] = list(shares.items())
+        result[pair] = list(plan.shares(*pair).items())
     return result
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 
 from controller.errors import PlanError
@@ -49,10 +48,8 @@ def paths(plan: Plan, source: str, destination: str) -> list[Record]:
         raise PlanError(
             f"no route from {source} to {destination} is planned", remedy="name two different endpoints"
         )
-    buckets = Counter(plan.routes[source, destination])
-    return [
-        {"path": path, "hops": len(path) - 1, "share": count / BUCKETS} for path, count in buckets.items()
-    ]
+    shares = plan.shares(source, destination)
+    return [{"path": path, "hops": len(path) - 1, "share": share} for path, share in shares.items()]
 
 
 def entries(plan: Plan, node: str) -> list[Record]:

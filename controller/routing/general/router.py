@@ -48,6 +48,10 @@ class GraphRouter:
         ends = (node.name for node in self.finder.fabric.nodes if not node.tier)
         return any(self.admitted.most_hops_to(name) > MAX_INSTRUCTIONS for name in ends)
 
+    def uses_longer_paths(self, source: str, destination: str) -> bool:
+        """Return False: the strategy names all paths of a pair."""
+        return False
+
     def in_one_mesh(self, source: str, destination: str) -> bool:
         """Return True: with strategy `shortest` a pair has a single path."""
         return True

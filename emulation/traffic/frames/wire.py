@@ -219,10 +219,10 @@ class AckWriter:
         self._queue = src_q
         self._connection = dst_q << 48
 
-    def frame(self, lb: int, ack_psn: int, sack: int) -> bytes:
+    def frame(self, lb: int, ack_psn: int, sack: int, flags: int = 0) -> bytes:
         """Return an acknowledgement of every PSN before `ack_psn` and of the later PSNs marked in `sack`."""
         return self._prefix + _ACK.pack(
-            lb, self._class, self._opcode, 0, self._queue, self._connection | ack_psn, sack
+            lb, self._class, self._opcode, flags, self._queue, self._connection | ack_psn, sack
         )
 
 

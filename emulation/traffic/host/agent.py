@@ -6,7 +6,7 @@ of its plan that have been applied, and its released sends that have not left ye
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -17,6 +17,8 @@ from emulation.traffic.frames.layers import VL_RESPONSE, Combine
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, scan
 from emulation.traffic.host.connections import Peer, connect
 from emulation.traffic.host.gate import StepGate
+from emulation.traffic.host.path_sender import PathSender
+from emulation.traffic.host.spray import RoundTrips
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type, fold
@@ -101,7 +103,10 @@ class Agent:
         self._started = False
         self._open = 0  # phases not applied yet, over all slices
         plans = sliced.plans[rank]
-        self._by_rank = connect(rank, plans, addresses, parameters, job=job, dtype=self._kind)
+        self._trips = RoundTrips()
+        self._by_rank = connect(
+            rank, plans, addresses, parameters, job=job, dtype=self._kind, trips=self._trips
+        )
         self._peers = {addresses[other]: peer for other, peer in self._by_rank.items()}
         # Many cells share a plan object.
         distinct = {id(plan): plan for plan in plans}
@@ -192,18 +197,48 @@ class Agent:
                 self._on_data(peer, number, fields, frame, now, out)
             else:
                 sender = peer.senders[number]
-                if sender.on_ack(fields[6], fields[8], now):
-                    if peer.active and not peer.waiting:
-                        peer.waiting = True
-                        self._ready.append(peer)
-                    if sender.timer < self._deadline:  # the backoff has ended
-                        self._deadline = sender.timer
+                measured = self._trips.peak
+                moved = sender.on_ack(fields[6], fields[8], now, fields[1])
+                if isinstance(sender, PathSender):
+                    if sender.lost:
+                        out.extend((again, self._vl) for again in sender.resend(now))
+                    if not measured and self._trips.peak:
+                        self._rearm(now)
+                if moved and peer.active and not peer.waiting:
+                    peer.waiting = True
+                    self._ready.append(peer)
+                if sender.timer < self._deadline:  # the backoff has ended
+                    self._deadline = sender.timer
             if self._ready and self._started:
                 self._pump(now, out)
             if self.finished_ps is not None:
                 self._tell()
         deadline = self._deadline
         return out, None if deadline == NEVER else deadline
+
+    def _rearm(self, now: int) -> None:
+        """Shorten all timers after the first round trip that the agent has measured."""
+        for sender in (sender for peer in self._peers.values() for sender in peer.senders):
+            if isinstance(sender, PathSender):
+                sender.rearm(now)
+                self._deadline = min(self._deadline, sender.timer)
+
+    def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
+        """Ask what has arrived by buckets whose route has changed, by destination CNA, and say so as well."""
+        out: list[tuple[bytes, int]] = []
+        if self.failed:
+            return out, None
+        for address, buckets in routes.items():
+            peer = self._peers.get(address)
+            for sender in peer.senders if peer is not None else ():
+                if isinstance(sender, PathSender):
+                    sender.spray.health.split(buckets)
+                    out.extend((frame, self._vl) for frame in sender.rerouted(buckets, now))
+                    self._deadline = min(self._deadline, sender.timer)
+            for receiver in peer.receivers if peer is not None else ():
+                if receiver.last_by(buckets):
+                    out.append((receiver.ack(now), VL_RESPONSE))
+        return out, None if self._deadline == NEVER else self._deadline
 
     def on_timer(self, now: int) -> Output:
         """Send the acknowledgements and retransmissions that are due."""
@@ -214,7 +249,7 @@ class Agent:
         for peer in self._peers.values():
             for receiver in peer.receivers:
                 if receiver.ack_at <= now:
-                    out.append((receiver.ack(), VL_RESPONSE))
+                    out.append((receiver.ack(now), VL_RESPONSE))
                 deadline = min(deadline, receiver.ack_at)
             for sender in peer.senders:
                 if sender.timer <= now:
@@ -263,7 +298,7 @@ class Agent:
             self._junk["psn"] += 1
             return
         if receiver.ack_at <= now:
-            out.append((receiver.ack(), VL_RESPONSE))
+            out.append((receiver.ack(now), VL_RESPONSE))
         elif receiver.ack_at < self._deadline:
             self._deadline = receiver.ack_at
 

@@ -12,6 +12,8 @@ from typing import Any, Final, final
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import AckWriter, DataWriter
 from emulation.traffic.host.path_choice import ONE
+from emulation.traffic.host.path_sender import PathSender
+from emulation.traffic.host.spray import PathHealth, RoundTrips, Spray
 from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
 from emulation.traffic.schedule.slicing import CellPlan
 
@@ -97,10 +99,12 @@ def connect(
     *,
     job: int,
     dtype: int,
+    trips: RoundTrips | None = None,
 ) -> dict[int, Peer]:
     """Return the peers of a rank by rank: all ranks with which its plans exchange data.
 
-    The order begins with the next higher rank, so that ranks begin with different peers. EmulationError if
+    `trips` has the round trips of the whole rank. The order begins with the next higher rank, so that ranks
+    begin with different peers. EmulationError if
     queue numbers do not suffice.
     """
     chosen = parameters.connections or ONE
@@ -114,21 +118,25 @@ def connect(
                 f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
                 remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
             )
-        senders = [
-            Sender(
-                parameters,
-                DataWriter(
-                    **ends,
-                    src_q=number * ranks + peer,
-                    dst_q=number * ranks + rank,
-                    job=job,
-                    dtype=dtype,
-                    lb_mode=parameters.lb_mode,
-                    level=parameters.level,
-                ),
-                lb,
+        writers = [
+            DataWriter(
+                **ends,
+                src_q=number * ranks + peer,
+                dst_q=number * ranks + rank,
+                job=job,
+                dtype=dtype,
+                lb_mode=parameters.lb_mode,
+                level=parameters.level,
             )
-            for number, lb in enumerate(out)
+            for number in range(len(out))
+        ]
+        shares = None if parameters.paths is None else parameters.paths.get((rank, peer))
+        health = None if shares is None else PathHealth(shares.paths)
+        senders = [
+            Sender(parameters, writer, lb)
+            if shares is None or health is None
+            else PathSender(parameters, writer, Spray(shares, lb, health), trips or RoundTrips())
+            for writer, lb in zip(writers, out, strict=True)
         ]
         # Without chosen connections, acknowledgements use the lb of data in their direction.
         lbs = back if parameters.connections else out
@@ -142,6 +150,7 @@ def connect(
                     lb_mode=parameters.lb_mode,
                 ),
                 lb,
+                None if shares is None or health is None else Spray(shares, lb, health),
             )
             for number, lb in enumerate(lbs)
         ]

@@ -10,7 +10,7 @@ takes the frames into the array of their iteration.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
@@ -179,6 +179,13 @@ class Iterated:
             if deadline <= now:
                 self._take(number, self._agents[number].on_timer(now), out)
         self._go_on(now, out)
+        return out, self._deadline()
+
+    def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
+        """Send again, at once, what is under way in buckets whose route has changed, by destination CNA."""
+        out: list[tuple[bytes, int]] = []
+        for number, agent in self._agents.items():
+            self._take(number, agent.on_reroute(routes, now), out)
         return out, self._deadline()
 
     def _agent(self, number: int) -> Agent:

@@ -3,26 +3,37 @@
 
 Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so frames out of order are accepted; an
 acknowledgement has the first missing PSN and a 64-bit map of the PSNs received after it. Retransmission is
-selective and triggered by a timer only, since frames sprayed over many paths overtake each other even without
-losses.
+selective. A Sender triggers it by a timer only, since frames sprayed over many paths overtake each other even
+without losses; a sender that knows its paths finds losses earlier (emulation.traffic.host.path_sender).
 """
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.layers import SERVICE_LEVELS, Flags
 from emulation.traffic.frames.wire import PSN_MASK, AckWriter, DataWriter, readdress
-from emulation.traffic.host.path_choice import Connections
+from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares
+from emulation.traffic.host.spray import Spray
 
-__all__ = ["NEVER", "Receiver", "Sender", "TransportParameters"]
+__all__ = [
+    "ACK_NOW",
+    "MAX_WINDOW",
+    "NEVER",
+    "RETRANSMISSION",
+    "SLOT",
+    "Receiver",
+    "Sender",
+    "TransportParameters",
+]
 
 NEVER: Final = 1 << 62
 MAX_WINDOW: Final = 64
-_SLOT = MAX_WINDOW - 1  # 64 divides 2^24, so a PSN keeps its slot when PSNs wrap
+SLOT: Final = MAX_WINDOW - 1  # 64 divides 2^24, so a PSN keeps its slot when PSNs wrap
 _HALF = 1 << 23
-_ACK_NOW = int(Flags.ACK_NOW)
-_AGAIN = int(Flags.RETRANSMISSION)
+ACK_NOW: Final = int(Flags.ACK_NOW)
+RETRANSMISSION: Final = int(Flags.RETRANSMISSION)
 # Odd, so that sixteen timeouts try all sixteen buckets; not 1, since neighbouring buckets often share a path.
 _BUCKET_STRIDE = 5
 
@@ -35,7 +46,9 @@ class TransportParameters:
     With lb_mode 1 each frame takes the next load-balance value; with 0 a connection keeps a value until a
     timeout. A connection fails after max_retries timeouts in a row without a newly acknowledged frame.
     `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
-    per pair.
+    per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path
+    (emulation.traffic.host.path_sender), with timeouts of at least path_rto_ps; a pair without paths recovers
+    by timers alone.
     """
 
     window: int = 64
@@ -43,12 +56,14 @@ class TransportParameters:
     ack_delay_ps: int = 2_000_000
     initial_rto_ps: int = 100_000_000
     min_rto_ps: int = 25_000_000
+    path_rto_ps: int = 2_500_000
     max_rto_ps: int = 10_000_000_000
     max_retries: int = 10
     lb_mode: int = 1
     first_psn: int = 0
     level: int = 0
     connections: Connections | None = None
+    paths: Mapping[tuple[int, int], PathShares] | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -56,6 +71,7 @@ class TransportParameters:
             "ack_every": (1, MAX_WINDOW),
             "ack_delay_ps": (1, self.min_rto_ps - 1),
             "initial_rto_ps": (self.min_rto_ps, self.max_rto_ps),
+            "path_rto_ps": (self.ack_delay_ps + 1, self.max_rto_ps),
             "max_retries": (0, 1_000_000),
             "lb_mode": (0, 1),
             "first_psn": (0, PSN_MASK),
@@ -146,9 +162,9 @@ class Sender:
         if self._spray:
             self._lb = (lb + 1) & 0xFF
         self.next_psn = after = (psn + 1) & PSN_MASK
-        flags = _ACK_NOW if last or (after - self._base) & PSN_MASK >= self._window else 0
+        flags = ACK_NOW if last or (after - self._base) & PSN_MASK >= self._window else 0
         frame = self._writer.frame(lb, flags, psn, op, step, chunk, offset, payload)
-        slot = psn & _SLOT
+        slot = psn & SLOT
         self._frames[slot] = frame
         self._sent_at[slot] = now
         self._lbs[slot] = lb
@@ -158,7 +174,7 @@ class Sender:
             self.timer = now + self._rto
         return frame
 
-    def on_ack(self, ack_psn: int, sack: int, now: int) -> bool:
+    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0) -> bool:
         """Take an acknowledgement; return whether the window moved. Old or invalid ones change nothing."""
         self.acks += 1
         base = self._base
@@ -175,12 +191,12 @@ class Sender:
             return False
         frames = self._frames
         for psn in range(base, base + moved):
-            self.unfinished -= len(frames[psn & _SLOT])
-            frames[psn & _SLOT] = b""
+            self.unfinished -= len(frames[psn & SLOT])
+            frames[psn & SLOT] = b""
         if self._again and (ack_psn - self._recover) & PSN_MASK < _HALF:
             self._again = False
         elif not self._again:
-            self._sample(now - self._sent_at[(ack_psn - 1) & _SLOT])
+            self._sample(now - self._sent_at[(ack_psn - 1) & SLOT])
         self._base = ack_psn
         self._sacked = news
         self.retries = 0
@@ -220,14 +236,14 @@ class Sender:
             self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
         slots = []
         for place in range(self.in_flight):
-            slot = (self._base + place) & _SLOT
+            slot = (self._base + place) & SLOT
             marked = place > 0 and self._sacked >> (place - 1) & 1
             if not marked and (place == 0 or now - self._sent_at[slot] >= self._rto):
                 slots.append(slot)
         out = []
         for slot in slots:
             lb = (self._lbs[slot] + _BUCKET_STRIDE) & 0xFF if self._spray else self._lb
-            flags = _AGAIN | _ACK_NOW if slot == slots[-1] else _AGAIN
+            flags = RETRANSMISSION | ACK_NOW if slot == slots[-1] else RETRANSMISSION
             frame = readdress(self._frames[slot], lb, flags)
             self._frames[slot] = frame
             self._sent_at[slot] = now
@@ -249,8 +265,11 @@ class Receiver:
         "_ack_delay",
         "_ack_every",
         "_bitmap",
+        "_echo",
         "_expected",
+        "_last",
         "_lb",
+        "_paths",
         "_spray",
         "_unacknowledged",
         "_writer",
@@ -260,7 +279,12 @@ class Receiver:
         "received",
     )
 
-    def __init__(self, parameters: TransportParameters, writer: AckWriter, lb: int) -> None:
+    def __init__(
+        self, parameters: TransportParameters, writer: AckWriter, lb: int, paths: Spray | None = None
+    ) -> None:
+        self._paths = paths
+        self._echo = 0
+        self._last = -1  # load-balance value of the last acknowledgement
         self._writer = writer
         self._ack_every = parameters.ack_every
         self._ack_delay = parameters.ack_delay_ps
@@ -298,19 +322,29 @@ class Receiver:
             # The sender missed acknowledgements: their path may have failed.
             self.duplicates += 1
             self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
+            if self._paths is not None and self._last >= 0:
+                self._paths.health.suspect(self._paths.path_of(self._last), now)
+                self._last = -1
+        self._echo |= flags & RETRANSMISSION
         self._unacknowledged += 1
-        if flags & _ACK_NOW or self._unacknowledged >= self._ack_every:
+        if flags & ACK_NOW or self._unacknowledged >= self._ack_every:
             self.ack_at = now
         elif self._unacknowledged == 1:
             self.ack_at = now + self._ack_delay
         return new
 
-    def ack(self) -> bytes:
-        """Return an acknowledgement of all received frames."""
-        lb = self._lb
+    def last_by(self, buckets: Container[int]) -> bool:
+        """Return whether the last acknowledgement took one of these buckets; False without known paths."""
+        return self._paths is not None and self._last >= 0 and self._last % BUCKETS in buckets
+
+    def ack(self, now: int = 0) -> bytes:
+        """Return an acknowledgement of all received frames, with RETRANSMISSION if some came again."""
+        lb = self._lb if self._paths is None else self._paths.next_lb(now)
+        self._last = lb
         if self._spray:
             self._lb = (lb + 1) & 0xFF
+        flags, self._echo = self._echo, 0
         self._unacknowledged = 0
         self.ack_at = NEVER
         self.acks += 1
-        return self._writer.frame(lb, self._expected, self._bitmap)
+        return self._writer.frame(lb, self._expected, self._bitmap, flags)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of a scenario, as values of lb by pair of ranks (HPN, path selection).
+"""Paths and connections of a scenario by pair of ranks: what a source knows of its paths.
+
+Connections are values of lb (HPN, path selection):
 
     search      paths that share no link between switches, computed from the hash; each pair tries values of
                 lb in an order of its own
@@ -16,12 +18,31 @@ from itertools import chain, zip_longest
 from random import Random
 
 from controller.plan import Plan
+from controller.planner import steers_every_hop
 from controller.routing.path_probing import LB_VALUES, PathProbe
-from emulation.traffic.host.path_choice import Connections
+from emulation.traffic.host.path_choice import Connections, PathShares
 from emulation.traffic.schedule.schedule import Schedule
 from lab.scenario.schema import ConnectionSettings
 
-__all__ = ["connections_of"]
+__all__ = ["connections_of", "path_shares"]
+
+
+def path_shares(plan: Plan, members: Sequence[str]) -> dict[tuple[int, int], PathShares] | None:
+    """Return the paths of all pairs of ranks whose source routes decide every hop of a frame.
+
+    None where switches choose among ports by lb or hash: frames of a bucket then take several paths.
+    """
+    if plan.strategy == "hashed" or not steers_every_hop(plan.fabric):
+        return None
+    ranks = {name: rank for rank, name in enumerate(members)}
+    shares: dict[tuple[int, int], PathShares] = {}
+    for source, rank in ranks.items():
+        for destination, paths in plan.routes_from(source).items():
+            if destination in ranks:
+                numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+                weights = plan.weights.get((source, destination))
+                shares[rank, ranks[destination]] = PathShares(tuple(numbers[path] for path in paths), weights)
+    return shares
 
 
 def connections_of(

@@ -173,5 +173,5 @@ def test_the_cycle_is_the_same_every_time_and_real(rack: Fabric) -> None:
 
 def test_a_path_that_the_rules_do_not_allow_is_named() -> None:
     mesh = full_mesh([4, 4])
-    with pytest.raises(PlanError, match="path npu0 npu4 npu5: rules T1-DOR do not allow the turn at npu4"):
-        path_graph(mesh, [("npu0", "npu4", "npu5")], rule_set("T1-DOR", mesh))
+    with pytest.raises(PlanError, match="path npu0 npu1 npu5: rules T1-DOR do not allow the turn at npu1"):
+        path_graph(mesh, [("npu0", "npu1", "npu5")], rule_set("T1-DOR", mesh))

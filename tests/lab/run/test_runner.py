@@ -104,7 +104,9 @@ def test_progress_grows_to_the_end_of_every_stage(write: Callable[[str], Path]):
 
 def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Path]):
     # Nothing but the timer, thousands of bins later, brings the lost frames back.
-    rare = "transport: {initial_rto_us: 2000, min_rto_us: 2000}\nfaults: [{at_us: 0.5, link: npu0-npu1}]\n"
+    rare = "transport: {initial_rto_us: 2000, min_rto_us: 2000}\nfaults:\n"
+    for number, event in ((0.5, "down"), (1000, "up")):
+        rare += f"  - {{at_us: {number}, npu: npu0, event: {event}}}\n"
     results, runs = result(write(HEAD + rare), 1)
     timeline = runs["run"].observation.timeline
     assert results.metrics["run.completion_us"] > 2000

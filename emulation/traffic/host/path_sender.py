@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sending end of a connection that knows its paths: losses are found by path, not by timers alone.
+
+Three proofs of a loss, from the earliest to the latest:
+
+    order    a later frame of the same path is acknowledged: frames of a path do not overtake each other
+    age      a frame sent a timeout later is acknowledged, whatever its path (RFC 8985, RACK)
+    silence  nothing new is acknowledged for a timeout: the oldest frame goes again, by another path, as a
+             probe; if it is acknowledged before any frame of the silent path, these frames are all lost
+
+Lost frames go again at once. The timeout follows the round trips that the agent has measured over all
+connections, so a connection that has never heard anything has a timeout as well.
+"""
+
+from typing import Final, final
+
+from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
+from emulation.traffic.host.path_choice import BUCKETS
+from emulation.traffic.host.spray import RoundTrips, Spray
+from emulation.traffic.host.transport import (
+    ACK_NOW,
+    MAX_WINDOW,
+    NEVER,
+    RETRANSMISSION,
+    SLOT,
+    Sender,
+    TransportParameters,
+)
+
+__all__ = ["PathSender"]
+
+# Timeouts begin this many times above the largest round trip of late.
+_PEAKS: Final = 1.5
+# Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
+_MORE_RETRIES: Final = 4
+
+
+@final
+class PathSender(Sender):
+    """A Sender that sprays over known paths; `lost` is filled by `on_ack`, for `resend`."""
+
+    __slots__ = (
+        "_asked",
+        "_heard",
+        "_moved",
+        "_newest",
+        "_order",
+        "_orders",
+        "_resent",
+        "_silent",
+        "_top",
+        "_trips",
+        "lost",
+        "spray",
+    )
+
+    def __init__(
+        self, parameters: TransportParameters, writer: DataWriter, spray: Spray, trips: RoundTrips
+    ) -> None:
+        super().__init__(parameters, writer, 0)
+        self.spray = spray
+        self._trips = trips
+        self._order = 0
+        self._orders = [0] * MAX_WINDOW
+        self._resent = [0] * MAX_WINDOW  # how often the frame has been sent again
+        self._top: dict[int, int] = {}  # by path, the order of the last frame known to have arrived
+        self._silent: dict[int, int] = {}  # by path on which a frame timed out, the time of the probe
+        self._moved: dict[int, int] = {}  # by bucket, the order of the first frame on its present route
+        self._asked = False  # a probe asks which frames arrived by former routes
+        self._newest = 0  # time at which a frame was sent that has arrived
+        self._heard = 0  # time of the last news
+        self.lost: list[int] = []
+
+    def send(
+        self, op: int, step: int, chunk: int, offset: int, payload: bytes | memoryview, last: bool, now: int
+    ) -> bytes:
+        """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
+        self._lb = self.spray.next_lb(now)
+        if self.timer == NEVER:
+            self._rto = self._estimate()
+        slot = self.next_psn & SLOT
+        self._orders[slot] = self._order
+        self._resent[slot] = 0
+        self._order += 1
+        return super().send(op, step, chunk, offset, payload, last, now)
+
+    def _estimate(self) -> int:
+        limits, peak = self._parameters, self._trips.peak
+        if not peak:
+            return limits.initial_rto_ps
+        own = self.rtt_ps + 4 * self.rttvar_ps
+        return min(max(own, int(_PEAKS * peak), limits.path_rto_ps), limits.max_rto_ps)
+
+    def rearm(self, now: int) -> None:
+        """Shorten a timer that was set before the agent had measured any round trip."""
+        if self.timer != NEVER and not self.retries:
+            self._rto = self._estimate()
+            self.timer = min(self.timer, now + self._rto)
+
+    def on_ack(self, ack_psn: int, sack: int, now: int, flags: int = 0) -> bool:
+        """Take an acknowledgement; return whether the window moved, and fill `lost`.
+
+        The flag RETRANSMISSION says that a frame sent again has arrived since the last acknowledgement.
+        """
+        base = self._base
+        flying, moved = (self.next_psn - base) & PSN_MASK, (ack_psn - base) & PSN_MASK
+        if moved > flying:
+            return super().on_ack(ack_psn, sack, now)
+        rest = flying - moved
+        marks = sack & ((1 << rest - 1) - 1) if rest > 1 else 0
+        # Bit i stands for PSN base + i.
+        news = ((1 << moved) - 1 | marks << moved + 1) & ~(self._sacked << 1)
+        advanced = super().on_ack(ack_psn, sack, now)
+        answered = self._asked and bool(flags & RETRANSMISSION)
+        if not news and not answered:
+            return advanced
+        self._heard = now
+        while news:
+            place = (news & -news).bit_length() - 1
+            news &= news - 1
+            self._arrived(base + place & SLOT, now, bool(flags & RETRANSMISSION))
+        if rest and not advanced:
+            self._rto = self._estimate()
+            self.timer = now + self._rto
+        self._find_lost(answered)
+        self._asked = self._asked and not answered
+        return advanced
+
+    def _arrived(self, slot: int, now: int, again: bool) -> None:
+        sent_at = self._sent_at[slot]
+        path = self.spray.path_of(self._lbs[slot])
+        if self._resent[slot]:
+            if not again or self._resent[slot] > 1:  # another of its transmissions may have arrived
+                return
+        else:
+            self._trips.add(now - sent_at)
+            self._top[path] = max(self._top.get(path, 0), self._orders[slot])
+        self._newest = max(self._newest, sent_at)
+        self._silent.pop(path, None)
+        self.spray.health.acknowledged(path)
+
+    def _find_lost(self, answered: bool) -> None:
+        old = self._newest - self._estimate()
+        for place in range(self.in_flight):
+            slot = (self._base + place) & SLOT
+            if place and self._sacked >> (place - 1) & 1:
+                continue
+            path, sent_at = self.spray.path_of(self._lbs[slot]), self._sent_at[slot]
+            probed = self._silent.get(path, -1)
+            if (
+                self._orders[slot] < self._top.get(path, -1)
+                or sent_at <= old
+                or sent_at < probed <= self._newest
+                or (answered and self._took_former_route(slot))
+            ):
+                self.lost.append(slot)
+
+    def resend(self, now: int) -> list[bytes]:
+        """Return the lost frames, to be sent again by other paths; the last asks for an acknowledgement."""
+        slots, self.lost = self.lost, []
+        for slot in slots:
+            if not self._took_former_route(slot):
+                self.spray.health.lost(self.spray.path_of(self._lbs[slot]), now)
+        return self._again_by(slots, now)
+
+    def rerouted(self, buckets: frozenset[int], now: int) -> list[bytes]:
+        """Return a probe if frames are under way in buckets whose route has changed: the newest of them.
+
+        Its acknowledgement has all frames that arrived before the failure; the other ones are lost.
+        """
+        slots = [
+            slot
+            for place in range(self.in_flight)
+            if not (place and self._sacked >> (place - 1) & 1)
+            and self._lbs[slot := (self._base + place) & SLOT] % BUCKETS in buckets
+        ]
+        if not slots:
+            return []
+        self._asked = True
+        self._moved.update(dict.fromkeys(buckets, self._order))
+        return self._again_by([max(slots, key=self._orders.__getitem__)], now, other=False)
+
+    def _took_former_route(self, slot: int) -> bool:
+        return self._orders[slot] < self._moved.get(self._lbs[slot] % BUCKETS, 0)
+
+    def _again_by(self, slots: list[int], now: int, *, other: bool = True) -> list[bytes]:
+        frames = []
+        for slot in slots:
+            lb = self.spray.other_lb(self._lbs[slot], self._silent) if other else self._lbs[slot]
+            flags = RETRANSMISSION | ACK_NOW if slot == slots[-1] else RETRANSMISSION
+            frame = readdress(self._frames[slot], lb, flags)
+            self._frames[slot] = frame
+            self._sent_at[slot] = now
+            self._lbs[slot] = lb
+            self._orders[slot] = self._order
+            self._resent[slot] += 1
+            self._order += 1
+            frames.append(frame)
+        if slots:
+            self._again = True
+            self._recover = self.next_psn
+            self.retransmitted += len(slots)
+            self.timer = now + self._rto
+        return frames
+
+    def on_timeout(self, now: int) -> list[bytes]:
+        """Return the oldest frame, to be sent again by another path; none if the connection is given up.
+
+        None either while a timer runs that was set before longer round trips were measured.
+        """
+        slot = self._base & SLOT
+        if not self.retries:
+            due = max(self._sent_at[slot], self._heard) + self._estimate()
+            if due > now:
+                self.timer = due
+                return []
+        limits = self._parameters
+        if self.retries >= limits.max_retries + _MORE_RETRIES:
+            self.failed_psn = self._base
+            self.timer = NEVER
+            return []
+        if not self.retries:
+            self._rto = self._estimate()
+        self.retries += 1
+        path = self.spray.path_of(self._lbs[slot])
+        self._silent.setdefault(path, now)
+        self.spray.health.lost(path, now)
+        frames = self._again_by([slot], now)
+        self._rto = min(2 * self._rto, limits.max_rto_ps)
+        self.timer = now + self._rto
+        return frames
