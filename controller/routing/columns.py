@@ -41,7 +41,7 @@ def relieve(
     demand: Mapping[Pair, float],
     candidates: Mapping[Pair, Sequence[Path]],
     meshed: Sequence[Pair],
-) -> dict[Pair, tuple[Sequence[Path], list[float]]]:
+) -> Mapping[Pair, tuple[Sequence[Path], list[float]]]:
     """Return paths and shares of each pair with demand; `meshed` pairs may get paths beyond their candidates.
 
     A pair has only a window of frames under way, so longer round trips cost it throughput: a limit of more

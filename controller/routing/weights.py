@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares of paths: equal, by rate, or minimising the busiest link's load for a demand; and apportionment."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import gcd
@@ -115,7 +115,8 @@ def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest:
     for node in fabric.nodes:
         neighbours = finder.neighbours(node.name)
         rates[node.name] = sum(_rate(fabric, node.name, other, finder.failed) for other in neighbours)
-    sent, received = Counter[str](), Counter[str]()
+    sent: dict[str, float] = defaultdict(float)
+    received: dict[str, float] = defaultdict(float)
     volume = 0.0
     for (source, destination), amount in demand.items():
         sent[source] += amount

@@ -304,12 +304,14 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
 
 
 def _transport(chosen: Transport) -> TransportParameters:
+    defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
     return TransportParameters(
         window=chosen.window,
         ack_every=min(chosen.ack_every, chosen.window),
         initial_rto_ps=round(chosen.initial_rto_us * 10**6),
-        **({} if least is None else {"min_rto_ps": least, "path_rto_ps": least}),
+        min_rto_ps=least or defaults.min_rto_ps,
+        path_rto_ps=least or defaults.path_rto_ps,
         lb_mode=1 if chosen.connections is None else 0,
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Longer paths for a demand: loads of links, and deadlock freedom recomputed from the dumped tables."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise
 
 import networkx as nx
@@ -17,9 +17,10 @@ from topologies.families.full_mesh import full_mesh
 Pair = tuple[str, str]
 
 
-def walked_loads(plan: Plan, demand: dict[Pair, float]) -> tuple[Counter[Pair], nx.DiGraph]:
+def walked_loads(plan: Plan, demand: dict[Pair, float]) -> tuple[dict[Pair, float], nx.DiGraph]:
     """Return bytes by hop and the graph of waiting channels, from what the tables do with each bucket."""
-    fake, loads, channels = FakeFabric(plan), Counter[Pair](), nx.DiGraph()
+    fake, channels = FakeFabric(plan), nx.DiGraph()
+    loads: dict[Pair, float] = defaultdict(float)
     for (source, destination), amount in demand.items():
         weights = plan.weights.get((source, destination), (1 / 16,) * 16)
         assert sum(weights) == pytest.approx(1)
@@ -80,7 +81,7 @@ def test_shares_that_are_no_sixteenths_have_exact_weights() -> None:
     names = [f"path{number}" for number in range(7)]
     buckets, weights = divide(names, [1 / 7] * 7)
     assert weights is not None
-    total: Counter[str] = Counter()
+    total: dict[str, float] = defaultdict(float)
     for name, weight in zip(buckets, weights, strict=True):
         total[name] += weight
     assert total == pytest.approx(dict.fromkeys(names, 1 / 7))
