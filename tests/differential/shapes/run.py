@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from tests.differential.fuzz.both import Both
 from tests.differential.fuzz.session import Pace, Session, Summary
 from tests.differential.fuzz.subjects import Subject
 from tests.differential.stf.compiled import COMPILER
+from tests.differential.stf.on_bmv2 import Bmv2Error, run_on_bmv2
 
 __all__ = ["PORTS", "Built", "Pair", "build", "build_ahead"]
 
@@ -155,17 +157,31 @@ class Pair:
                 for _ in range(_ROUNDS):
                     session.round()
         except Exception as ex:
+            self._end()
+            if isinstance(ex, InstallError) and self._refused_by_both(built):
+                summary.explained["neither switch loads what p4c wrote"] += 1
+                return summary
             why = " ".join(f"{type(ex).__name__}: {ex}".split())[:300]
             if isinstance(ex, InstallError) and self._refused_by_engine(built):
                 why = f"only the engine refuses the program: {why}"
             summary.counts[why] += 1
             summary.examples[why] = [why]
-            self._end()
         return summary
 
     def _end(self) -> None:
         self._stack.close()
         self._pair = None
+
+    def _refused_by_both(self, built: Built) -> bool:
+        assert built.files is not None
+        if not self._refused_by_engine(built):
+            return False
+        with tempfile.TemporaryDirectory(prefix="shapes-bmv2-") as name:
+            try:
+                run_on_bmv2(built.files.json, (), Path(name))
+            except Bmv2Error:
+                return True
+        return False
 
     def _refused_by_engine(self, built: Built) -> bool:
         from emulation._engine import Program
