@@ -39,6 +39,7 @@ _MATCH = {
     p4i.MatchField.OPTIONAL: "optional",
 }
 _UNITS = {p4i.MeterSpec.PACKETS: "packets", p4i.MeterSpec.BYTES: "bytes"}
+_DIGEST_WITHOUT_TYPE_NAME = "digest"
 _REMEDY = "push the p4info that the compiler wrote beside this program"
 
 _Named = TypeVar(
@@ -254,7 +255,8 @@ class Resolver:
         """Return digests by id.
 
         If a digest's type has no name, the compiler names the program's digest otherwise than the p4info's;
-        the position in the p4info then identifies it.
+        the position in the p4info then identifies it. If p4c has removed some of such digests, the ones left
+        are the first that fit.
         """
         in_program = self._program.digests
         by_name = _by_name(in_program)
@@ -263,7 +265,14 @@ class Resolver:
             for info, real in zip(digests.values(), in_program, strict=True):
                 by_name.setdefault(info.preamble.name, real)
         else:
-            digests = _present("digest", self._info.digests, by_name)
+            for real in (real for real in in_program if real["name"] == _DIGEST_WITHOUT_TYPE_NAME):
+                for info in digests.values():
+                    widths = value_type(info.type_spec, self._info.type_info).widths
+                    if info.preamble.name not in by_name and widths == tuple(real["bits"]):
+                        by_name[info.preamble.name] = real
+                        break
+            named = by_name.keys() - {_DIGEST_WITHOUT_TYPE_NAME}
+            digests = _present("digest", self._info.digests, by_name, named)
         layouts = {}
         for id, info in digests.items():
             name = info.preamble.name

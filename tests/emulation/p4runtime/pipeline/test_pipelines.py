@@ -189,6 +189,21 @@ def test_what_is_no_utf_8_is_an_invalid_argument(client: Controller, config: byt
     assert "p4_device_config: program: not the JSON of a BMv2 program" in message
 
 
+def test_digests_without_a_type_name_may_have_been_removed(client: Controller) -> None:
+    """p4c numbers such digests in the p4info, and calls each of them "digest" in the program."""
+    build = Path(__file__).resolve().parents[3] / "v1model" / "build" / "digests"
+    program = build.with_suffix(".json").read_bytes().replace(b'"learnt_t"', b'"digest"')
+    info = text_format.Parse(build.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
+    info.digests.add().CopyFrom(info.digests[0])
+    for number, digest in enumerate(info.digests):
+        digest.preamble.id += number
+        digest.preamble.name = digest.preamble.alias = f"digest_{number}"
+    client.push((program, info))
+    first, second = (p4r.DigestEntry(digest_id=digest.preamble.id) for digest in info.digests)
+    client.write(("INSERT", p4r.Entity(digest_entry=first)))
+    assert refusals(lambda: client.write(("INSERT", p4r.Entity(digest_entry=second)))) == ["INVALID_ARGUMENT"]
+
+
 def test_what_the_compiler_removed_may_be_in_the_p4info(client: Controller, bench: Bench) -> None:
     """A selector, and a controller header; and a table for a `switch`, which is in no p4info."""
     build = Path(__file__).resolve().parents[3] / "programs" / "build" / "unreached"
