@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from controller.deadlock.turn_rules import rule_names
@@ -96,9 +97,10 @@ def test_scenarios_of_the_guides_are_good(path: Path, block: str, tmp_path: Path
 def test_commands_have_existing_options_and_files(path: Path, line: str):
     words = shlex.split(re.split(r"[|>&]", line)[0], comments=True)
     verb, *arguments = words[words.index(".venv/bin/railyard") + 1 :]
-    command = get_command(app).get_command(None, verb)
-    assert command is not None, verb
-    command.make_context(verb, list(arguments))
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    assert verb in group.commands
+    group.commands[verb].make_context(verb, list(arguments))
     files = [word for word in arguments if word.endswith((".yaml", ".ipynb"))]
     assert [name for name in files if name not in WRITTEN and not (ROOT / name).exists()] == []
 

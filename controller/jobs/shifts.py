@@ -75,9 +75,9 @@ def circle_turns(circle: float, length: float) -> int:
 
 def _rounds(first: int, length: Floats, others: Ints) -> int:
     """Return the fewest rounds of a job whose circle most of its neighbours fit."""
+    own, theirs = float(length[first]), length[others].tolist()
     fitting = [
-        sum(circle_turns(rounds * length[first], length[other]) > 0 for other in others.tolist())
-        for rounds in range(1, CIRCLES + 1)
+        sum(circle_turns(rounds * own, other) > 0 for other in theirs) for rounds in range(1, CIRCLES + 1)
     ]
     return 1 + int(np.argmax(fitting))
 

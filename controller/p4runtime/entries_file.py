@@ -12,7 +12,7 @@ the prefix of an lpm key, the mask of a ternary key, the upper end of a range. `
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -124,10 +124,15 @@ def _number(name: str, value: Any) -> int:
     """Return the number that a value stands for."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    for read in (lambda text: int(text, 0), lambda text: int(ip_address(text)), _mac):
+    readers: tuple[Callable[[str], int], ...] = (
+        lambda text: int(text, 0),
+        lambda text: int(ip_address(text)),
+        _mac,
+    )
+    for read in readers if isinstance(value, str) else ():
         try:
             return read(value)
-        except (TypeError, ValueError):
+        except ValueError:
             continue
     raise InstallError(f"{name} is {value!r}", remedy="give a number, an IP address or a MAC")
 

@@ -395,7 +395,7 @@ class ControlLoop:
             else:
                 frame = notice_frame(message.message, *ends, ports)
             direct = len(message.ports) == 1
-            port = message.ports[0] if direct else 0
+            port = next(iter(message.ports)) if direct else 0
             self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
             sent += 1
         self._notices += sent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def test_without_a_demand_shares_follow_rate_and_length(rack_plan: Plan) -> None
 def test_a_demand_gives_the_hot_pair_all_paths_and_the_rest_their_shortest(rack: Fabric) -> None:
     plan = make_plan(rack, demand={("npu0", "npu1"): 1e9})
     # The 14 links of a port all carry a fourteenth: 16 buckets, with exact weights.
-    share: Counter[str] = Counter()
+    share: defaultdict[str, float] = defaultdict(float)
     for path, weight in zip(plan.routes["npu0", "npu1"], plan.weights["npu0", "npu1"], strict=True):
         share[path[1]] += weight
     assert share == pytest.approx(dict.fromkeys(rack.neighbours("npu0"), 1 / 14))

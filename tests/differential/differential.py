@@ -63,7 +63,7 @@ class Differential:
         # What leaves by a port that BMv2 has no interface for is nowhere to be seen.
         self._watched = {*ports, CPU_PORT}
         self._many = many
-        self._bmv2 = Bmv2(ports, directory, **({"mtu": _SHORT_MTU} if many else {}))
+        self._bmv2 = Bmv2(ports, directory, mtu=_SHORT_MTU) if many else Bmv2(ports, directory)
         self._network = Network()
         self._network.add_switch(NODE, CPU_PORT)
         self._server = P4RuntimeServer(self._network, {1: _ENGINE}, lock=threading.RLock())

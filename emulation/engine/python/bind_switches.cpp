@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module, and access to a set of switches.
 #include <ctime>
+#include <system_error>
 
 #include "python/bind.h"
 
@@ -76,6 +77,14 @@ void bind_switches(nb::module_& m) {
             return nb::make_tuple(kNames[static_cast<int>(item.kind)], item.time, item.switch_index,
                                   item.value, item.up, to_bytes(item.frame));
         });
+    // Callers choose the remedy by errno, which OSError keeps.
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const std::system_error& error) {
+            PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
+        }
+    });
     bind_tables(switches);
     bind_state(switches);
 }

@@ -3,8 +3,6 @@
 #include "python/bind.h"
 #include "wire/wire.h"
 
-#include <cerrno>
-#include <system_error>
 
 namespace railyard {
 
@@ -28,14 +26,6 @@ nb::dict stats_of(const WireStats& s) {
 }  // namespace
 
 void bind_wire(nb::module_& m) {
-    // Callers choose the remedy by errno, which OSError keeps.
-    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
-        try {
-            std::rethrow_exception(p);
-        } catch (const std::system_error& error) {
-            PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
-        }
-    });
     nb::class_<Wire, SwitchSet>(m, "Wire", "Switches on Linux interfaces, in real time.")
         .def(nb::init<>())
         .def("add_port", &Wire::add_port, nb::arg("switch"), nb::arg("port"), nb::arg("interface"))

@@ -115,9 +115,10 @@ class EngineRun:
         """Insert an entry of a table with a selector, with a group of its own; return the status."""
         profiles = self._program.profiles
         profile = next(item["handle"] for item in profiles if item["name"] == entry.table.profile)
+        table, *_ = self._resolved(entry)
         members: list[int] = []
         for call in ((entry.action, entry.arguments), *entry.others):
-            table, action, arguments = self._resolved(replace(entry, action=call[0], arguments=call[1]))
+            _, action, arguments = self._resolved(replace(entry, action=call[0], arguments=call[1]))
             self._members += 1
             if status := self._network.member_insert(self._switch, profile, self._members, action, arguments):
                 return status

@@ -58,8 +58,8 @@ def as_json(expression: Expression) -> Json:
     if isinstance(expression, int):
         return number(expression)
     op, *operands = expression
-    left, right = (None, *operands)[-2:]
-    node = {"op": op, "left": None if left is None else as_json(left), "right": as_json(right)}
+    *left, right = map(as_json, operands)
+    node = {"op": op, "left": left[0] if left else None, "right": right}
     wrapped = {"type": "expression", "value": node}
     return (
         {"type": "expression", "value": {"op": "b2d", "left": None, "right": wrapped}}

@@ -18,6 +18,7 @@ def test_a_change_soon_after_reaches_its_parties_at_once_and_the_others_later() 
     assert advisories.change("abcd", 100.0, "cd") == ["c", "d"]
     assert advisories.change("abcde", 100.0, "de") == ["d", "e"]
     due = advisories.deadline
+    assert due is not None
     assert due == 100.0 + 3 * SECONDS_A_CLIENT
     assert advisories.due(due) == ["a", "b", "c"]
     assert advisories.deadline is None

@@ -11,6 +11,7 @@ from controller import DeadlockError, NodeController, PlanError, make_plan
 from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import BUCKETS, Plan
+from controller.recovery.messages import Mode
 from controller.recovery.node_controller import SharedRouters
 from controller.routing.general.lanes import lanes_used, layers_needed
 from controller.routing.general.order import is_graph, ranks, relays
@@ -125,7 +126,7 @@ def test_two_lanes_admit_every_shortest_path_of_up_to_three_hops() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("mode", ["direct", "flooding"])
-def test_after_each_cut_all_that_are_joined_reach_each_other(name: str, mode: str) -> None:
+def test_after_each_cut_all_that_are_joined_reach_each_other(name: str, mode: Mode) -> None:
     fabric = from_graph(GRAPHS[name](), name)
     plan = make_plan(fabric)
     for link in fabric.links[:: max(1, len(fabric.links) // 4)]:
@@ -147,7 +148,7 @@ def cut_graph(fabric: Fabric, link: str) -> nx.MultiGraph:
     return graph
 
 
-def repaired(plan: Plan, network: FakeFabric, cut: str, mode: str) -> int:
+def repaired(plan: Plan, network: FakeFabric, cut: str, mode: Mode) -> int:
     """Tell the ends of a cut link, carry their messages over the fabric, and return the nodes that know."""
     fabric, routers = plan.fabric, SharedRouters(plan)
     controllers = {node.name: NodeController(plan, node.name, mode, routers) for node in fabric.nodes}
@@ -274,7 +275,9 @@ def test_endpoints_relay_only_where_switches_do_not_join_them() -> None:
     servers = nx.Graph(
         [(f"s{x}.{y}", f"{axis}{(x, y)[axis == 'x']}") for x in (0, 1) for y in (0, 1) for axis in "xy"]
     )
-    nx.set_node_attributes(servers, {name: "switch" for name in servers if name[0] in "xy"}, "kind")
+    for name in servers:
+        if name[0] in "xy":
+            servers.nodes[name]["kind"] = "switch"
     assert relays(from_graph(servers, "bcube"))
 
 
