@@ -2,7 +2,7 @@
 """The plan of a fabric: routes, entries of every node, and the nodes to notify when a link fails."""
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from itertools import permutations
 from typing import final
@@ -170,7 +170,9 @@ def _routes(
     solvable = sum(len(candidates[pair]) for pair in wanted) <= _MAX_SHARED_PATHS
     steered = steers_every_hop(fabric)
     meshed = [pair for pair in wanted if steered and router.uses_longer_paths(*pair)]
-    solved = relieve(finder, router.rules, wanted, candidates, meshed) if solvable else {}
+    solved: Mapping[Pair, tuple[Sequence[Path], list[float]]] = {}
+    if solvable:
+        solved = relieve(finder, router.rules, wanted, candidates, meshed)
     routes: dict[Pair, tuple[Path, ...]] = {}
     weights: dict[Pair, tuple[float, ...]] = {}
     for pair, paths in candidates.items():

@@ -129,11 +129,12 @@ def _number(name: str, value: Any) -> int:
         lambda text: int(ip_address(text)),
         _mac,
     )
-    for read in readers if isinstance(value, str) else ():
-        try:
-            return read(value)
-        except ValueError:
-            continue
+    if isinstance(value, str):
+        for read in readers:
+            try:
+                return read(value)
+            except ValueError:
+                continue
     raise InstallError(f"{name} is {value!r}", remedy="give a number, an IP address or a MAC")
 
 

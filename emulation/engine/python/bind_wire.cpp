@@ -3,7 +3,6 @@
 #include "python/bind.h"
 #include "wire/wire.h"
 
-
 namespace railyard {
 
 namespace {
