@@ -10,7 +10,9 @@ from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
 __all__ = ["Controller", "code_of", "details_of"]
 
-_SECONDS = 10.0
+_SECONDS = 60.0
+# A stream lives as long as its test, which a busy machine may take minutes for.
+_STREAM_SECONDS = 900
 
 
 def code_of(error: grpc.RpcError) -> str:
@@ -38,7 +40,7 @@ class Controller:
         self.stub: Any = p4r_grpc.P4RuntimeStub(self.channel)
         self.device_id, self.election_id, self.role = device_id, election_id, role
         self._sent: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
-        self._stream = self.stub.StreamChannel(iter(self._sent.get, None), timeout=_SECONDS)
+        self._stream = self.stub.StreamChannel(iter(self._sent.get, None), timeout=_STREAM_SECONDS)
 
     def __enter__(self) -> Self:
         return self
