@@ -66,7 +66,7 @@ sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, in a bui
 portable: setup ## the tests of the embedded testbed on an engine without its Linux part, in a build of its own
 	@scripts/portable.sh
 
-fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang
+fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang and libclang-rt-dev
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
