@@ -32,7 +32,7 @@ _COUNTERS = ("drops", "tx_by_port_vl")
 @final
 @dataclass(frozen=True, slots=True)
 class OwnPrograms:
-    """By node that runs a program of the user's own: its compiled files, and entries beside the plan's."""
+    """Compiled files, and entries beside the plan's, by the node that runs a program of the user's own."""
 
     files: Mapping[str, ProgramFiles] = field(default_factory=dict)
     entries: Mapping[str, Sequence[Entry]] = field(default_factory=dict)

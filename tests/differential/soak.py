@@ -89,7 +89,7 @@ class Soak:
 
     @property
     def faults(self) -> list[str]:
-        """What a soak must not show."""
+        """Losses, changed frames and growth that fail the soak, in words."""
         lost, growth = self.sent - self.received, self.memory_late - self.memory_early
         result = [f"{lost} frames lost"] if lost else []
         result += [f"{self.out_of_order} frames out of order"] if self.out_of_order else []

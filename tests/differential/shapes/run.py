@@ -46,7 +46,7 @@ class Built:
     whole: bool = False
 
     def too_short(self, frame: bytes) -> bool:
-        """Whether a frame is not to be sent."""
+        """Return whether a frame lacks bytes of some header, so that it is not sent."""
         return self.whole and len(frame) < self._header_bytes()
 
     def _header_bytes(self) -> int:

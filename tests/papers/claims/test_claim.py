@@ -49,8 +49,8 @@ def test_an_empty_interval_is_refused():
 
 def test_a_declared_figure_becomes_the_interval_in_which_the_claim_holds():
     assert (CLAIM.kind, CLAIM.paper, CLAIM.holds) == (Kind.stated, between(4, 7), between(4, 7))
-    near = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, expected=76, reason="so")
-    assert (near.paper, near.holds, near.expected) == (Interval(72, 72), between(70, 74), Interval(76, 76))
+    known = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, expected=76, reason="so")
+    assert (known.paper, known.holds, known.expected) == (Interval(72, 72), between(70, 74), Interval(76, 76))
     wide = stated("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, holds=at_least(70))
     assert wide.holds == at_least(70)
     ours = derived("lanes", "lanes", 72, "lanes", shifted(9), place="§1", within=2, paper=70)
