@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Testbed 1: every switch in this process, in virtual time."""
+"""Testbed 1: every switch in this process, in virtual time.
+
+testbed    EmbeddedTestbed: its start and stop, hosts, time, the P4Runtime server
+links      links and circuits in the engine: state, impairments, captures, usage
+"""

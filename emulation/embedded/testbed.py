@@ -8,13 +8,13 @@ scenario and seed give the same run.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar, final
 
 from emulation._engine import Network
 from emulation.circuits import circuit_switches, set_circuit_up
+from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
@@ -23,8 +23,8 @@ from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import Ended, Outcome
-from topologies import HOST_PORT, Fabric, Link, Node
-from topologies.transform.circuits import circuit_link, circuit_of
+from topologies import HOST_PORT, Fabric, Node
+from topologies.transform.circuits import circuit_link
 
 __all__ = ["EmbeddedTestbed"]
 
@@ -77,14 +77,9 @@ class EmbeddedTestbed:
         self._hosts: dict[str, int] = {}
         self._attached: dict[str, Any] = {}
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
-        # By the engine's numbers: the fabric's links, then circuits in the order of their first use.
-        self._links: list[Link] = []
-        self._numbers: dict[str, int] = {}
-        # A circuit is up if its optical switch joins its ports and no fault holds it down.
-        self._joined: set[str] = set()
-        self._failed: set[str] = set()
         self._node_of = [node.name for node in fabric.nodes]
         self._switches = {name: index for index, name in enumerate(self._node_of)}
+        self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
@@ -124,10 +119,7 @@ class EmbeddedTestbed:
         fabric, network = self.fabric, self.network
         for node in fabric.nodes:
             network.add_switch(node.name)
-        for link in fabric.links:
-            self._connect(link)
-            if circuit_of(fabric, link.name) is not None:
-                self._joined.add(link.name)
+        self._links.build()
         for node in fabric.nodes:
             if any(port.number == HOST_PORT and port.dimension is None for port in node.ports):
                 rate = fabric.host_lanes * fabric.lane_rate_bps
@@ -140,31 +132,10 @@ class EmbeddedTestbed:
                     scheduler=self._scheduler,
                 )
 
-    def _connect(self, link: Link, *, plugged: bool = True) -> int:
-        number = self.network.connect(
-            self._switches[link.a.node],
-            link.a.port,
-            self._switches[link.b.node],
-            link.b.port,
-            link.rate_bps,
-            link.delay_ps,
-            self._credit_bytes,
-            scheduler=self._scheduler,
-            plugged=plugged,
-        )
-        self._links.append(link)
-        self._numbers[link.name] = number
-        return number
-
-    def _number(self, name: str) -> int:
-        """Return the engine's number of a link, or of a circuit, which need not be set up."""
+    def _links_with(self, name: str) -> Links:
         if self._address is None:
             raise TestbedError(f"link {name}: the testbed has no links yet", remedy="call start() first")
-        if name not in self._numbers and (circuit := circuit_of(self.fabric, name)) is not None:
-            return self._connect(circuit_link(self.fabric, *circuit), plugged=False)
-        if name not in self._numbers:
-            self.fabric.link(name)  # raises an error that lists the links
-        return self._numbers[name]
+        return self._links
 
     def _host_number(self, node: str) -> int:
         if node not in self._hosts:
@@ -231,16 +202,8 @@ class EmbeddedTestbed:
         A circuit that is brought up carries frames while its optical switch joins its ports.
         """
         with self._lock:
-            number = self._number(name)
-            if up:
-                self._failed.discard(name)
-            else:
-                self._failed.add(name)
-            self.network.set_link(number, up and self._is_joined(name))
+            self._links_with(name).set_up(name, up)
         set_circuit_up(self.circuits, self.fabric, name, up)
-
-    def _is_joined(self, name: str) -> bool:
-        return name in self._joined or circuit_of(self.fabric, name) is None
 
     def set_host_link(self, node: str, up: bool) -> None:
         """Take the link to a node's host down or up."""
@@ -253,14 +216,8 @@ class EmbeddedTestbed:
         Direction 0 leads from the link's first end to its second. The impairment of a circuit stays until it
         is changed, whether the circuit is set up or not.
         """
-        if direction not in (0, 1):
-            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
         with self._lock:
-            number = self._number(name)
-            try:
-                self.network.impair(number, direction, **asdict(how))
-            except ValueError as error:
-                raise TestbedError(str(error), remedy="correct the impairment") from error
+            self._links_with(name).impair(name, direction, how)
 
     def record(self, name: str, path: Path | str, direction: int | None = None) -> None:
         """Write the frames of a link to a capture file from now on: both directions, or a single one.
@@ -269,31 +226,19 @@ class EmbeddedTestbed:
         arrives or not. The file is complete whenever run() has returned, and closed by stop().
         """
         with self._lock:
-            number = self._number(name)
-            try:
-                self.network.record(number, str(path), direction)
-            except OSError as error:
-                raise TestbedError(
-                    f"link {name} cannot be recorded: {error.strerror}", remedy="give another file"
-                ) from error
-            except ValueError as error:
-                raise TestbedError(str(error), remedy="leave the direction out for both") from error
+            self._links_with(name).record(name, path, direction)
 
     def cut(self, optical: str, low: int, high: int) -> None:
         """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
         name = circuit_link(self.fabric, optical, (low, high)).name
         with self._lock:
-            self._joined.discard(name)
-            self.network.set_link(self._number(name), False)
+            self._links_with(name).cut(name)
 
     def join(self, optical: str, low: int, high: int) -> None:
         """Set up a circuit for `circuits` between two dark ports."""
         name = circuit_link(self.fabric, optical, (low, high)).name
         with self._lock:
-            number = self._number(name)
-            self._joined.add(name)
-            self.network.plug(number)
-            self.network.set_link(number, name not in self._failed)
+            self._links_with(name).join(name)
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call `callback` at that virtual time, between two events of the network."""
@@ -320,7 +265,7 @@ class EmbeddedTestbed:
         if item is not None:
             self._dispatch(item)
         elif end == _DEADLOCK:
-            raise self._deadlock()
+            raise DeadlockedError(self.network.now, self._links.deadlocked())
         return end
 
     @property
@@ -388,27 +333,16 @@ class EmbeddedTestbed:
         elif kind == "packet_in" and self.on_packet_in is not None:
             self.on_packet_in(self._node_of[switch])
 
-    def _deadlock(self) -> DeadlockedError:
-        cycle = []
-        for link, direction, vl in self.network.deadlock():
-            blocked = self._links[link]
-            ends = (blocked.a.node, blocked.b.node) if direction == 0 else (blocked.b.node, blocked.a.node)
-            cycle.append((blocked.name, "->".join(ends), vl))
-        return DeadlockedError(self.network.now, tuple(cycle))
-
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link: from its first to its second end, and back; circuits come last."""
-        stats = self.network.link_stats
-        return {
-            link.name: (_usage(stats(number, 0)), _usage(stats(number, 1)))
-            for number, link in enumerate(self._links)
-        }
+        return self._links.usage()
 
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each node's host link: from its host, and to it."""
         stats = self.network.host_stats
         return {
-            node: (_usage(stats(number, 0)), _usage(stats(number, 1))) for node, number in self._hosts.items()
+            node: (usage_of(stats(number, 0)), usage_of(stats(number, 1)))
+            for node, number in self._hosts.items()
         }
 
     @property
@@ -440,14 +374,3 @@ class EmbeddedTestbed:
         for host in self._hosts.values():
             self.network.set_handler(host, None)
         self.network.end_recordings()
-
-
-def _usage(seen: Mapping[str, Any]) -> LinkUsage:
-    return LinkUsage(
-        frames=seen["frames"],
-        bytes=seen["bytes"],
-        busy_ps=seen["busy_ps"],
-        lost_frames=seen["lost"] + seen["impaired"],
-        refused_frames=seen["refused_down"] + seen["refused_full"],
-        max_queued_bytes=seen["max_queued_bytes"],
-    )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links of a fabric in the engine: which are up, their impairments, captures and usage; circuits among them.
+
+The engine numbers links in the order in which they are connected: the fabric's links, then circuits in the
+order of their first use. Callers hold the lock of the network.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, final
+
+from emulation._engine import Network
+from emulation.errors import TestbedError
+from emulation.testbed import Impairment, LinkUsage
+from topologies import Fabric, Link
+from topologies.transform.circuits import circuit_link, circuit_of
+
+__all__ = ["Links", "usage_of"]
+
+
+@final
+class Links:
+    """Links and circuits by name; `switches` are the engine's numbers of the nodes."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        network: Network,
+        switches: Mapping[str, int],
+        credit_bytes: int,
+        scheduler: Literal["strict", "round-robin"],
+    ) -> None:
+        self._fabric = fabric
+        self._network = network
+        self._switches = switches
+        self._credit_bytes = credit_bytes
+        self._scheduler: Literal["strict", "round-robin"] = scheduler
+        self._links: list[Link] = []
+        self._numbers: dict[str, int] = {}
+        # A circuit is up if its optical switch joins its ports and no fault holds it down.
+        self._joined: set[str] = set()
+        self._failed: set[str] = set()
+
+    def build(self) -> None:
+        """Connect the fabric's links, the standing circuits among them."""
+        for link in self._fabric.links:
+            self._connect(link)
+            if circuit_of(self._fabric, link.name) is not None:
+                self._joined.add(link.name)
+
+    def set_up(self, name: str, up: bool) -> None:
+        """Take a link down or up; a circuit comes up only while its optical switch joins its ports."""
+        number = self._number(name)
+        if up:
+            self._failed.discard(name)
+        else:
+            self._failed.add(name)
+        joined = name in self._joined or circuit_of(self._fabric, name) is None
+        self._network.set_link(number, up and joined)
+
+    def cut(self, name: str) -> None:
+        """Tear a circuit down."""
+        self._joined.discard(name)
+        self._network.set_link(self._number(name), False)
+
+    def join(self, name: str) -> None:
+        """Set up a circuit between two dark ports."""
+        number = self._number(name)
+        self._joined.add(name)
+        self._network.plug(number)
+        self._network.set_link(number, name not in self._failed)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction; TestbedError for a direction or values that do not exist."""
+        if direction not in (0, 1):
+            raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
+        number = self._number(name)
+        try:
+            self._network.impair(number, direction, **asdict(how))
+        except ValueError as error:
+            raise TestbedError(str(error), remedy="correct the impairment") from error
+
+    def record(self, name: str, path: Path | str, direction: int | None) -> None:
+        """Write the frames of a link to a capture file; TestbedError if the file cannot be written."""
+        number = self._number(name)
+        try:
+            self._network.record(number, str(path), direction)
+        except OSError as error:
+            raise TestbedError(
+                f"link {name} cannot be recorded: {error.strerror}", remedy="give another file"
+            ) from error
+        except ValueError as error:
+            raise TestbedError(str(error), remedy="leave the direction out for both") from error
+
+    def deadlocked(self) -> tuple[tuple[str, str, int], ...]:
+        """Return the (link, "from->to", VL) of buffers that wait for each other."""
+        cycle = []
+        for number, direction, vl in self._network.deadlock():
+            link = self._links[number]
+            ends = (link.a.node, link.b.node) if direction == 0 else (link.b.node, link.a.node)
+            cycle.append((link.name, "->".join(ends), vl))
+        return tuple(cycle)
+
+    def usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
+        """Return the usage of each link: from its first to its second end, and back."""
+        stats = self._network.link_stats
+        return {
+            link.name: (usage_of(stats(number, 0)), usage_of(stats(number, 1)))
+            for number, link in enumerate(self._links)
+        }
+
+    def _connect(self, link: Link, *, plugged: bool = True) -> int:
+        number = self._network.connect(
+            self._switches[link.a.node],
+            link.a.port,
+            self._switches[link.b.node],
+            link.b.port,
+            link.rate_bps,
+            link.delay_ps,
+            self._credit_bytes,
+            scheduler=self._scheduler,
+            plugged=plugged,
+        )
+        self._links.append(link)
+        self._numbers[link.name] = number
+        return number
+
+    def _number(self, name: str) -> int:
+        """Return the engine's number of a link, or of a circuit, which need not be set up."""
+        if name not in self._numbers and (circuit := circuit_of(self._fabric, name)) is not None:
+            return self._connect(circuit_link(self._fabric, *circuit), plugged=False)
+        if name not in self._numbers:
+            self._fabric.link(name)  # raises an error that lists the links
+        return self._numbers[name]
+
+
+def usage_of(seen: Mapping[str, Any]) -> LinkUsage:
+    """Return the engine's counters of a direction as the usage that every testbed reports."""
+    return LinkUsage(
+        frames=seen["frames"],
+        bytes=seen["bytes"],
+        busy_ps=seen["busy_ps"],
+        lost_frames=seen["lost"] + seen["impaired"],
+        refused_frames=seen["refused_down"] + seen["refused_full"],
+        max_queued_bytes=seen["max_queued_bytes"],
+    )
