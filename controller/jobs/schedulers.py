@@ -14,9 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 import numpy as np
@@ -28,7 +25,8 @@ from controller.jobs.job import Floats, Ints, Job, Schedule, check_rates, intens
 from controller.jobs.paths import hash_paths, largest_flow_seconds, least_congested, mean_hops
 from controller.jobs.priority import corrections, ranking
 from controller.jobs.shifts import interleaving_shifts
-from topologies.sources.python_file import guarded, is_reference, load
+from topologies.sources.python_file import guarded
+from topologies.sources.registry import Registry
 
 __all__ = [
     "GROUP",
@@ -186,39 +184,14 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 }
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all schedulers, those of installed packages last."""
-    return (*SCHEDULERS, *_installed())
-
-
-def find(name: str) -> Scheduler:
-    """Return the scheduler of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
-    if name in SCHEDULERS:
-        return SCHEDULERS[name]
-    if is_reference(name):
-        return _checked(name, load(name))
-    if name in _installed():
-        point = _installed()[name]
-        return _checked(name, guarded(point.value, point.load))
-    close = get_close_matches(name, names(), n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names())}"
-    raise PlanError(f"no scheduler named {name!r}", remedy=remedy)
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Return entry points of installed packages by name, without those that a scheduler of ours hides."""
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in SCHEDULERS}
-
-
-def _checked(name: str, chosen: object) -> Scheduler:
+def _checked(name: str, origin: str, chosen: object) -> Scheduler:
     """Return a scheduler of the user, whose schedule is checked."""
     if not callable(chosen):
         raise PlanError(f"scheduler {name} is {chosen!r}, not a function", remedy="name a function")
     function = cast(Scheduler, chosen)
 
     def schedule(jobs: Sequence[Job], rates: Floats, levels: int, seed: int) -> Schedule:
-        result = guarded(name, lambda: function(jobs, rates, levels, seed))
+        result = guarded(origin, lambda: function(jobs, rates, levels, seed))
         given = result.levels.tolist() if isinstance(result, Schedule) else []
         if len(given) != len(jobs) or not all(0 <= level < levels for level in given):
             raise PlanError(
@@ -228,3 +201,16 @@ def _checked(name: str, chosen: object) -> Scheduler:
         return result
 
     return schedule
+
+
+_REGISTRY: Registry[Scheduler] = Registry("scheduler", GROUP, SCHEDULERS, _checked, PlanError)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all schedulers, those of installed packages last."""
+    return _REGISTRY.names()
+
+
+def find(name: str) -> Scheduler:
+    """Return the scheduler of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    return _REGISTRY.find(name)

@@ -8,9 +8,6 @@ as its module declares it:
     row = "package.module:row"
 """
 
-from difflib import get_close_matches
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from topologies.errors import TopologyError
@@ -30,68 +27,21 @@ from topologies.families.rails.fabrics import any_to_any, rail_only, rail_optimi
 from topologies.families.ub_mesh.fabrics import ub_pod, ub_pod_clos, ub_rack, ub_rack_lrs, ub_superpod
 from topologies.families.ub_mesh.racks import ub_rack_1dfm_a, ub_rack_1dfm_b, ub_rack_clos
 from topologies.model import Fabric
+from topologies.sources.registry import Registry
 
-__all__ = ["GROUP", "build", "families", "find", "names", "register"]
+__all__ = ["GROUP", "REGISTRY", "build", "families", "find", "names", "register"]
 
 GROUP = "railyard.families"
 """Entry point group of families in installed packages."""
 
-_families: dict[str, Family[...]] = {}
 
-
-def register(family: Family[...]) -> None:
-    """Add a family for this process; TopologyError when its name is taken."""
-    if family.name in _families or family.name in _installed():
+def _checked(name: str, origin: str, value: object) -> Family[...]:
+    if not isinstance(value, Family) or value.name != name:
         raise TopologyError(
-            f"topology {family.name} exists already", remedy="give the generator another name"
+            f"topology {name}: {origin} is {value!r}, not a family of that name",
+            remedy="repair the package that declares it, or uninstall it",
         )
-    _families[family.name] = family
-
-
-def names() -> tuple[str, ...]:
-    """Return the names of all families, sorted."""
-    return tuple(sorted({*_families, *_installed()}))
-
-
-def families() -> tuple[Family[...], ...]:
-    """Return all families, sorted by name; TopologyError names an entry point that cannot be loaded."""
-    return tuple(find(name) for name in names())
-
-
-def find(name: str) -> Family[...]:
-    """Return the family of a name; TopologyError names close matches, or all families."""
-    if name in _families:
-        return _families[name]
-    if name in _installed():
-        return _loaded(_installed()[name])
-    close = get_close_matches(name, names(), n=3)
-    remedy = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names())}"
-    raise TopologyError(f"no topology named {name!r}", remedy=remedy)
-
-
-def build(name: str, **parameters: Any) -> Fabric:
-    """Build the fabric of a family and check it; TopologyError says what is wrong with its parameters."""
-    return find(name).build(**parameters)
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Return entry points of installed packages by name, without those that a family of ours hides."""
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in _families}
-
-
-@cache
-def _loaded(point: EntryPoint) -> Family[...]:
-    remedy = "repair the package that declares it, or uninstall it"
-    try:
-        family = point.load()
-    except Exception as ex:
-        raise TopologyError(f"topology {point.name}: cannot load {point.value}: {ex}", remedy=remedy) from ex
-    if not isinstance(family, Family) or family.name != point.name:
-        raise TopologyError(
-            f"topology {point.name}: {point.value} is {family!r}, not a family of that name", remedy=remedy
-        )
-    return family
+    return value
 
 
 _OURS = (
@@ -119,4 +69,39 @@ _OURS = (
     ub_rack_lrs,
     ub_superpod,
 )
-_families.update({family.name: family for family in _OURS})
+# A fabric of a Python file is a source of its own, with its parameters: topologies.sources.fabrics.
+REGISTRY: Registry[Family[...]] = Registry(
+    "topology",
+    GROUP,
+    {family.name: family for family in _OURS},
+    _checked,
+    TopologyError,
+    matches=3,
+    shown=str,
+    files=False,
+)
+
+
+def register(family: Family[...]) -> None:
+    """Add a family for this process; TopologyError when its name is taken."""
+    REGISTRY.register(family.name, family)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all families, sorted."""
+    return tuple(sorted(REGISTRY.names()))
+
+
+def families() -> tuple[Family[...], ...]:
+    """Return all families, sorted by name; TopologyError names an entry point that cannot be loaded."""
+    return tuple(find(name) for name in names())
+
+
+def find(name: str) -> Family[...]:
+    """Return the family of a name; TopologyError names close matches, or all families."""
+    return REGISTRY.find(name)
+
+
+def build(name: str, **parameters: Any) -> Fabric:
+    """Build the fabric of a family and check it; TopologyError says what is wrong with its parameters."""
+    return find(name).build(**parameters)

@@ -4,4 +4,5 @@
 files          JSON that `railyard show --json` writes, GraphML, node-link JSON of networkx
 python_file    a name of a Python file, such as mine.py:make, and errors with their line
 fabrics        the fabric of a file or of a function
+registry       values by name: ours, of installed packages, of Python files
 """

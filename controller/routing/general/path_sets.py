@@ -9,9 +9,6 @@ A routing strategy names a path set. An installed package adds one by an entry p
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from typing import cast
 
@@ -19,7 +16,8 @@ from controller.errors import PlanError
 from controller.plan import BUCKETS, Path
 from controller.routing.general.admitted import AdmittedPaths
 from controller.routing.paths import hops_of
-from topologies.sources.python_file import guarded, is_reference, load
+from topologies.sources.python_file import guarded
+from topologies.sources.registry import Registry
 
 __all__ = [
     "GROUP",
@@ -108,49 +106,14 @@ PATH_SETS: Mapping[str, PathSet] = {
 """Path sets by the name of a routing strategy."""
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all path sets, those of installed packages last."""
-    return (*PATH_SETS, *_installed())
-
-
-def find(name: str) -> PathSet:
-    """Return the path set of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
-    if name in PATH_SETS:
-        return PATH_SETS[name]
-    if is_reference(name):
-        return _checked(name, load(name))
-    if name in _installed():
-        return _loaded(_installed()[name])
-    close = get_close_matches(name, names(), n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(names())}"
-    raise PlanError(f"no strategy named {name!r} for graphs", remedy=remedy)
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Return entry points of installed packages by name, without those that a path set of ours hides."""
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in PATH_SETS}
-
-
-@cache
-def _loaded(point: EntryPoint) -> PathSet:
-    try:
-        return _checked(point.name, point.load())
-    except Exception as ex:
-        raise PlanError(
-            f"strategy {point.name}: cannot load {point.value}: {ex}",
-            remedy="repair the package that declares it, or uninstall it",
-        ) from ex
-
-
-def _checked(name: str, chosen: object) -> PathSet:
+def _checked(name: str, origin: str, chosen: object) -> PathSet:
     """Return a path set of the user, whose paths are checked as they come."""
     if not callable(chosen):
         raise PlanError(f"strategy {name} is {chosen!r}, not a function", remedy="name a function")
     function = cast(PathSet, chosen)
 
     def paths(admitted: AdmittedPaths, source: str, destination: str) -> Iterable[Path]:
-        result = guarded(name, lambda: [tuple(path) for path in function(admitted, source, destination)])
+        result = guarded(origin, lambda: [tuple(path) for path in function(admitted, source, destination)])
         for path in result:
             if path[:1] != (source,) or path[-1:] != (destination,) or not admitted.admits(path):
                 raise PlanError(
@@ -161,3 +124,24 @@ def _checked(name: str, chosen: object) -> PathSet:
         return result[:BUCKETS]
 
     return paths
+
+
+_REGISTRY: Registry[PathSet] = Registry(
+    "strategy",
+    GROUP,
+    PATH_SETS,
+    _checked,
+    PlanError,
+    unknown="no strategy named {name!r} for graphs",
+    known="use one of",
+)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all path sets, those of installed packages last."""
+    return _REGISTRY.names()
+
+
+def find(name: str) -> PathSet:
+    """Return the path set of a name or of FILE.py:NAME; PlanError names close matches, or all names."""
+    return _REGISTRY.find(name)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -101,11 +100,10 @@ def row(
 
 
 @pytest.fixture
-def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "_families", dict(registry._families))
-    registry._installed.cache_clear()
-    yield
-    registry._installed.cache_clear()
+def fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry.REGISTRY, "_values", dict(registry.REGISTRY._values))
+    monkeypatch.setattr(registry.REGISTRY, "_points", None)
+    monkeypatch.setattr(registry.REGISTRY, "_loaded", {})
 
 
 @pytest.mark.usefixtures("fresh_registry")

@@ -45,7 +45,7 @@ not_a_kind = "shift"
 def registered() -> Iterator[None]:
     registry.register(shift)
     yield
-    del registry._kinds["shift"]
+    del registry.REGISTRY._values["shift"]
 
 
 @pytest.mark.usefixtures("registered")
@@ -86,11 +86,11 @@ def test_an_unknown_kind_is_answered_by_the_nearest(write: Write):
 def test_an_entry_point_that_gives_no_kind_is_named(value: str, why: str):
     point = EntryPoint("shift", f"{__name__}:{value}", registry.GROUP)
     with pytest.raises(EmulationError, match=f"collective shift: .*{why}"):
-        registry._loaded(point)
+        registry.REGISTRY.load_point(point)
 
 
 def test_an_entry_point_gives_a_kind():
-    assert registry._loaded(EntryPoint("shift", f"{__name__}:shift", registry.GROUP)) is shift
+    assert registry.REGISTRY.load_point(EntryPoint("shift", f"{__name__}:shift", registry.GROUP)) is shift
 
 
 def test_a_scenario_names_a_kind_in_a_python_file(tmp_path: Path, write: Write):

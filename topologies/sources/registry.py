@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values by name: of this project, registered in this process, of installed packages, or in a Python file.
+
+Families of fabrics, kinds of collectives, schedulers and path sets are found in registries. An installed
+package adds a value by an entry point, and hides none of this project's.
+"""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar, final
+
+from topologies.errors import RailyardError
+from topologies.sources.python_file import is_reference, load
+
+__all__ = ["Registry"]
+
+T = TypeVar("T")
+
+
+@final
+class Registry(Generic[T]):
+    """Values of one sort by name; `group` is the entry point group of the sort.
+
+    `checked` is called with the name, the origin (FILE.py:NAME, or package.module:NAME) and the object there;
+    it returns the value or raises an `error`. With `files` a name may be FILE.py:NAME. `unknown` begins the
+    message about a name that is not known, `known` the list of names; up to `matches` close names stand there
+    instead, as `shown` writes them.
+    """
+
+    def __init__(
+        self,
+        sort: str,
+        group: str,
+        values: Mapping[str, T],
+        checked: Callable[[str, str, object], T],
+        error: type[RailyardError],
+        *,
+        unknown: str = "",
+        known: str = "there are",
+        matches: int = 1,
+        shown: Callable[[str], str] = repr,
+        files: bool = True,
+    ) -> None:
+        self.group = group
+        self._sort = sort
+        self._values = dict(values)
+        self._checked = checked
+        self._error = error
+        self._unknown = unknown or f"no {sort} named {{name!r}}"
+        self._known = known
+        self._matches = matches
+        self._shown = shown
+        self._files = files
+        self._points: dict[str, EntryPoint] | None = None
+        self._loaded: dict[str, T] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all values: those of this project in their order, then others."""
+        return (*self._values, *self._installed())
+
+    def find(self, name: str) -> T:
+        """Return the value of a name; an `error` names close matches, or all names."""
+        if name in self._values:
+            return self._values[name]
+        if name in self._installed():
+            if name not in self._loaded:
+                self._loaded[name] = self.load_point(self._installed()[name])
+            return self._loaded[name]
+        if self._files and is_reference(name):
+            return self._checked(name, name, load(name))
+        if close := get_close_matches(name, self.names(), n=self._matches):
+            remedy = f"did you mean {' or '.join(map(self._shown, close))}?"
+        else:
+            remedy = f"{self._known} {', '.join(sorted(self.names()))}"
+        raise self._error(self._unknown.format(name=name), remedy=remedy)
+
+    def register(self, name: str, value: T) -> None:
+        """Add a value for this process; an `error` when its name is taken."""
+        if name in self.names():
+            raise self._error(f"{self._sort} {name} exists already", remedy="give it another name")
+        self._values[name] = value
+
+    def load_point(self, point: EntryPoint) -> T:
+        """Return the value of an entry point; an `error` names the point when it cannot be loaded."""
+        try:
+            value = point.load()
+        except Exception as ex:
+            raise self._error(
+                f"{self._sort} {point.name}: cannot load {point.value}: {ex}",
+                remedy="repair the package that declares it, or uninstall it",
+            ) from ex
+        return self._checked(point.name, point.value, value)
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        """Return the entry points of installed packages by name, without those that a value of ours hides."""
+        if self._points is None:
+            self._points = {point.name: point for point in entry_points(group=self.group)}
+        return {name: point for name, point in self._points.items() if name not in self._values}
