@@ -1,7 +1,7 @@
 """Runs all measurements, the built-in switch and BMv2 in turn so that a noisy machine is noisy for both.
 
-Writes build/bench.json and, where BMv2 was measured too, the tables and pictures of docs/performance.md. With
---only, the figures of the other part stay as they are in both.
+Writes build/bench.json and, where BMv2 was measured too, the tables and pictures of
+docs/testbeds/performance.md. With --only, the figures of the other part stay as they are in both.
 """
 
 from __future__ import annotations

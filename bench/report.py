@@ -17,7 +17,7 @@ from bench.lab_report import PICTURE, LabResult, lab_document, lab_text
 
 __all__ = ["GUIDE", "Result", "write_guide", "write_json", "write_lab_guide", "write_lab_json"]
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "testbeds" / "performance.md"
 PLOT = GUIDE.parent / "images" / "performance.svg"
 BEGIN, END = "<!-- written by `make bench`: from here -->", "<!-- to here -->"
 LAB_BEGIN, LAB_END = "<!-- the lab, written by `make bench`: from here -->", "<!-- the lab: to here -->"

@@ -33,7 +33,7 @@ CPU_PORT = 510
 # Names of the nodes a frame visits, source and destination included.
 Path = tuple[str, ...]
 
-# How routes are chosen, by name: docs/ub-mesh.md; on graphs docs/bring-your-own.md.
+# How routes are chosen, by name: docs/fabrics/ub-mesh.md; on graphs docs/use/bring-your-own.md.
 Strategy = str
 
 # Which bits of the hash the switches of a level look at: of their own each level, or all of them the same.

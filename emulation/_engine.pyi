@@ -153,7 +153,7 @@ class Network(SwitchSet):
         quanta: Sequence[int] | None = None,
         plugged: bool = True,
     ) -> int:
-        """Connect two ports and return the number of the link (docs/links.md).
+        """Connect two ports and return the number of the link (docs/reference/links.md).
 
         `queue_bytes` bounds a VL without credits; `quanta` are bytes of each VL in a round of "deficit",
         4096 when left out. A link that is not plugged is down, and its ports lead where they led before.
@@ -195,7 +195,7 @@ class Network(SwitchSet):
         rate_bps: int | None = None,
         extra_delay_ps: int = 0,
     ) -> None:
-        """Impair the link for frames whose transmission starts from now on (docs/links.md)."""
+        """Impair the link for frames whose transmission starts from now on (docs/reference/links.md)."""
     def set_seed(self, seed: int, /) -> None:
         """Seed all random choices; each direction of a link has a generator of its own."""
     def record(self, link: int, path: str, direction: int | None = None) -> None:
@@ -211,7 +211,7 @@ class Network(SwitchSet):
         """Drop a frame that its program stops, and report it as an item "log".
 
         Otherwise run() and packet_out() raise a RuntimeError. A failed `assert` stops a frame, and so does
-        the end of its budget of passes, copies and rounds (docs/engine.md).
+        the end of its budget of passes, copies and rounds (docs/reference/engine.md).
         """
     def link_stats(self, link: int, direction: int, /) -> dict[str, Any]: ...
     def host_stats(self, host: int, direction: int, /) -> dict[str, Any]:

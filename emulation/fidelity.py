@@ -3,7 +3,7 @@
 
 Virtual time is exact and needs no judgement. In real time the generators, the switches and the kernel share
 the processors of one machine; if these do not suffice, the times are the machine's, not the fabric's. The
-data that arrived are checked either way. docs/fidelity.md gives the grounds of every limit.
+data that arrived are checked either way. docs/testbeds/fidelity.md gives the grounds of every limit.
 """
 
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of docs/topologies.md from the families' declarations: `python scripts/parameters.py`.
+"""Write the tables of docs/use/topologies.md from the families' declarations: `python scripts/parameters.py`.
 
 The text above the mark stays. A test compares the committed guide with the output of this script; with a file
 as argument the output goes there.
@@ -12,7 +12,7 @@ from pathlib import Path
 from topologies.families.declaration import Family
 from topologies.families.registry import families
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "topologies.md"
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "use" / "topologies.md"
 MARK = "<!-- The rest is written by scripts/parameters.py. -->\n"
 
 

@@ -8,7 +8,7 @@ export PATH="$PATH:/usr/sbin:/sbin"
 
 readonly PACKAGES=(p4lang-bmv2 p4lang-p4c)
 readonly SERVICE=https://download.opensuse.org/repositories
-# Newest first: releases as they come, then the project's older builds. docs/vagrant.md says what each holds.
+# Newest first: releases as they come, then the project's older builds. docs/testbeds/vagrant.md says what each holds.
 readonly PROJECTS=(home:/p4lang:/latest home:/p4lang)
 readonly KEYRING=/etc/apt/keyrings/p4lang.gpg
 readonly SOURCE=/etc/apt/sources.list.d/p4lang.list

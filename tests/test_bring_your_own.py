@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/bring-your-own.md: its files run as shown, with the right data, each link cut in turn."""
+"""docs/use/bring-your-own.md: its files run as shown, with the right data, each link cut in turn."""
 
 import re
 import runpy
@@ -14,7 +14,7 @@ from lab.run.runner import observe
 from lab.scenario.loader import load
 from lab.scenario.schema import Fault
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "bring-your-own.md"
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "use" / "bring-your-own.md"
 FILES = dict(
     re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", GUIDE.read_text(), flags=re.MULTILINE | re.DOTALL)
 )

@@ -20,10 +20,10 @@ from papers.training.study import load as load_study
 from railyard.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")])
+GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/*/*.md")])
 STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
 SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
-REFERENCE = (ROOT / "docs" / "scenarios.md").read_text()
+REFERENCE = (ROOT / "docs" / "use" / "scenarios.md").read_text()
 TEXTS = {path: path.read_text() for path in GUIDES}
 
 
@@ -51,7 +51,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.long("docs/ub-mesh.md", "docs/models.md")
+@pytest.mark.long("docs/fabrics/ub-mesh.md", "docs/fabrics/models.md")
 @pytest.mark.parametrize("path", GUIDES, ids=name_of)
 def test_examples_run(path: Path):
     failed, _ = doctest.testfile(str(path), module_relative=False, encoding="utf-8")
@@ -107,7 +107,7 @@ def test_commands_have_existing_options_and_files(path: Path, line: str):
 
 def test_every_guide_is_in_the_index():
     index = TEXTS[ROOT / "docs" / "index.md"]
-    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/*.ipynb"), *ROOT.glob("experiments/*/README.md")]
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("experiments/*/README.md")]
     missing = [name_of(page) for page in pages if name_of(page).removeprefix("docs/") not in index]
     assert missing == ["docs/index.md"]
 

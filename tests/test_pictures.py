@@ -20,7 +20,7 @@ def test_committed_pictures_are_current(tmp_path: Path):
 
 
 def test_every_picture_is_shown_by_a_guide():
-    guides = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")]
+    guides = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/*/*.md")]
     text = "".join(guide.read_text() for guide in guides)
     shown = {Path(name).name for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)}
     assert sorted(path.name for path in IMAGES.glob("*.svg") if path.name not in shown) == []

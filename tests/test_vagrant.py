@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted((ROOT / "scripts").glob("*.sh"))
-GUIDE = (ROOT / "docs" / "vagrant.md").read_text()
+GUIDE = (ROOT / "docs" / "testbeds" / "vagrant.md").read_text()
 
 # A Vagrant that only writes down what it is told.
 RECORDER = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/wireshark.md is what its own commands print: run in order, in a folder of their own."""
+"""docs/use/wireshark.md is what its own commands print: run in order, in a folder of their own."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ import pytest
 
 from railyard.cli import main
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "wireshark.md"
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "use" / "wireshark.md"
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

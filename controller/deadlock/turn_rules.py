@@ -3,9 +3,9 @@
 
 The paper leaves out the details of its turn and VL rules; these are this project's own. Every hop is of a
 group, and the groups of a route rise: it moves in the mesh of its tier, climbs to the switches, climbs
-among them, moves in the mesh that they form, and comes down the same way (docs/deadlock.md). VLs start afresh
-in each group. A hop goes up when its coordinate or its tier grows, down when it falls. Inside a group one of
-three things counts against the VLs:
+among them, moves in the mesh that they form, and comes down the same way (docs/reference/deadlock.md). VLs
+start afresh in each group. A hop goes up when its coordinate or its tier grows, down when it falls. Inside a
+group one of three things counts against the VLs:
 
     valley  a down hop followed directly by an up hop: a path of up to three hops has at most one
     step    every hop after the first: with a group a dimension, dimension order and detours

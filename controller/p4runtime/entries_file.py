@@ -26,7 +26,7 @@ from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 
 __all__ = ["read_entries"]
 
-_SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/bring-your-own.md"
+_SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/use/bring-your-own.md"
 _KEYS = frozenset({"table", "match", "action", "action_name", "params", "action_params", "priority"})
 _SINGLE: Mapping[type[Match], type[Exact] | type[Optional]] = {Exact: Exact, Optional: Optional}
 _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {

@@ -3,7 +3,7 @@
 
 Planning asks it where the tables of a plan send a frame, and tests hold the compiled programs against it. It
 knows frames by the fields that the programs look at; bytes are parsed and built elsewhere. Source: the wire
-format, docs/wire-format.md.
+format, docs/reference/wire-format.md.
 """
 
 import zlib

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of the control plane: notices, watches and hellos as management frames, and LACPDUs.
 
-docs/wire-format.md defines the management frames. An LACPDU has Ethernet type 0x8809 (IEEE 802.1AX).
+docs/reference/wire-format.md defines the management frames. An LACPDU has Ethernet type 0x8809 (IEEE
+802.1AX).
 """
 
 from collections.abc import Sequence

@@ -43,8 +43,8 @@ class EmbeddedTestbed:
 
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
     makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
-    `scheduler` chooses the VL that an output serves next (docs/links.md). `bin_ps` > 0 records the bytes that
-    reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
+    `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
+    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
     """
 
     name = "embedded"

@@ -35,7 +35,7 @@ def choose(wanted: SwitchKind | None) -> SwitchKind:
     if wanted == "bmv2" and not installed:
         raise TestbedError(
             f"{_BMV2} is not installed",
-            remedy="install p4lang-bmv2 as docs/vagrant.md says, or say --switch builtin",
+            remedy="install p4lang-bmv2 as docs/testbeds/vagrant.md says, or say --switch builtin",
         )
     return wanted or ("bmv2" if installed else "builtin")
 

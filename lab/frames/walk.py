@@ -27,7 +27,7 @@ _MAX_HOPS = 2 * MAX_HOPS
 
 _PACKET_IN_BYTES = 2
 
-# Meaning of each index of the counter `drops`: docs/wire-format.md.
+# Meaning of each index of the counter `drops`: docs/reference/wire-format.md.
 _REASONS = {
     1: "it is cut short",
     2: "its Ethernet type is not a UB link's",

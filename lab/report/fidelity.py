@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fidelity report: whether the times of a real-time run are trustworthy, and why.
 
-docs/fidelity.md explains every figure. A run in virtual time has no fidelity report.
+docs/testbeds/fidelity.md explains every figure. A run in virtual time has no fidelity report.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ _HEADROOM = 3.0
 _LEAST_SECONDS = 1.5
 
 # Processor seconds in a rack on a machine of two cores, measured by `python -m bench --only lab`
-# (docs/performance.md): agents, per data frame with its share of an acknowledgement; switches, per frame and
-# pass, with the kernel's part of the hop.
+# (docs/testbeds/performance.md): agents, per data frame with its share of an acknowledgement; switches, per
+# frame and pass, with the kernel's part of the hop.
 _AGENT_SECONDS = 130e-6
 _PASS_SECONDS = {"builtin": 20e-6, "bmv2": 240e-6}
 

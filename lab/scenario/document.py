@@ -117,7 +117,8 @@ def _parse(path: Path) -> CommentedMap:
         root = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
     if not isinstance(root, CommentedMap):
         raise ScenarioError(
-            f"{path}:1: not a scenario", remedy="start with `name:` and `topology:`, see docs/scenarios.md"
+            f"{path}:1: not a scenario",
+            remedy="start with `name:` and `topology:`, see docs/use/scenarios.md",
         )
     return root
 

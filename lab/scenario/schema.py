@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario as frozen values; `loader` reads them, docs/scenarios.md explains them."""
+"""Scenario as frozen values; `loader` reads them, docs/use/scenarios.md explains them."""
 
 from __future__ import annotations
 

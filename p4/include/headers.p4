@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bit layouts, most significant bit first. docs/wire-format.md explains them and names their sources.
+// Bit layouts, most significant bit first. docs/reference/wire-format.md explains them and names their sources.
 #ifndef HEADERS_P4
 #define HEADERS_P4
 

@@ -36,7 +36,7 @@ __all__ = ["Assumptions", "Iteration", "batch_of", "best", "iteration", "lineari
 @final
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """None is the paper's; docs/parallelism.md says how they came about.
+    """None is the paper's; docs/fabrics/parallelism.md says how they came about.
 
     `pflops` is what an NPU sustains; `latency_us` of each stage of a collective. `hide_gradients`: gradients
     are added up layer by layer under the last backward pass, else after it.

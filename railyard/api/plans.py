@@ -26,8 +26,8 @@ def plan(
 
     Args:
         fabric: the fabric.
-        strategy: which of the paths between two endpoints are used; docs/paths.md.
-        rules: name of the turn rules that keep the routes free of deadlocks; docs/deadlock.md.
+        strategy: which of the paths between two endpoints are used; docs/fabrics/paths.md.
+        rules: name of the turn rules that keep the routes free of deadlocks; docs/reference/deadlock.md.
         demand: bytes by (source, destination), for which the busiest link is kept least busy; without it
             every pair of endpoints counts alike.
         failed: names of links that carry no route.

@@ -33,7 +33,7 @@ def run(
     """Run a scenario in virtual time, in this process.
 
     Args:
-        scenario: path of a scenario file, or its content as a dict; docs/scenarios.md describes the keys.
+        scenario: path of a scenario file, or its content as a dict; docs/use/scenarios.md describes the keys.
         variant: name or names of the variants to run; without it all of them. Assertions about other
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.

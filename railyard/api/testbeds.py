@@ -23,7 +23,7 @@ from topologies import Fabric
 
 __all__ = ["Station", "Testbed", "testbed"]
 
-# Times of a scenario that says nothing else: docs/scenarios.md.
+# Times of a scenario that says nothing else: docs/use/scenarios.md.
 _DETECT_PS = 10 * 10**6
 _PROCESSING_PS = 5 * 10**6
 

@@ -26,7 +26,8 @@ def _checked(name: str, origin: str, value: object) -> CollectiveKind:
     if name == origin:  # FILE.py:NAME
         if not isinstance(value, CollectiveKind):
             raise EmulationError(
-                f"{origin} is {type(value).__name__}", remedy="name a CollectiveKind (docs/collectives.md)"
+                f"{origin} is {type(value).__name__}",
+                remedy="name a CollectiveKind (docs/use/collectives.md)",
             )
         return replace(value, name=origin)
     if not isinstance(value, CollectiveKind) or value.name != name:

@@ -47,7 +47,7 @@ _CLAIMS = (
         4,
         "places",
         changed("coflows in order of their size", by_size=True),
-        place=f"{_SINCRONIA}; the steps by hand are in docs/crux.md",
+        place=f"{_SINCRONIA}; the steps by hand are in docs/fabrics/crux.md",
     ),
     recalled(
         "factor",

@@ -130,7 +130,7 @@ CALIBRATION = tuple(
         between(0, 7.5),
         "%",
         changed("a latency of a stage of 2 µs", latency=2.0),
-        place="model of docs/parallelism.md",
+        place="model of docs/fabrics/parallelism.md",
     )
     for kind in _KINDS
 )

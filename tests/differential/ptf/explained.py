@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between the engine and BMv2 that are known, each with its cause; docs/engine.md lists them."""
+"""Known differences between the engine and BMv2, each with its cause; docs/reference/engine.md lists them."""
 
 import re
 from collections.abc import Mapping

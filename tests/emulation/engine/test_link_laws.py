@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in virtual time against closed forms, to the picosecond where they are exact: docs/links.md."""
+"""Links in virtual time against the closed forms of docs/reference/links.md, to the picosecond if exact."""
 
 import itertools
 import random

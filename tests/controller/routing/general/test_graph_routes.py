@@ -250,7 +250,7 @@ def test_layers_of_a_ring_and_of_a_tree() -> None:
 def test_two_lanes_lengthen_no_path_of_a_family(
     fabric: Callable[[], Fabric], lanes: int, layers: int, entries: int
 ) -> None:
-    """The table of docs/bring-your-own.md."""
+    """The table of docs/use/bring-your-own.md."""
     graph = fabric()
     plan = make_plan(graph, strategy="equal-cost")
     lengths = dict(nx.all_pairs_shortest_path_length(graph.graph()))
