@@ -6,13 +6,24 @@ RailyardError
     ├── ProgramError    a compiled P4 program, or a p4info that does not describe it
     ├── FrameError      a malformed frame
     ├── TestbedError    an operation that a testbed cannot carry out
+    │   └── MachineError    a port, right, program, kernel module or memory that this machine lacks
     ├── CutOffError     a lost NPU that no spare can replace
     └── DeadlockedError frames of a lossless fabric that wait for each other in a cycle
 """
 
+from typing import ClassVar
+
 from topologies.errors import RailyardError
 
-__all__ = ["CutOffError", "DeadlockedError", "EmulationError", "FrameError", "ProgramError", "TestbedError"]
+__all__ = [
+    "CutOffError",
+    "DeadlockedError",
+    "EmulationError",
+    "FrameError",
+    "MachineError",
+    "ProgramError",
+    "TestbedError",
+]
 
 
 class EmulationError(RailyardError):
@@ -31,6 +42,12 @@ class TestbedError(EmulationError):
     """A testbed cannot carry out an operation."""
 
     __test__ = False  # the name begins with Test, but pytest has nothing to collect here
+
+
+class MachineError(TestbedError):
+    """This machine lacks what a run needs: a free port, a right, a program, a kernel module, memory."""
+
+    of_machine: ClassVar[bool] = True
 
 
 class DeadlockedError(EmulationError):

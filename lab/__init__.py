@@ -13,5 +13,6 @@ assertions.
     report     metrics, result.json, report.html and all figures
     frames     one frame built, sent, captured or followed by hand
     files      where compiled programs and experiments are, in a source tree or a wheel
+    version    Railyard's version
     errors     errors of this floor
 """

@@ -1,6 +1,7 @@
 """Errors of the lab floor; `topologies.errors` draws the whole tree."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from topologies.errors import RailyardError
 
@@ -18,6 +19,8 @@ class ScenarioError(RailyardError):
 
 class OutputError(RailyardError):
     """Place for results that cannot be written."""
+
+    of_machine: ClassVar[bool] = True
 
 
 class ModelError(RailyardError):

@@ -4,15 +4,22 @@
 RailyardError
 ├── TopologyError                   a fabric that cannot be built, found or read
 ├── controller.errors               PlanError > DeadlockError, InstallError
-├── emulation.errors                EmulationError, ProgramError, FrameError, TestbedError
+├── emulation.errors                EmulationError, ProgramError, FrameError, TestbedError > MachineError
 └── lab.errors                      ScenarioError, OutputError, ModelError
 """
+
+from typing import ClassVar
 
 __all__ = ["RailyardError", "TopologyError"]
 
 
 class RailyardError(Exception):
-    """Root of the error tree: a message that names the thing and its value, and a `remedy`."""
+    """Root of the error tree: a message that names the thing and its value, and a `remedy`.
+
+    `of_machine` is True where the input is good and the machine is at fault: its disk, ports or memory.
+    """
+
+    of_machine: ClassVar[bool] = False
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)

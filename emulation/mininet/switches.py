@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, final
 
-from emulation.errors import TestbedError
+from emulation.errors import MachineError, TestbedError
 from emulation.mininet.linux.record import RunRecord
 from topologies import Fabric, Node
 
@@ -30,10 +30,10 @@ _DYING_SECONDS = 0.5
 
 
 def choose(wanted: SwitchKind | None) -> SwitchKind:
-    """Return the kind to run, by default BMv2 if installed; TestbedError if BMv2 is wanted and missing."""
+    """Return the kind to run, by default BMv2 if installed; MachineError if BMv2 is wanted and missing."""
     installed = shutil.which(_BMV2) is not None
     if wanted == "bmv2" and not installed:
-        raise TestbedError(
+        raise MachineError(
             f"{_BMV2} is not installed",
             remedy="install p4lang-bmv2 as docs/testbeds/vagrant.md says, or say --switch builtin",
         )
@@ -142,7 +142,7 @@ class SwitchProcesses:
                 elif process.poll() is not None:
                     raise self.died(name)
             if time.monotonic() > deadline:
-                raise TestbedError(
+                raise MachineError(
                     f"{', '.join(waiting)}: not ready after {_READY_SECONDS:g} s",
                     remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
                 )

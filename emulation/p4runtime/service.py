@@ -12,7 +12,7 @@ from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from controller.p4runtime.event_loop import background_loop, run
 from emulation import _engine
-from emulation.errors import EmulationError
+from emulation.errors import MachineError
 from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
 from emulation.p4runtime.pipeline.pipelines import Pipelines
@@ -74,7 +74,7 @@ class P4RuntimeServer:
             return run(self._start())
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error.strerror if isinstance(error, OSError) else error).partition(" (while")[0]
-            raise EmulationError(
+            raise MachineError(
                 f"cannot listen on {self._address}: {reason}",
                 remedy="stop what holds the port, or choose another address (port 0 takes a free one)",
             ) from error

@@ -4,7 +4,9 @@
 Its modules:
 
     metrics   observation -> named metrics, each with unit and meaning
-    results   metrics and assertions -> result.json
+    results   metrics and assertions -> result
+    document  result -> result.json, whose schema is result.schema.json
+    junit     results -> JUnit XML
     output    the folder of results
     page      report.html
     picture   picture.svg, and the figures that it shares with the report

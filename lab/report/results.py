@@ -1,39 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result of a scenario: metrics and judged assertions of all variants, and result.json."""
+"""Result of a scenario: metrics and judged assertions of all variants."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, final
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
 
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from lab.report.metrics import ALL_METRICS, VariantRun, measure
 from lab.run.observation import Deadlock
+from lab.scenario.digest import digest
 from lab.scenario.schema import Assertion, Relative, Scenario, Variant
 
-__all__ = ["Outcome", "Result", "conclude", "to_json"]
+__all__ = ["Op", "Outcome", "Result", "conclude"]
 
 Figure = int | float
 
 RELATIONS = {"max": "at most", "min": "at least", "equals": "exactly"}
 
+Op = Literal["<=", ">=", "==", "<"]
+"""Comparison of an assertion's value with its limit."""
+
+_OPS: Mapping[str, Op] = {"max": "<=", "min": ">=", "equals": "=="}
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One assertion with its value and limit.
+    """One assertion: `value` of `metric`, compared with `limit` by `op`.
 
+    `metric` is VARIANT.METRIC, or VARIANT.faults[N].at_us for the fault at place N of `Result.faults`.
     An assertion about times that are not trustworthy is not `judged`: its `passed` decides nothing.
     """
 
     name: str
-    passed: bool
-    value: Figure
+    metric: str
+    op: Op
     limit: Figure
+    value: Figure
+    passed: bool
     judged: bool = True
 
     @property
@@ -62,6 +70,8 @@ class Result:
         takeovers: Takeovers by spare NPUs, of the variants that had any.
         cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
         rewired: Reconfigurations of circuits, of the variants that had any.
+        faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
+        input: Hash of all that the scenario consists of (lab.scenario.digest).
     """
 
     scenario: str
@@ -76,6 +86,8 @@ class Result:
     takeovers: Mapping[str, tuple[TakeoverRecord, ...]] = field(default_factory=dict)
     cut_off: Mapping[str, str] = field(default_factory=dict)
     rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
+    faults: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    input: str = ""
 
     def of(self, variant: str, metric: str) -> Figure:
         """Return a metric of a variant."""
@@ -118,43 +130,15 @@ def conclude(
         },
         cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
         rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
+        faults={name: _faults(scenario.variant(name)) for name in runs},
+        input=digest(scenario, seed),
     )
 
 
-def to_json(result: Result) -> str:
-    """Return the text of result.json; keys of parts that the result does not have are left out."""
-    document: dict[str, Any] = {
-        "scenario": result.scenario,
-        "seed": result.seed,
-        "testbed": result.testbed,
-        "passed": result.passed,
-        "assertions": [asdict(outcome) for outcome in result.assertions],
-        "metrics": dict(result.metrics),
-    }
-    if result.switch:
-        document["switch"] = result.switch
-    if result.deadlocks:
-        document["deadlocks"] = {
-            name: {"at_us": deadlock.at_ps / 10**6, "cycle": deadlock.cycle}
-            for name, deadlock in result.deadlocks.items()
-        }
-    if result.takeovers:
-        document["takeovers"] = {
-            name: [takeover.document() for takeover in takeovers]
-            for name, takeovers in result.takeovers.items()
-        }
-    if result.cut_off:
-        document["cut_off"] = dict(result.cut_off)
-    if result.rewired:
-        document["reconfigurations"] = {
-            name: [change.document() for change in changes] for name, changes in result.rewired.items()
-        }
-    if result.fidelity:
-        document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
-    else:
-        for outcome in document["assertions"]:
-            del outcome["judged"]
-    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
+def _faults(variant: Variant) -> tuple[Mapping[str, Any], ...]:
+    """Return the faults of a variant by time; faults of one time keep the order of the file."""
+    in_order = sorted(variant.faults, key=lambda fault: fault.at_us)
+    return tuple(fault.model_dump(by_alias=True, exclude_none=True) for fault in in_order)
 
 
 def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
@@ -165,22 +149,25 @@ def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
     seen = run.observation
     right = seen.correct_nodes == seen.nodes
     waiting = len(seen.deadlock.cycle) if seen.deadlock else 0
+    name = variant.name
+    blocked = f"{name}.deadlock_buffers"
     if variant.expect == "deadlock":
-        outcomes = [Outcome(f"{variant.name}: buffers wait in a circle", waiting > 1, waiting, 2)]
+        outcomes = [Outcome(f"{name}: buffers wait in a circle", blocked, ">=", 2, waiting, waiting > 1)]
     else:
-        outcomes = [
-            Outcome(f"{variant.name}: the array of every NPU is right", right, seen.correct_nodes, seen.nodes)
-        ]
+        data = f"{name}: the array of every NPU is right"
+        outcomes = [Outcome(data, f"{name}.correct_npus", "==", seen.nodes, seen.correct_nodes, right)]
         if seen.deadlock:
-            outcomes.append(Outcome(f"{variant.name}: no buffers wait in a circle", False, waiting, 0))
+            outcomes.append(Outcome(f"{name}: no buffers wait in a circle", blocked, "==", 0, waiting, False))
     outcomes += [
         Outcome(
-            f"{variant.name}: {fault.text} before the end",
-            0 < fault.at_ps < seen.completion_ps,
-            fault.at_ps / 10**6,
-            seen.completion_ps / 10**6,
+            name=f"{name}: {fault.text} before the end",
+            metric=f"{name}.faults[{number}].at_us",
+            op="<",
+            limit=seen.completion_ps / 10**6,
+            value=fault.at_ps / 10**6,
+            passed=0 < fault.at_ps < seen.completion_ps,
         )
-        for fault in seen.faults
+        for number, fault in enumerate(seen.faults)
     ]
     return outcomes
 
@@ -193,7 +180,8 @@ def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[
     compared = [assertion.metric]
     if isinstance(assertion.limit, Relative):
         compared.append(assertion.limit.metric)
-    return Outcome(name, passed, value, limit, not any(_doubtful(metric, runs) for metric in compared))
+    judged = not any(_doubtful(metric, runs) for metric in compared)
+    return Outcome(name, assertion.metric, _OPS[assertion.relation], limit, value, passed, judged)
 
 
 def _doubtful(figure: str, runs: Mapping[str, VariantRun]) -> bool:

@@ -8,5 +8,6 @@ Its modules:
     traffic    collectives and jobs of a scenario
     document   a YAML file that remembers its lines
     loader     file -> checked scenario
+    digest     hash of a scenario and of the files that it names
     explain    messages for a scenario that fails its checks
 """

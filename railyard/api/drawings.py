@@ -26,7 +26,7 @@ class Drawing:
     def save(self, path: str | Path) -> None:
         """Write the drawing into a file. RailyardError when the file cannot be written."""
         path = Path(path)
-        with output_folder(path.parent) as folder:
+        with output_folder(path.parent, lock="none") as folder:
             folder.write(path.name, self.svg)
 
     def _repr_svg_(self) -> str:

@@ -57,7 +57,7 @@ def save_fabric(fabric: Fabric, path: str | Path) -> None:
         RailyardError: the file cannot be written.
     """
     path = Path(path)
-    with output_folder(path.parent) as folder:
+    with output_folder(path.parent, lock="none") as folder:
         folder.write(path.name, to_json(fabric))
 
 

@@ -11,10 +11,9 @@ from typing import final
 
 from lab.errors import ScenarioError
 from lab.report import results
+from lab.report.document import to_json
 from lab.report.metrics import VariantRun, busy_share
-from lab.report.output import output_folder
-from lab.report.page import report_html
-from lab.report.picture import picture_svg
+from lab.report.output import OutputFolder, output_folder
 from lab.run.collect import link_of
 from lab.scenario.schema import Scenario
 from railyard.api.drawings import Drawing, draw_links
@@ -131,6 +130,8 @@ class Result:
             variant: name of a variant, to draw its fabric alone, with busy and failed links.
         """
         if variant is None:
+            from lab.report.picture import picture_svg
+
             return Drawing(picture_svg(self.scenario, self.fabric, self.runs))
         run = self._run(variant)
         down = [fault for fault in run.observation.faults if fault.event == "down"]
@@ -139,10 +140,12 @@ class Result:
 
     def to_json(self) -> str:
         """Return the text of result.json, which is the same for the same scenario and seed."""
-        return results.to_json(self.verdict)
+        return to_json(self.verdict)
 
     def report(self) -> str:
         """Return the text of report.html, one page that needs no other file."""
+        from lab.report.page import report_html
+
         return report_html(self.scenario, self.verdict, self.fabric, self.runs, self.command)
 
     def save(self, folder: str | Path) -> Path:
@@ -152,10 +155,20 @@ class Result:
             RailyardError: the folder cannot be written.
         """
         with output_folder(Path(folder)) as target:
-            target.write("result.json", self.to_json())
-            target.write("picture.svg", self.plot().svg)
-            target.write("timing.json", json.dumps({"wall_clock_seconds": self.seconds}, indent=2) + "\n")
-            return target.write("report.html", self.report())
+            return self.write(target)
+
+    def write(self, target: OutputFolder, *, report: bool = True) -> Path:
+        """Write the files of `save` to an open folder; without `report`, only result.json and timing.json.
+
+        Returns:
+            The path of report.html, or of result.json without `report`.
+        """
+        figures = target.write("result.json", self.to_json())
+        target.write("timing.json", json.dumps({"wall_clock_seconds": self.seconds}, indent=2) + "\n")
+        if not report:
+            return figures
+        target.write("picture.svg", self.plot().svg)
+        return target.write("report.html", self.report())
 
     def _run(self, variant: str) -> VariantRun:
         if variant not in self.runs:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `railyard`, one file a verb. A verb imports its machinery when called, so `--help` is quick.
 
-Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input or the machine is at fault, 130 Ctrl-C,
-143 SIGTERM.
+Exit codes: 0 all assertions hold, 1 an assertion fails, 2 the input is at fault, 3 the machine is (disk,
+port, rights, memory, a missing program), 130 Ctrl-C, 143 SIGTERM.
 """
 
+import errno
 import inspect
 import signal
 import sys
@@ -15,7 +16,7 @@ import typer
 
 from railyard.cli import check, clean, craft, dissector, experiments, model, run, show, sweep, up
 from railyard.cli import list as list_verb
-from railyard.cli.display.screen import complain, out
+from railyard.cli.display.screen import MACHINE, complain, exit_code, out
 from topologies.errors import RailyardError
 
 __all__ = ["app", "main"]
@@ -28,6 +29,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+# What the system lacks when it refuses a call although the call is right.
+_EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 _VERBS = {
     "run": (run.run, run.EXAMPLES),
@@ -55,14 +59,22 @@ for _name, (_verb, _examples) in _VERBS.items():
 
 
 def main() -> None:
-    """Run the command; errors become one line on standard error and exit code 2."""
+    """Run the command; errors become one line on standard error and exit code 2 or 3."""
     # Without a handler SIGTERM would end the process and leave behind what it started.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except RailyardError as ex:
         complain(str(ex))
-        sys.exit(2)
+        sys.exit(exit_code(ex))
+    except MemoryError:
+        complain("this machine has no memory left; take a smaller fabric or array, see `railyard check`")
+        sys.exit(MACHINE)
+    except OSError as ex:
+        if ex.errno not in _EXHAUSTED:
+            raise
+        complain(f"{ex.filename or 'this machine'}: {ex.strerror}; make room and call again")
+        sys.exit(MACHINE)
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
@@ -70,13 +82,16 @@ def main() -> None:
 
 
 def _print_version(asked: bool) -> None:
-    from importlib.metadata import PackageNotFoundError, version
+    from lab.version import UNKNOWN, railyard_version
 
     if asked:
-        try:
-            out().print(f"railyard {version('railyard')}", markup=False)
-        except PackageNotFoundError:
-            out().print("railyard, from a source tree that is not installed", markup=False)
+        number = railyard_version()
+        words = (
+            "railyard, from a source tree that is not installed"
+            if number == UNKNOWN
+            else f"railyard {number}"
+        )
+        out().print(words, markup=False)
         raise typer.Exit
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -24,16 +25,27 @@ EXAMPLES = """
 railyard list
 railyard list full-mesh
 railyard list --metrics
+railyard list --json | jq -r '.scenarios[].file'
 """
 
 
 def list_names(
     topology: Annotated[str, typer.Argument(help="a topology, to list its parameters")] = "",
     metrics: Annotated[bool, typer.Option("--metrics", help="list the metrics of a result instead")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print everything as a JSON document")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="print the JSON schema of result.json instead")
+    ] = False,
 ) -> None:
     """List scenarios, studies, topologies and collectives, or the parameters of a topology."""
     console = out()
-    if metrics:
+    if schema:
+        from lab.report.document import result_schema
+
+        typer.echo(result_schema(), nl=False)
+    elif as_json:
+        typer.echo(json.dumps(_document(topology), indent=2))
+    elif metrics:
         _print_metrics(console)
     elif topology:
         from topologies.families.registry import find
@@ -61,8 +73,50 @@ def _print_metrics(console: Console) -> None:
     )
 
 
-def _print_files(console: Console) -> None:
-    """Print a table of scenarios and a table of studies."""
+def _document(topology: str) -> dict[str, Any]:
+    """Return everything that is listed as JSON values; with the name of a topology, that topology alone."""
+    from emulation.traffic.collectives.registry import kinds
+    from lab.report.document import units
+    from lab.report.metrics import ALL_METRICS
+    from topologies.families.registry import families, find
+
+    if topology:
+        return _family_document(find(topology))
+    files = {
+        kind: [{"file": file, "title": title} for file, title in rows] for kind, rows in _files().items()
+    }
+    unit = units(ALL_METRICS)
+    return {
+        "scenarios": files["scenario"],
+        "studies": files["study"],
+        "topologies": [_family_document(family) for family in families()],
+        "collectives": [
+            {"name": kind.name, "algorithms": [algorithm.name for algorithm in kind.algorithms]}
+            for kind in kinds()
+        ],
+        "metrics": [
+            {"name": name, "unit": unit[name], "meaning": metric.meaning, "timed": metric.timed}
+            for name, metric in ALL_METRICS.items()
+        ],
+    }
+
+
+def _family_document(family: Family[...]) -> dict[str, Any]:
+    parameters = [
+        {
+            "name": parameter.name,
+            "unit": parameter.unit,
+            "range": parameter.range,
+            "default": None if parameter.default is None else parameter.spell(parameter.default),
+            "text": parameter.text,
+        }
+        for parameter in family.parameters
+    ]
+    return {"name": family.name, "text": family.text, "parameters": parameters}
+
+
+def _files() -> dict[str, list[tuple[str, str]]]:
+    """Return file and title of scenarios and studies."""
     from lab.errors import ScenarioError
     from lab.scenario.document import title_of
 
@@ -72,9 +126,15 @@ def _print_files(console: Console) -> None:
             title = title_of(path)
         except ScenarioError as ex:
             title = f"cannot be read: {ex}"
-        tables["study" if path.name == "model.yaml" else "scenario"].append((_relative(path), escape(title)))
-    for kind, rows in tables.items():
-        print_table(console, (kind, "what it is"), rows, names=(kind,))
+        tables["study" if path.name == "model.yaml" else "scenario"].append((_relative(path), title))
+    return tables
+
+
+def _print_files(console: Console) -> None:
+    """Print a table of scenarios and a table of studies."""
+    for kind, rows in _files().items():
+        lines = [(file, escape(title)) for file, title in rows]
+        print_table(console, (kind, "what it is"), lines, names=(kind,))
         console.print()
 
 

@@ -1,32 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard run: run a scenario, write its result and a report."""
+"""railyard run: run scenarios, write their results and reports."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from railyard.cli.display.screen import progress
+from railyard.cli.display.screen import complain, exit_code, progress
 from railyard.cli.options import Bed, Switch
+from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
+    from lab.report.junit import Failed
+    from lab.report.results import Result as Verdict
     from lab.run.testbeds import TestbedChoice
+    from lab.scenario.document import Document
     from lab.scenario.schema import Scenario
+    from railyard.api.results import Result
 
 __all__ = ["EXAMPLES", "run"]
 
 EXAMPLES = """
 railyard run experiments/01_first_train/scenario.yaml
 railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out results/small
+railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
+railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 """
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="scenario file, see `railyard list`")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="scenario files, see `railyard list`")
+    ],
     testbed: Annotated[
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
     ] = Bed.embedded,
@@ -52,34 +63,120 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--out", help="folder for the results; else results/NAME")
+        Path | None,
+        typer.Option("--out", help="folder for the results, of several files OUT/NAME; else results/NAME"),
     ] = None,
+    json_to: Annotated[
+        str, typer.Option("--json", metavar="FILE", help="also write result.json to this file; - prints it")
+    ] = "",
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the assertions of all files as JUnit XML")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="print errors only")] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="write no report.html and picture.svg, which takes less time")
+    ] = False,
 ) -> None:
-    """Run a scenario; write result.json, report.html, picture.svg and timing.json.
+    """Run scenarios; write result.json, report.html, picture.svg and timing.json of each.
 
-    Exit code 0: all assertions hold; 1: an assertion fails; 2: the scenario or the machine is at fault.
+    All files are read and checked before the first runs. A scenario that fails does not keep the next from
+    running; the exit code is then the highest of all.
+
+    Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
-    from lab.report.output import output_folder
     from lab.scenario.loader import load
-    from railyard.api.scenarios import execute
-    from railyard.cli.display.summary import print_summary
 
-    choice = _choice(testbed, switch, dilation)
-    scenario, document = load(file)
-    if dims:
-        scenario = _resized(scenario, dims)
-    seed = scenario.seed if seed is None else seed
-    given = ["--seed", str(seed), *choice.options, *(["--dims", dims] if dims else [])]
-    command = shlex.join(["railyard", "run", str(file), *given])
-    with output_folder(folder or Path("results", scenario.name)) as target:
-        with progress([variant.name for variant in scenario.variants]) as note:
-            captures = dict.fromkeys(pcap or (), target.path)
-            result = execute(
-                scenario, document, seed, progress=note, choice=choice, captures=captures, command=command
-            )
-        report = result.save(target.path)
-    print_summary(scenario, result.verdict, result.runs, report)
-    raise typer.Exit(0 if result.passed else 1)
+    bench = _Bench(_choice(testbed, switch, dilation), pcap or (), quiet or json_to == "-", not no_report)
+    loaded = [load(file) for file in files]
+    scenarios = [(_resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
+    _check_names([scenario.name for scenario, _ in scenarios])
+    for file, (scenario, document) in zip(files, scenarios, strict=True):
+        own = scenario.seed if seed is None else seed
+        given = ["--seed", str(own), *bench.choice.options, *(["--dims", dims] if dims else [])]
+        command = shlex.join(["railyard", "run", str(file), *given])
+        several = folder / scenario.name if folder and len(files) > 1 else folder
+        target = several or Path("results", scenario.name)
+        try:
+            bench.run(scenario, document, own, target, command)
+        except RailyardError as ex:
+            if len(files) == 1 and junit is None:
+                raise
+            bench.fail(scenario, ex)
+    bench.write(json_to, junit)
+    raise typer.Exit(bench.code)
+
+
+@final
+@dataclass(slots=True)
+class _Bench:
+    """Runs scenarios one after the other and keeps their verdicts; `code` is the exit code so far."""
+
+    choice: TestbedChoice
+    pcap: Sequence[str]
+    quiet: bool
+    report: bool
+    code: int = 0
+    done: list[Result] = field(default_factory=list)
+    verdicts: list[Verdict | Failed] = field(default_factory=list)
+
+    def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
+        from lab.report.output import output_folder
+        from railyard.api.scenarios import execute
+
+        with output_folder(folder) as target:
+            with progress([variant.name for variant in scenario.variants], quiet=self.quiet) as note:
+                result = execute(
+                    scenario,
+                    document,
+                    seed,
+                    progress=note,
+                    choice=self.choice,
+                    captures=dict.fromkeys(self.pcap, target.path),
+                    command=command,
+                )
+            written = result.write(target, report=self.report)
+        self.done.append(result)
+        self.verdicts.append(result.verdict)
+        self.code = max(self.code, 0 if result.passed else 1)
+        if not self.quiet:
+            from railyard.cli.display.summary import print_summary
+
+            print_summary(scenario, result.verdict, result.runs, written)
+
+    def fail(self, scenario: Scenario, error: RailyardError) -> None:
+        from lab.report.junit import Failed
+
+        complain(f"{scenario.name}: {error}")
+        self.verdicts.append(Failed(scenario.name, str(error)))
+        self.code = max(self.code, exit_code(error))
+
+    def write(self, json_to: str, junit: Path | None) -> None:
+        """Write the results of all scenarios that ran, one JSON document after the other, and JUnit XML."""
+        text = "".join(result.to_json() for result in self.done)
+        if json_to == "-":
+            typer.echo(text, nl=False)
+        elif json_to:
+            _write(Path(json_to), text)
+        if junit is not None:
+            from lab.report.junit import to_junit
+
+            _write(junit, to_junit(self.verdicts))
+
+
+def _write(path: Path, text: str) -> None:
+    from lab.report.output import output_folder
+
+    with output_folder(path.parent, lock="none") as target:
+        target.write(path.name, text)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise a usage error if two scenarios would write to one folder."""
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise typer.BadParameter(
+            f"two scenarios are called {twice!r}, which is the folder of their results; run them apart",
+            param_hint="FILE",
+        )
 
 
 def _choice(testbed: Bed, switch: Switch | None, dilation: int | None) -> TestbedChoice:

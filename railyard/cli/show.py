@@ -131,5 +131,5 @@ def _draw(fabric: Fabric, path: Path) -> None:
     if words := too_large(fabric):
         raise OutputError(f"{fabric.name}: {words}", remedy="give --dims or --param of a smaller one")
     drawing = fabric_svg(fabric).replace("</title>", f"</title><style>{FABRIC_STYLE}</style>", 1)
-    with output_folder(path.parent) as folder:
+    with output_folder(path.parent, lock="none") as folder:
         folder.write(path.name, drawing + "\n")

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from emulation.errors import EmulationError, TestbedError
+from emulation.errors import EmulationError, MachineError
 from emulation.mininet.agents.messages import Idle, Job, Place, Report
 from emulation.mininet.linux.record import RunRecord
 from emulation.traffic.host.agent import Agent
@@ -68,7 +68,7 @@ class Population:
         self._tallies = np.frombuffer(self._room, np.int64, len(places))
         self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, array_bytes))
         if not self.connection.poll(_READY_SECONDS):
-            raise TestbedError(
+            raise MachineError(
                 f"the hosts were not ready after {_READY_SECONDS:g} s",
                 remedy="look whether the machine is out of memory or processors, or emulate fewer nodes",
             )

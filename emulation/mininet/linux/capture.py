@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from emulation.errors import TestbedError
+from emulation.errors import MachineError, TestbedError
 from emulation.mininet.linux.record import RunRecord
 
 __all__ = ["start_capture"]
@@ -21,7 +21,7 @@ def start_capture(namespace: str, interface: str, path: Path, record: RunRecord)
     """Write the frames of an interface to a file, from when this returns until terminate()."""
     for tool, package in (("tcpdump", "tcpdump"), ("nsenter", "util-linux")):
         if shutil.which(tool) is None:
-            raise TestbedError(f"{tool} is not installed", remedy=f"install the package {package}")
+            raise MachineError(f"{tool} is not installed", remedy=f"install the package {package}")
     # -Z root: tcpdump otherwise drops root before it opens a file that may be in root's folder.
     process = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{namespace}", "tcpdump", "-i", interface, "-w", str(path),

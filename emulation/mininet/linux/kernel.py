@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import final
 
-from emulation.errors import TestbedError
+from emulation.errors import MachineError
 from emulation.mininet.linux import netns, requests
 from emulation.mininet.linux.netlink import Refusal, Request, RouteSocket
 
@@ -40,12 +40,12 @@ _PATCH, _DEVICE, _MTU = 2, 3, 1500
 
 @cache
 def missing() -> Mapping[Feature, str]:
-    """Return missing features with the kernel's refusals. TestbedError if the process may not try."""
+    """Return missing features with the kernel's refusals. MachineError if the process may not try."""
     return MappingProxyType(netns.inside_new(_try))
 
 
 def need(*features: Feature) -> None:
-    """Raise a TestbedError that names every feature this kernel lacks."""
+    """Raise a MachineError that names every feature this kernel lacks."""
     lacking = [feature for feature in features if feature in missing()]
     if not lacking:
         return
@@ -54,7 +54,7 @@ def need(*features: Feature) -> None:
         for feature in lacking
     )
     modules = " ".join(feature.module for feature in lacking)
-    raise TestbedError(
+    raise MachineError(
         f"kernel {platform.release()} has no {what}",
         remedy=f"load it (`modprobe -a {modules}`) or boot a kernel that has it; on Ubuntu it is in "
         f"the package linux-modules-extra-{platform.release()}",
@@ -88,7 +88,7 @@ def _try() -> dict[Feature, str]:
             if without:
                 refusals[feature] = f"cannot be tried without {without.module}"
             elif refused and refused[0].errno in (errno.EPERM, errno.EACCES):
-                raise TestbedError(str(refused[0]), remedy="run as root (sudo)")
+                raise MachineError(str(refused[0]), remedy="run as root (sudo)")
             elif refused:
                 refusals[feature] = str(refused[0])
     finally:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from emulation.errors import TestbedError
+from emulation.errors import MachineError
 from emulation.mininet.linux import kernel
 
 __all__ = ["load", "need_machine"]
@@ -22,18 +22,18 @@ _TOOLS = {"ip": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux", "m
 
 
 def need_machine(*, delays: bool = False, captures: bool = False) -> None:
-    """Raise a TestbedError that names anything missing and its package.
+    """Raise a MachineError that names anything missing and its package.
 
     `delays`: links will be delayed. `captures`: links will be recorded.
     """
     if os.geteuid() != 0:
-        raise TestbedError(
+        raise MachineError(
             "the Mininet testbed makes network namespaces, which takes root",
             remedy="call with sudo, or use --testbed embedded, which needs no rights",
         )
     for tool, package in (_TOOLS | ({"tcpdump": "tcpdump"} if captures else {})).items():
         if shutil.which(tool) is None:
-            raise TestbedError(
+            raise MachineError(
                 f"{tool} is not installed", remedy=f"`make setup` installs it, or `apt-get install {package}`"
             )
     load("mininet.net")
@@ -42,7 +42,7 @@ def need_machine(*, delays: bool = False, captures: bool = False) -> None:
 
 
 def load(module: str) -> ModuleType:
-    """Return a module of Mininet, such as "mininet.net"; TestbedError if it is not installed.
+    """Return a module of Mininet, such as "mininet.net"; MachineError if it is not installed.
 
     Only this package is loaded from the system's Python.
     """
@@ -51,7 +51,7 @@ def load(module: str) -> ModuleType:
             "mininet", _PLACE / "__init__.py", submodule_search_locations=[str(_PLACE)]
         )
         if spec is None or spec.loader is None or not _PLACE.is_dir():
-            raise TestbedError(
+            raise MachineError(
                 "Mininet is not installed", remedy="`make setup` installs it, or `apt-get install mininet`"
             )
         package = importlib.util.module_from_spec(spec)
@@ -60,6 +60,6 @@ def load(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise TestbedError(
+        raise MachineError(
             f"{module} of Mininet cannot be loaded: {error}", remedy="install Debian's package mininet anew"
         ) from error

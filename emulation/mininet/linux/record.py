@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, final
 
-from emulation.errors import TestbedError
+from emulation.errors import MachineError, TestbedError
 from emulation.mininet.linux import netns, processes
 from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.requests import delete_group
@@ -179,9 +179,9 @@ def living(root: Path = RUNS) -> list[tuple[str, int]]:
 
 
 def need_root(what: str) -> None:
-    """Raise a TestbedError unless the process is root."""
+    """Raise a MachineError unless the process is root."""
     if os.geteuid() != 0:
-        raise TestbedError(f"{what} needs root", remedy="run it with sudo")
+        raise MachineError(f"{what} needs root", remedy="run it with sudo")
 
 
 def _clean(folder: Path, *, end_owner: bool = False) -> Cleaned | None:

@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["complain", "counting", "out", "progress"]
+from topologies.errors import RailyardError
+
+__all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress"]
+
+INPUT = 2
+"""Exit code when the input is at fault."""
+
+MACHINE = 3
+"""Exit code when the machine is at fault."""
 
 # Width of the lines that go to no terminal, unless COLUMNS says otherwise.
 _WIDTH = 160
@@ -24,6 +32,11 @@ def out() -> Console:
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
     return Console(highlight=False, width=_WIDTH)
+
+
+def exit_code(error: RailyardError) -> int:
+    """Return the exit code for an error."""
+    return MACHINE if error.of_machine else INPUT
 
 
 def complain(message: str) -> None:
@@ -54,8 +67,9 @@ def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
 class VariantProgress:
     """Progress of several variants: a bar for the current one on a terminal, else a line for each stage."""
 
-    def __init__(self, bar: Progress, variants: list[str]) -> None:
+    def __init__(self, bar: Progress, variants: list[str], console: Console) -> None:
         self._bar = bar
+        self._console = console
         self._variants = variants
         self._task = bar.add_task("starting", total=1.0)
         self._said = ("", "")
@@ -63,14 +77,18 @@ class VariantProgress:
     def __call__(self, variant: str, stage: str, share: float) -> None:
         text = f"{self._variants.index(variant) + 1} of {len(self._variants)}, {variant}: {stage}"
         self._bar.update(self._task, description=text, completed=share)
-        if self._said != (variant, stage) and not _err.is_terminal:
-            _err.print(text, markup=False)
+        if self._said != (variant, stage) and not self._console.is_terminal:
+            self._console.print(text, markup=False)
         self._said = variant, stage
 
 
 @contextmanager
-def progress(variants: list[str]) -> Iterator[VariantProgress]:
-    """Show the progress of variants; yields a function to call with variant, stage and share done."""
+def progress(variants: list[str], *, quiet: bool = False) -> Iterator[VariantProgress]:
+    """Show the progress of variants; yields a function to call with variant, stage and share done.
+
+    With `quiet` nothing is shown.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
-        yield VariantProgress(bar, variants)
+    console = Console(stderr=True, quiet=True) if quiet else _err
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield VariantProgress(bar, variants, console)

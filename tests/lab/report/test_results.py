@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from emulation.fidelity import Fidelity
+from lab.report.document import to_json
 from lab.report.metrics import METRICS, VariantRun, measure
-from lab.report.results import conclude, to_json
+from lab.report.results import conclude
 from lab.scenario.loader import load
 from lab.scenario.schema import Scenario
 
@@ -36,9 +37,12 @@ def test_convergence_is_nothing_where_nothing_failed(runs: dict[str, VariantRun]
 def test_a_result_has_the_promised_shape(scenario: Scenario, runs: dict[str, VariantRun]):
     text = to_json(conclude(scenario, 7, "embedded", runs))
     document = json.loads(text)
-    assert set(document) == {"scenario", "seed", "testbed", "passed", "assertions", "metrics"}
+    kept = {"scenario", "seed", "testbed", "passed", "assertions", "metrics"}
+    assert set(document) == kept | {"format", "schema", "railyard", "input", "faults", "units"}
     assert (document["scenario"], document["seed"], document["testbed"]) == ("small", 7, "embedded")
-    assert all(set(item) == {"name", "passed", "value", "limit"} for item in document["assertions"])
+    keys = {"name", "metric", "op", "limit", "value", "passed"}
+    assert all(set(item) == keys for item in document["assertions"])
+    assert document["faults"]["cut"] == [{"at_us": 0.3, "event": "down", "link": "npu0-npu1"}]
     assert len(document["metrics"]) == 2 * len(METRICS)
     assert text == json.dumps(document, indent=2, sort_keys=True) + "\n"
 

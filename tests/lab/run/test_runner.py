@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.report.document import to_json
 from lab.report.metrics import VariantRun
-from lab.report.results import Result, conclude, to_json
+from lab.report.results import Result, conclude
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run
 from lab.scenario.loader import load

@@ -14,6 +14,7 @@ from rich.console import Console
 
 import lab.run.boot
 import lab.run.runner
+from lab.report.output import output_folder
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -34,6 +35,48 @@ def test_a_run_writes_its_files_and_nothing_else(railyard: Railyard, write: Writ
     assert names == ["picture.svg", "report.html", "result.json", "timing.json"]
     document = json.loads((tmp_path / "results" / "result.json").read_text())
     assert (document["scenario"], document["seed"], document["passed"]) == ("small", 5, True)
+
+
+def test_several_files_run_after_each_other_and_scripts_get_json_and_junit(
+    railyard: Railyard, write: Write, tmp_path: Path
+):
+    other = tmp_path / "other.yaml"
+    other.write_text(SMALL.replace("small", "other") + "assertions: [{metric: run.npus, equals: 5}]\n")
+    options = ("--json", "-", "--no-report", "--junit", "junit.xml", "--out", "out")
+    code, out, err = railyard("run", write(SMALL), other, *options)
+    assert (code, err) == (1, "")
+    decoder = json.JSONDecoder()
+    first, end = decoder.raw_decode(out)
+    second, _ = decoder.raw_decode(out[end:].lstrip())
+    assert [(item["scenario"], item["passed"]) for item in (first, second)] == [
+        ("small", True),
+        ("other", False),
+    ]
+    assert first == json.loads(Path("out", "small", "result.json").read_text())
+    files = sorted(path.name for path in Path("out", "other").iterdir())
+    assert files == ["result.json", "timing.json"]
+    assert 'failures="1"' in Path("junit.xml").read_text()
+    code, out, err = railyard("run", write(SMALL), write(SMALL))
+    assert code == 2
+    assert "two scenarios are called 'small'" in err
+    assert railyard("run", other, "--quiet") == (1, "", "")
+
+
+def test_scripts_get_the_lists_and_the_schema(railyard: Railyard):
+    listed = json.loads(railyard("list", "--json")[1])
+    assert {"scenarios", "studies", "topologies", "collectives", "metrics"} == {*listed}
+    assert any(item["file"].endswith("01_first_train/scenario.yaml") for item in listed["scenarios"])
+    (mesh,) = [item for item in listed["topologies"] if item["name"] == "full-mesh"]
+    assert json.loads(railyard("list", "full-mesh", "--json")[1]) == mesh
+    assert json.loads(railyard("list", "--schema")[1])["$id"] == "urn:railyard:result:1"
+
+
+def test_a_folder_to_which_another_run_writes_is_refused(railyard: Railyard, write: Write, tmp_path: Path):
+    with output_folder(tmp_path / "out"):
+        code, _, err = railyard("run", write(SMALL), "--out", tmp_path / "out")
+    assert code == 3
+    assert "another run writes its results to this folder" in err
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_without_a_folder_results_go_to_one_of_the_scenarios_name(
@@ -105,7 +148,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_starts(
     monkeypatch.setattr(lab.run.runner, "observe", lambda *_: pytest.fail("nothing may start"))
     path = write(SMALL)
     code, _, err = railyard("run", path, "--out", path / "below-a-file")
-    assert code == 2
+    assert code == 3
     assert "results cannot be written" in err
 
 
@@ -149,7 +192,7 @@ def test_an_address_in_use_is_named(railyard: Railyard):
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         code, _, err = railyard("up", "full-mesh", "--dims", "2x2", "--grpc", address)
-    assert code == 2
+    assert code == 3
     assert address in err
     assert "Traceback" not in err
 

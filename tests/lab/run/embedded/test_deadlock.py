@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from lab.errors import ScenarioError
+from lab.report.document import to_json
 from lab.report.figures.deadlock_cycle import cycle_svg
 from lab.report.page import report_html
 from lab.report.picture import picture_svg
-from lab.report.results import Result, conclude, to_json
+from lab.report.results import Result, conclude
 from lab.run.prepare import prepare
 from lab.run.runner import Run, run
 from lab.scenario.loader import load

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.report.results import conclude, to_json
+from lab.report.document import to_json
+from lab.report.results import conclude
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run

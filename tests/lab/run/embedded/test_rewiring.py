@@ -14,9 +14,10 @@ from controller.circuits.transition import (
     pod_traffic,
 )
 from lab.errors import ScenarioError
+from lab.report.document import to_json
 from lab.report.figures.circuits import between_pods, circuits_svg, rewired_words
 from lab.report.page import report_html
-from lab.report.results import conclude, to_json
+from lab.report.results import conclude
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.report.document import to_json
 from lab.report.metrics import SPARE_METRICS
-from lab.report.results import conclude, to_json
+from lab.report.results import conclude
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run

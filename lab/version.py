@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Railyard's version, as results, bundles and `railyard --version` have it."""
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["UNKNOWN", "railyard_version"]
+
+UNKNOWN = "unknown"
+
+
+@cache
+def railyard_version() -> str:
+    """Return the version of the installed package; `unknown` for a source tree that is not installed."""
+    try:
+        return version("railyard")
+    except PackageNotFoundError:
+        return UNKNOWN
