@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A type that controllers know with another width than the program: in packet-ins, packet-outs, digests, keys, parameters
-// and registers. Frames from the CPU port go where their header says, all others to the CPU port.
+// and registers. Frames from the CPU port go where their header says, all others to the CPU port. The compiler renames the
+// fields of packet_out's header, since a struct is among them: the p4info and the program have different names.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -15,10 +16,14 @@ header packet_in_t {
     bit<7> pad;
 }
 
+struct tag_t {
+    bit<7> pad;
+}
+
 @controller_header("packet_out")
 header packet_out_t {
     port_t port;
-    bit<7> pad;
+    tag_t tag;
 }
 
 struct headers_t {

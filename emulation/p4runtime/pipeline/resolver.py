@@ -6,9 +6,9 @@ is never applied: an object that the program lacks is left out, if the p4info na
 that the program has.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from finsy.proto import p4i, p4t
 
@@ -26,6 +26,17 @@ from emulation.p4runtime.pipeline.layout import (
     ValueSetLayout,
 )
 from emulation.p4runtime.pipeline.match import KeyLayout
+from emulation.p4runtime.pipeline.objects import (
+    REMEDY,
+    alias_of,
+    check_same,
+    find_object,
+    find_sized,
+    is_field,
+    items_by_name,
+    objects_by_id,
+    present_objects,
+)
 from emulation.p4runtime.pipeline.packet_header import PacketHeader
 from emulation.p4runtime.pipeline.values import Number, value_type
 
@@ -40,21 +51,7 @@ _MATCH = {
 }
 _UNITS = {p4i.MeterSpec.PACKETS: "packets", p4i.MeterSpec.BYTES: "bytes"}
 _DIGEST_WITHOUT_TYPE_NAME = "digest"
-_REMEDY = "push the p4info that the compiler wrote beside this program"
 
-_Named = TypeVar(
-    "_Named",
-    p4i.Table,
-    p4i.Action,
-    p4i.ActionProfile,
-    p4i.Counter,
-    p4i.Meter,
-    p4i.Register,
-    p4i.Digest,
-    p4i.DirectMeter,
-    p4i.ValueSet,
-)
-_Sized = TypeVar("_Sized", p4i.Counter, p4i.Meter, p4i.Register)
 _Typed = p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metadata
 
 
@@ -65,15 +62,15 @@ class Resolver:
     def __init__(self, program: _engine.Program, info: p4i.P4Info) -> None:
         self._program = program
         self._info = info
-        self._tables = _by_name(program.tables)
-        self._profiles = _by_name(program.profiles)
-        self._meters = _by_name(program.meters)
+        self._tables = items_by_name(program.tables)
+        self._profiles = items_by_name(program.profiles)
+        self._meters = items_by_name(program.meters)
         self._action_by_handle = {action["handle"]: action for action in program.actions}
-        self._actions = _by_id("action", info.actions)
+        self._actions = objects_by_id("action", info.actions)
         self._counter_of = {counter.direct_table_id: counter.preamble.id for counter in info.direct_counters}
-        direct_meters = _by_id("direct meter", info.direct_meters)
+        direct_meters = objects_by_id("direct meter", info.direct_meters)
         self._meter_of = {meter.direct_table_id: meter for meter in direct_meters.values()}
-        self._profile_info = _by_id("action profile", info.action_profiles)
+        self._profile_info = objects_by_id("action profile", info.action_profiles)
 
     # -- tables and action profiles
 
@@ -88,31 +85,31 @@ class Resolver:
             table["name"] for table in self._tables.values() if table["keys"] and not table["const_entries"]
         }
         if named and not self._info.tables:
-            raise ProgramError("the p4info names no table, the program has some", remedy=_REMEDY)
-        present = _present("table", self._info.tables, self._tables, named)
+            raise ProgramError("the p4info names no table, the program has some", remedy=REMEDY)
+        present = present_objects("table", self._info.tables, self._tables, named)
         return {id: self._table(table) for id, table in present.items()}
 
     def profiles(self) -> dict[int, ProfileLayout]:
         """Return action profiles by id."""
-        present = _present("action profile", self._info.action_profiles, self._profiles)
+        present = present_objects("action profile", self._info.action_profiles, self._profiles)
         return {id: self._profile(profile) for id, profile in present.items()}
 
     def _table(self, info: p4i.Table) -> TableLayout:
         id, name = info.preamble.id, info.preamble.name
-        real = _find("table", name, self._tables)
+        real = find_object("table", name, self._tables)
         what = f"table {name!r}"
         available = {self._action_by_handle[handle]["name"]: handle for handle in real["actions"]}
         resolved = {}
         for reference in info.action_refs:
             if reference.id not in self._actions:
                 raise ProgramError(
-                    f"p4info: {what} names action id {reference.id}, which it lacks", remedy=_REMEDY
+                    f"p4info: {what} names action id {reference.id}, which it lacks", remedy=REMEDY
                 )
             resolved[reference.id] = self._action(self._actions[reference.id], reference, available, what)
         self._same_profile(what, info.implementation_id, real["profile"])
         return TableLayout(
             id=id,
-            name=_alias(info),
+            name=alias_of(info),
             handle=real["handle"],
             keys=self._keys(info, real["keys"]),
             actions=resolved,
@@ -129,15 +126,15 @@ class Resolver:
 
     def _keys(self, info: p4i.Table, real: list[Mapping[str, Any]]) -> tuple[KeyLayout, ...]:
         what = f"table {info.preamble.name!r}"
-        alias = f"table {_alias(info)!r}"
-        _same(what, "number of match fields", len(info.match_fields), len(real))
+        alias = f"table {alias_of(info)!r}"
+        check_same(what, "number of match fields", len(info.match_fields), len(real))
         keys = []
         for position, (field, key) in enumerate(zip(info.match_fields, real, strict=True)):
-            _same(f"{what}, match field {position + 1}", "name", field.name, key["name"])
+            check_same(f"{what}, match field {position + 1}", "name", field.name, key["name"])
             of = f"{what}, match field {field.name!r}"
             match = _match_of(field)
             masked = match == "optional" and key["match"] == "ternary"
-            _same(of, "match type", "ternary" if masked else match, key["match"])
+            check_same(of, "match type", "ternary" if masked else match, key["match"])
             self._same_width(of, field, key["bits"])
             keys.append(KeyLayout(field.id, field.name, match, key["bits"], position, alias, masked))
         _check_fields(what, keys)
@@ -149,20 +146,20 @@ class Resolver:
         name = info.preamble.name
         if name not in available:
             raise ProgramError(
-                f"p4info: {table} has action {name!r}, which it lacks in the program", remedy=_REMEDY
+                f"p4info: {table} has action {name!r}, which it lacks in the program", remedy=REMEDY
             )
         handle = available[name]
         what = f"action {name!r}"
         real = self._action_by_handle[handle]["params"]
-        _same(what, "number of parameters", len(info.params), len(real))
+        check_same(what, "number of parameters", len(info.params), len(real))
         parameters = []
         for position, (given, (real_name, bits)) in enumerate(zip(info.params, real, strict=True)):
-            _same(f"{what}, parameter {position + 1}", "name", given.name, real_name)
+            check_same(f"{what}, parameter {position + 1}", "name", given.name, real_name)
             self._same_width(f"{what}, parameter {given.name!r}", given, bits)
             parameters.append(Parameter(given.id, given.name, bits))
         return ActionLayout(
             id=info.preamble.id,
-            name=_alias(info),
+            name=alias_of(info),
             handle=handle,
             parameters=tuple(parameters),
             for_entries=reference.scope != p4i.ActionRef.DEFAULT_ONLY,
@@ -171,23 +168,23 @@ class Resolver:
 
     def _same_profile(self, what: str, id: int, handle: int | None) -> None:
         if id and id not in self._profile_info:
-            raise ProgramError(f"p4info: {what} names action profile id {id}, which it lacks", remedy=_REMEDY)
+            raise ProgramError(f"p4info: {what} names action profile id {id}, which it lacks", remedy=REMEDY)
         given = self._profile_info[id].preamble.name if id else None
         real = next((name for name, item in self._profiles.items() if item["handle"] == handle), None)
-        _same(what, "action profile", given, real)
+        check_same(what, "action profile", given, real)
 
     def _profile(self, info: p4i.ActionProfile) -> ProfileLayout:
         name = info.preamble.name
-        real = _find("action profile", name, self._profiles)
-        _same(f"action profile {name!r}", "with_selector", info.with_selector, real["selector"])
+        real = find_object("action profile", name, self._profiles)
+        check_same(f"action profile {name!r}", "with_selector", info.with_selector, real["selector"])
         users = [table for table in self._table_layouts.values() if table.profile == info.preamble.id]
         if any(set(table.actions) != set(users[0].actions) for table in users):
             raise ProgramError(
-                f"p4info: the tables of action profile {name!r} differ in their actions", remedy=_REMEDY
+                f"p4info: the tables of action profile {name!r} differ in their actions", remedy=REMEDY
             )
         return ProfileLayout(
             id=info.preamble.id,
-            name=_alias(info),
+            name=alias_of(info),
             handle=real["handle"],
             selector=info.with_selector,
             size=info.size,
@@ -202,11 +199,13 @@ class Resolver:
 
     def counters(self) -> dict[int, ArrayLayout]:
         """Return indexed counters by id."""
-        real = _by_name(self._program.counters)
+        real = items_by_name(self._program.counters)
         direct = {info.preamble.name for info in self._info.direct_counters}
         return {
-            id: ArrayLayout(id, _alias(info), _sized("counter", info, real)["handle"], info.size)
-            for id, info in _present("counter", self._info.counters, real, real.keys() - direct).items()
+            id: ArrayLayout(id, alias_of(info), find_sized("counter", info, real)["handle"], info.size)
+            for id, info in present_objects(
+                "counter", self._info.counters, real, real.keys() - direct
+            ).items()
         }
 
     def meters(self) -> dict[int, MeterLayout]:
@@ -214,10 +213,10 @@ class Resolver:
         layouts = {}
         direct = {info.preamble.name for info in self._info.direct_meters}
         named = self._meters.keys() - direct
-        for id, info in _present("meter", self._info.meters, self._meters, named).items():
-            real = _sized("meter", info, self._meters)
-            _same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
-            layouts[id] = MeterLayout(id, _alias(info), real["handle"], info.size, info.spec.type)
+        for id, info in present_objects("meter", self._info.meters, self._meters, named).items():
+            real = find_sized("meter", info, self._meters)
+            check_same(f"meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
+            layouts[id] = MeterLayout(id, alias_of(info), real["handle"], info.size, info.spec.type)
         return layouts
 
     def _direct_meter(
@@ -225,23 +224,23 @@ class Resolver:
     ) -> MeterLayout | None:
         if info is None:
             return None
-        real = _find("direct meter", info.preamble.name, self._meters)
-        _same(what, "direct meter", real["handle"], handle)
-        _same(f"direct meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
-        return MeterLayout(info.preamble.id, _alias(info), real["handle"], 0, info.spec.type)
+        real = find_object("direct meter", info.preamble.name, self._meters)
+        check_same(what, "direct meter", real["handle"], handle)
+        check_same(f"direct meter {info.preamble.name!r}", "unit", _UNITS.get(info.spec.unit), real["unit"])
+        return MeterLayout(info.preamble.id, alias_of(info), real["handle"], 0, info.spec.type)
 
     def registers(self) -> dict[int, RegisterLayout]:
         """Return registers by id."""
-        by_name = _by_name(self._program.registers)
+        by_name = items_by_name(self._program.registers)
         layouts = {}
-        for id, info in _present("register", self._info.registers, by_name).items():
-            real = _sized("register", info, by_name)
+        for id, info in present_objects("register", self._info.registers, by_name).items():
+            real = find_sized("register", info, by_name)
             number = self._register_type(info.type_spec)
             if number is not None and number.translated:
                 number = Number(real["bits"], False)
             if number is not None:
-                _same(f"register {info.preamble.name!r}", "width in bits", number.bits, real["bits"])
-            layouts[id] = RegisterLayout(id, _alias(info), real["handle"], info.size, number)
+                check_same(f"register {info.preamble.name!r}", "width in bits", number.bits, real["bits"])
+            layouts[id] = RegisterLayout(id, alias_of(info), real["handle"], info.size, number)
         return layouts
 
     def _register_type(self, spec: p4t.P4DataTypeSpec) -> Number | None:
@@ -259,8 +258,8 @@ class Resolver:
         are the first that fit.
         """
         in_program = self._program.digests
-        by_name = _by_name(in_program)
-        digests = _by_id("digest", self._info.digests)
+        by_name = items_by_name(in_program)
+        digests = objects_by_id("digest", self._info.digests)
         if len(in_program) == len(digests):
             for info, real in zip(digests.values(), in_program, strict=True):
                 by_name.setdefault(info.preamble.name, real)
@@ -272,7 +271,7 @@ class Resolver:
                         by_name[info.preamble.name] = real
                         break
             named = by_name.keys() - {_DIGEST_WITHOUT_TYPE_NAME}
-            digests = _present("digest", self._info.digests, by_name, named)
+            digests = present_objects("digest", self._info.digests, by_name, named)
         layouts = {}
         for id, info in digests.items():
             name = info.preamble.name
@@ -283,25 +282,25 @@ class Resolver:
                 widths = tuple(
                     there if here is None else here for here, there in zip(widths, bits, strict=True)
                 )
-            _same(f"digest {name!r}", "widths in bits", widths, bits)
-            layouts[id] = DigestLayout(id, _alias(info), real["handle"], type, bits)
+            check_same(f"digest {name!r}", "widths in bits", widths, bits)
+            layouts[id] = DigestLayout(id, alias_of(info), real["handle"], type, bits)
         return layouts
 
     def value_sets(self) -> dict[int, ValueSetLayout]:
         """Return parser value sets by id."""
-        by_name = _by_name(self._program.value_sets)
+        by_name = items_by_name(self._program.value_sets)
         layouts = {}
-        for id, info in _present("value set", self._info.value_sets, by_name).items():
-            real = _find("value set", info.preamble.name, by_name)
+        for id, info in present_objects("value set", self._info.value_sets, by_name).items():
+            real = find_object("value set", info.preamble.name, by_name)
             what = f"value set {info.preamble.name!r}"
-            _same(what, "widths in bits", [field.bitwidth for field in info.match], list(real["fields"]))
-            of = f"value set {_alias(info)!r}"
+            check_same(what, "widths in bits", [field.bitwidth for field in info.match], list(real["fields"]))
+            of = f"value set {alias_of(info)!r}"
             keys = [
                 KeyLayout(field.id, field.name, _match_of(field), field.bitwidth, position, of)
                 for position, field in enumerate(info.match)
             ]
             _check_fields(what, keys)
-            layouts[id] = ValueSetLayout(id, _alias(info), real["handle"], info.size, tuple(keys))
+            layouts[id] = ValueSetLayout(id, alias_of(info), real["handle"], info.size, tuple(keys))
         return layouts
 
     # -- packet headers
@@ -319,13 +318,19 @@ class Resolver:
         fields = next((fields for fields in headers.values() if self._describes(info, fields)), None)
         if fields is None:
             names = [field.name for field in info.metadata]
-            similar = (fields for fields in headers.values() if [field for field, _ in fields] == names)
+            similar = (
+                fields
+                for fields in headers.values()
+                if len(fields) == len(names)
+                and all(is_field(given, real) for given, (real, _) in zip(names, fields, strict=True))
+            )
             fields = headers.get(name) or next(similar, None)
             if fields is None:
                 return PacketHeader.none(name)  # p4c removes a header that is neither read nor emitted
-            _same(what, "number of fields", len(info.metadata), len(fields))
+            check_same(what, "number of fields", len(info.metadata), len(fields))
             for position, (given, (real_name, bits)) in enumerate(zip(info.metadata, fields, strict=True)):
-                _same(f"{what}, field {position + 1}", "name", given.name, real_name)
+                if not is_field(given.name, real_name):
+                    check_same(f"{what}, field {position + 1}", "name", given.name, real_name)
                 self._same_width(f"{what}, field {given.name!r}", given, bits)
         if sum(bits for _, bits in fields) % 8:
             raise ProgramError(
@@ -335,7 +340,7 @@ class Resolver:
 
     def _describes(self, info: p4i.ControllerPacketMetadata, fields: Sequence[tuple[str, int]]) -> bool:
         return len(info.metadata) == len(fields) and all(
-            given.name == name
+            is_field(given.name, name)
             and (
                 given.bitwidth == bits or self._translated(f"controller header {info.preamble.name!r}", given)
             )
@@ -345,7 +350,7 @@ class Resolver:
     def _same_width(self, what: str, given: _Typed, bits: int) -> None:
         """Check a width, except of a translated type, whose width in the p4info may differ."""
         if not self._translated(what, given):
-            _same(what, "width in bits", given.bitwidth, bits)
+            check_same(what, "width in bits", given.bitwidth, bits)
 
     def _translated(self, what: str, given: _Typed) -> bool:
         new = self._info.type_info.new_types
@@ -358,70 +363,10 @@ class Resolver:
         return translated
 
 
-def _alias(info: _Named) -> str:
-    return info.preamble.alias or info.preamble.name
-
-
 def _match_of(field: p4i.MatchField) -> str:
     return _MATCH.get(field.match_type, "unsupported")
 
 
 def _check_fields(what: str, keys: list[KeyLayout]) -> None:
     if len({key.id for key in keys}) != len(keys):
-        raise ProgramError(f"p4info: {what} has two match fields with one id", remedy=_REMEDY)
-
-
-def _sized(kind: str, info: _Sized, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    real = _find(kind, info.preamble.name, among)
-    _same(f"{kind} {info.preamble.name!r}", "size", info.size, real["size"])
-    return real
-
-
-def _by_name(items: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    return {item["name"]: item for item in items}
-
-
-def _by_id(kind: str, items: Iterable[_Named]) -> dict[int, _Named]:
-    result: dict[int, _Named] = {}
-    for item in items:
-        if item.preamble.id == 0 or item.preamble.id in result:
-            raise ProgramError(
-                f"p4info: {kind} {item.preamble.name!r} has id {item.preamble.id}, which is 0 or used twice",
-                remedy=_REMEDY,
-            )
-        result[item.preamble.id] = item
-    return result
-
-
-def _present(
-    kind: str,
-    items: Iterable[_Named],
-    in_program: Mapping[str, Mapping[str, Any]],
-    named: Iterable[str] | None = None,
-) -> dict[int, _Named]:
-    """Return the objects by id that the program has; `named` are the names that the p4info must have.
-
-    ProgramError if the p4info has other names.
-    """
-    known = _by_id(kind, items)
-    missing = [info.preamble.name for info in known.values() if info.preamble.name not in in_program]
-    unnamed = set(in_program if named is None else named) - {info.preamble.name for info in known.values()}
-    if missing and unnamed:
-        raise ProgramError(
-            f"the p4info has {kind} {missing[0]!r}, the program has not, but {min(unnamed)!r}", remedy=_REMEDY
-        )
-    return {id: info for id, info in known.items() if info.preamble.name in in_program}
-
-
-def _find(kind: str, name: str, among: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    if name not in among:
-        raise ProgramError(f"the p4info has {kind} {name!r}, the program has not", remedy=_REMEDY)
-    return among[name]
-
-
-def _same(what: str, property: str, in_p4info: object, in_program: object) -> None:
-    if in_p4info != in_program:
-        raise ProgramError(
-            f"{what}: {property} is {in_p4info!r} in the p4info, {in_program!r} in the program",
-            remedy=_REMEDY,
-        )
+        raise ProgramError(f"p4info: {what} has two match fields with one id", remedy=REMEDY)

@@ -156,6 +156,7 @@ class Pair:
                 session = Session(subject, built.seed, self._pair, both, summary, pace)
                 for _ in range(_ROUNDS):
                     session.round()
+                both.forget_replication()  # BMv2 keeps the groups for the next program, PI forgets their ids
         except Exception as ex:
             self._end()
             if isinstance(ex, InstallError) and self._refused_by_both(built):
