@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize portable fuzz bench lab shell docs clean
 
+# Tests start hundreds of commands: without compiled modules each would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 FIRST := experiments/01_first_train/scenario.yaml
 GRPC ?= 127.0.0.1:9559

@@ -112,6 +112,11 @@ def test_every_guide_is_in_the_index():
     assert missing == ["docs/index.md"]
 
 
+@pytest.mark.parametrize("path", SCENARIOS, ids=name_of)
+def test_scenarios_of_the_experiments_are_read(path: Path):
+    assert load(path)[0].name
+
+
 @pytest.mark.long(
     "experiments/07_moe_iteration/scenario.yaml",
     "experiments/15_circuits/scenario.yaml",

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Longer paths for a demand, by column generation: only paths that relieve the busiest links are ever built.
 
-A mesh has too many permitted paths to list them. The linear program of `weights` prices every link; a search
-over (hop, VL), layer by layer, then gives each pair the cheapest permitted path at these prices. Paths that
-are cheaper than those of the pair join the program, until none is or the busiest link cannot be relieved any
-more. (All-Path-Routing: every permitted path is a candidate; UB-Mesh leaves the choice of shares open.)
+A mesh has too many permitted paths to list them. The linear program of `weights` prices every link; a
+search over (hop, VL), layer by layer, then gives each pair the cheapest permitted path at these prices.
+Paths that are cheaper than those of the pair join the program, until none is or the busiest link cannot be
+relieved any more. The costs of the cheapest paths are a dual solution too, and so bound what any further
+path could gain: a search ends as soon as the bound rules out a gain worth the hops. (All-Path-Routing:
+every permitted path is a candidate; UB-Mesh leaves the choice of shares open.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,10 +62,12 @@ def relieve(
     for limit in range(hops, MAX_INSTRUCTIONS + 1):
         if bound * limit > least:
             break
+        enough = min(least / limit, first.utilisation * (1 - _LEAST_GAIN))
         for _ in range(_MAX_ROUNDS):
             if load.utilisation <= bound * (1 + _LEAST_GAIN) or sum(map(len, paths.values())) > _MAX_PATHS:
                 break
-            if not _add_columns(search, load, paths, meshed, limit):
+            added, reachable = _add_columns(search, load, demand, paths, meshed, limit)
+            if not added or reachable > enough:
                 break
             load = share_load(finder.fabric, demand, paths)
         if load.utilisation * limit < least and load.utilisation <= first.utilisation * (1 - _LEAST_GAIN):
@@ -75,17 +79,28 @@ def relieve(
 def _add_columns(
     search: "_LayeredSearch",
     load: SharedLoad,
+    demand: Mapping[Pair, float],
     paths: dict[Pair, list[Path]],
     meshed: Sequence[Pair],
     limit: int,
-) -> bool:
-    """Add paths of up to `limit` hops that are cheaper than those of their pair; return whether any are."""
+) -> tuple[bool, float]:
+    """Add paths of up to `limit` hops that are cheaper than those of their pair.
+
+    Return whether any are, and a bound below the utilisation of the busiest link with all paths of that
+    length: the program's objective is at least what all bytes cost on their cheapest paths (weak duality),
+    and hops are a part of it.
+    """
     added = False
+    byte_costs = dict(load.pair_costs)
     for source, destinations in _by_source(meshed).items():
         costs = search.costs(load.hop_cost, load.prices)
         extra = np.zeros_like(costs)
-        for _ in range(_PASSES if len(meshed) <= _FEW_PAIRS else 1):
-            for destination, path in search.cheapest(source, destinations, costs + extra, limit).items():
+        for number in range(_PASSES if len(meshed) <= _FEW_PAIRS else 1):
+            for destination, (path, least) in search.cheapest(
+                source, destinations, costs + extra, limit
+            ).items():
+                if number == 0:
+                    byte_costs[source, destination] = min(byte_costs[source, destination], least)
                 if path is None or path in paths[source, destination]:
                     continue
                 hops = search.hops_along(path)
@@ -93,7 +108,8 @@ def _add_columns(
                     paths[source, destination].append(path)
                     added = True
                 extra[hops] += load.pair_costs[source, destination]
-    return added
+    objective = sum(amount * byte_costs[pair] for pair, amount in demand.items())
+    return added, objective - load.hop_cost * limit * sum(demand.values())
 
 
 def _by_source(pairs: Sequence[Pair]) -> dict[str, list[str]]:
@@ -146,8 +162,11 @@ class _LayeredSearch:
 
     def cheapest(
         self, source: str, destinations: Sequence[str], costs: NDArray[np.float64], limit: int
-    ) -> dict[str, Path | None]:
-        """Return the cheapest simple path of up to `limit` hops to each destination, fewest hops first."""
+    ) -> dict[str, tuple[Path | None, float]]:
+        """Return the cheapest simple path of up to `limit` hops to each destination, fewest hops first.
+
+        The number beside it is a bound below the costs of all paths of up to `limit` hops.
+        """
         layers = self._layers(self._index[source], costs, limit)
         return {destination: self._best(layers, source, destination, costs) for destination in destinations}
 
@@ -170,19 +189,20 @@ class _LayeredSearch:
         source: str,
         destination: str,
         costs: NDArray[np.float64],
-    ) -> Path | None:
+    ) -> tuple[Path | None, float]:
         ends = np.flatnonzero(self._hops.heads == self._index[destination])
         channels = (ends[:, None] * VLS + np.arange(VLS)).ravel()
         best: Path | None = None
-        least = np.inf
+        least = bound = np.inf
         for count, layer in enumerate(layers):
             channel = int(channels[np.argmin(layer[channels])])
+            bound = min(bound, float(layer[channel]))
             if layer[channel] < least * (1 - 1e-9):
                 path = self._back(layers, count, channel, costs)
                 if len(set(path)) == len(path):
                     best, least = path, float(layer[channel])
         assert best is None or best[0] == source
-        return best
+        return best, bound
 
     def _back(
         self, layers: Sequence[NDArray[np.float64]], count: int, channel: int, costs: NDArray[np.float64]

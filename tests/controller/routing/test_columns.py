@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Longer paths for a demand: loads of links, and deadlock freedom recomputed from the dumped tables."""
 
+import random
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import networkx as nx
 import pytest
 
 from controller import make_plan
-from controller.deadlock.turn_rules import rule_names
+from controller.deadlock.turn_rules import rule_names, rule_set
 from controller.plan import Plan
-from controller.routing.weights import divide
+from controller.routing.columns import _add_columns, _LayeredSearch
+from controller.routing.paths import PathFinder
+from controller.routing.weights import divide, share_load
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies.families.full_mesh import full_mesh
 
@@ -75,6 +78,32 @@ def test_a_ring_keeps_paths_of_two_hops_since_longer_ones_relieve_its_links_too_
     pair = ring[0], ring[1]
     alone = make_plan(full_mesh([6, 6]), demand={pair: 1.0}, peers=[pair])
     assert max(len(path) - 1 for path in alone.shares(*pair)) == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_of_a_round_is_below_the_load_with_every_permitted_path(seed: int) -> None:
+    fabric, limit, draw = full_mesh([3, 3]), 3, random.Random(seed)
+    finder, rules = PathFinder(fabric), rule_set("T2-G", fabric)
+    names = [node.name for node in fabric.nodes]
+    demand = {pair: float(draw.randint(1, 9)) for pair in draw.sample(list(permutations(names, 2)), 20)}
+    walks = [walk for hops in range(1, limit + 1) for walk in permutations(names, hops + 1)]
+    permitted: dict[Pair, list[tuple[str, ...]]] = defaultdict(list)
+    for walk in walks:
+        linked = all(finder.has_link(*hop) for hop in pairwise(walk))
+        if linked and rules.vls_of(fabric, walk) is not None:
+            permitted[walk[0], walk[-1]].append(walk)
+    least = share_load(fabric, demand, permitted).utilisation
+    paths = {pair: permitted[pair][:1] for pair in demand}
+    search = _LayeredSearch.of(finder, rules)
+    assert search is not None
+    added, bounds = True, []
+    while added:
+        load = share_load(fabric, demand, paths)
+        added, bound = _add_columns(search, load, demand, paths, list(demand), limit)
+        bounds.append(bound)
+    assert max(bounds) <= least + 1e-9
+    assert load.utilisation == pytest.approx(least, abs=limit * 1e-3)
+    assert bounds[-1] == pytest.approx(least, abs=limit * 1e-3)  # all bytes take cheapest paths at the end
 
 
 def test_shares_that_are_no_sixteenths_have_exact_weights() -> None:
