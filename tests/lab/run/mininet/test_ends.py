@@ -161,7 +161,7 @@ def test_without_root() -> None:
             before=nobody,
             environment={"HOME": name},
         )
-        assert (code, said) == (2, ""), err
+        assert (code, said) == (3, ""), err
         assert "takes root; call with sudo, or use --testbed embedded" in err
         assert "Traceback" not in err
         assert "starting" not in err
@@ -190,7 +190,7 @@ def test_without_what_it_takes(tmp_path: Path, file: Path) -> None:
             environment=environment,
             main=main,
         )
-        assert (code, said) == (2, ""), err
+        assert (code, said) == (3, ""), err
         assert told in err
         assert "Traceback" not in err
         assert "starting" not in err
@@ -219,7 +219,7 @@ def test_a_delay_that_the_kernel_cannot_do_is_refused_at_once(tmp_path: Path, fi
     )
     machine = Machine(tmp_path)
     code, said, err = railyard(tmp_path, "run", file, *options("builtin"))
-    assert (code, said) == (2, ""), err
+    assert (code, said) == (3, ""), err
     assert "sch_netem (CONFIG_NET_SCH_NETEM), for the delay of a link" in err
     assert "modprobe" in err
     assert "starting" not in err
