@@ -219,17 +219,20 @@ class _Failure:
 
     def _left_over(self, dead: frozenset[str]) -> tuple[int, int]:
         watching = {source for name in dead for source in self._plan.subscribers[name]}
+        parted = {
+            hop
+            for link in map(self._fabric.link, dead)
+            for hop in ((link.a.node, link.b.node), (link.b.node, link.a.node))
+            if self._parted(hop, dead)
+        }
         stranded = cut_off = 0
         for source in sorted(watching | self._controllers.keys()):
             controller = self._controller(source)
             for destination in self._plan.routes_from(source):
                 paths = set(controller.routes(destination))
                 cut_off += None in paths
-                stranded += any(self._crosses(path, dead) for path in paths if path)
+                stranded += any(not parted.isdisjoint(hops_of(path)) for path in paths if path)
         return stranded, cut_off
-
-    def _crosses(self, path: Path, dead: frozenset[str]) -> bool:
-        return any(self._parted(hop, dead) for hop in hops_of(path))
 
     def _parted(self, hop: tuple[str, str], dead: Set[str]) -> bool:
         return all(link.name in dead for link in self._fabric.links_between(*hop))

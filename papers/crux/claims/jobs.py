@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from papers.claims import Check, Claim, Interval, Measured, Progress, Values, over_seeds
@@ -180,17 +181,20 @@ def measure_trace(
     result: dict[str, Measured | float] = {}
     for place, key in enumerate(keys):
         gains: dict[str, list[float]] = {name: [] for name in (*_BASELINES, "paths")}
+        itself: dict[str, list[float]] = {name: [] for name in _BASELINES}
         for done, study in enumerate(_studies(key, days, seeds)):
             note(f"{key}, seed {study.seed}", (place + done / len(seeds)) / len(keys))
             outcome = _compared(study)
             for name in _BASELINES:
                 gains[name].append(100 * outcome.gain(own, name))
+                itself[name].append(100 * outcome.gain(name, "none"))
             gained = outcome.utilisation(own) - outcome.utilisation("none")
             paths = outcome.utilisation("fair") - outcome.utilisation("none")
             gains["paths"].append(100 * paths / gained if gained else 0.0)
         for name, values in gains.items():
+            words = f"{name} over none {median(itself[name]):+.1f} %" if name in itself else ""
             result[f"{key}-{name}"] = (
-                over_seeds(values) if len(values) >= len(_SEEDS) else Measured(values[0])
+                over_seeds(values, words) if len(values) >= len(_SEEDS) else Measured(values[0], detail=words)
             )
     return result
 

@@ -38,7 +38,7 @@ _INTENSITY = (
         "|F/U - 1| after 1,000 iterations, 2 to 5 jobs on a link, worst draw",
         "tends to 0",
         "%",
-        changed("10 iterations", iterations=3),
+        changed("3 iterations", iterations=3),
         place="Crux, theorem 1: tends to 0; below 1 % is this project's bound",
         holds=between(0, 1),
     ),

@@ -184,14 +184,18 @@ def _rack(
     along_x, along_y = _sizes(shortest, links, mode)
     words = f"{len(links)} links"
     result |= {"x": Measured(max(along_x), detail=words), "y": Measured(max(along_y), detail=words)}
-    for name, plan in (("orders", spread_over(shortest, 0)), ("two-hops", two_hops), ("detours", spread)):
-        known = [count for counts in _sizes(plan, links, mode) for count in counts]
-        result[name] = Measured(min(known) if name == "detours" else max(known), detail=words)
+    orders = _sizes(spread_over(shortest, 0), links, mode)
+    result["orders"] = Measured(max(map(max, orders)), detail=words)
     costs = Costs(detect_ps=US, processing_ps=US)
     for number, (name, plan, step) in enumerate((("two-hops", two_hops, 1), ("detours", spread, 4))):
         note(f"direct and flooded: {name}", (5 + number) / 9)
         ran = _ran(plan, links[::step], costs, mode)
-        result |= {f"messages-{name}": _messages(ran), f"later-{name}": _later(ran, costs)}
+        known = [len(item.informed) for item in ran["direct"]]
+        result |= {
+            name: Measured(min(known) if name == "detours" else max(known), detail=f"{len(known)} links"),
+            f"messages-{name}": _messages(ran),
+            f"later-{name}": _later(ran, costs),
+        }
     note("one message after the other", 7 / 9)
     queued = Costs(detect_ps=US, processing_ps=US, send_ps=US // 10, queued=True)
     result["later-queued"] = _later(_ran(two_hops, links[::8], queued, mode), queued)
