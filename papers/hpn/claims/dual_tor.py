@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from emulation.testbed import LinkUsage, Testbed
     from lab.run.observation import Observation
     from lab.run.prepare import Prepared
+    from papers.claims.runs import Runs
 
     Usage = Mapping[str, tuple[LinkUsage, LinkUsage]]
 
@@ -256,14 +258,22 @@ _FAILURE_CLAIMS = (
 )
 
 
-def _measure_failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
-    """Cut cables, let them flap and fail a ToR under an AllReduce, with each kind of ToRs."""
+@cache
+def _failure_runs(file: str) -> Runs:
+    """Run all variants of a scenario of experiment 16; mutations read other variants of the same runs."""
     from papers.claims.runs import observed
 
-    folder = "16_hpn"
-    dual = observed(f"{folder}/scenario.yaml", lambda what, share: note(f"dual-ToR: {what}", share / 2))
-    single = observed(f"{folder}/single.yaml", lambda what, share: note(f"single: {what}", 0.5 + share / 4))
-    pair = observed(f"{folder}/stacked.yaml", lambda what, share: note(f"stacked: {what}", 0.75 + share / 4))
+    return observed(f"16_hpn/{file}.yaml", lambda what, share: None)
+
+
+def _measure_failures(note: Progress, stacked: bool = False, healthy: bool = False) -> Values:
+    """Cut cables, let them flap and fail a ToR under an AllReduce, with each kind of ToRs."""
+    note("dual-ToR", 0.0)
+    dual = _failure_runs("scenario")
+    note("single-ToR", 0.6)
+    single = _failure_runs("single")
+    note("stacked dual-ToR", 0.9)
+    pair = _failure_runs("stacked")
     _, reference = dual["healthy"]
     result: dict[str, Measured | float] = {}
     for name in _GOES_ON:
