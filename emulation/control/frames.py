@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of the control plane: notices, watches and hellos as management frames, and LACPDUs.
 
-docs/reference/wire-format.md defines the management frames. An LACPDU has Ethernet type 0x8809 (IEEE
-802.1AX).
+docs/reference/wire-format.md defines the management frames. Scapy builds one frame of each kind of carrier,
+and every other frame is its copy with other fields: a failure in a Pod sends thousands. An LACPDU has
+Ethernet type 0x8809 (IEEE 802.1AX).
 """
 
+import struct
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from scapy.contrib.lacp import LACP
 from scapy.contrib.slowprot import SlowProtocol
@@ -18,6 +20,7 @@ from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
 from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
+from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
 
 __all__ = [
     "SLOW_ETHERTYPE",
@@ -37,6 +40,14 @@ SLOW_ETHERTYPE = 0x8809
 
 # Destination of slow protocols: bridges do not forward it, so it reaches the other end of the link only.
 _GROUP = "01:80:c2:00:00:02"
+
+_MACS = struct.Struct(">6s6s")
+_SOURCE_ROUTE = struct.Struct(f">H{MAX_INSTRUCTIONS}s")
+_CNAS = struct.Struct(">HH")
+# Fields of a LinkNotice: version, state, sequence, CNA and port of both ends, origin.
+_MESSAGE = struct.Struct(">BBHHBHBH")
+_MESSAGE_VERSION = 1
+_LPH_BYTES = 4
 _LACP = 1
 _VERSION = 1
 
@@ -46,15 +57,7 @@ def notice_frame(notice: Notice, source_cna: int, destination_cna: int, ports: S
     return _frame(
         source_cna,
         destination_cna,
-        LinkNotice(
-            state=_UP if notice.up else _DOWN,
-            sequence=notice.sequence,
-            cna_a=notice.cna_a,
-            port_a=notice.port_a,
-            cna_b=notice.cna_b,
-            port_b=notice.port_b,
-            origin=notice.origin,
-        ),
+        _message(_UP if notice.up else _DOWN, notice, notice.sequence),
         ports,
     )
 
@@ -63,15 +66,7 @@ def watch_frame(
     watch: Subscription, source_cna: int, destination_cna: int, ports: Sequence[int] = ()
 ) -> bytes:
     """Return the management frame that subscribes to a link's state, source-routed out of `ports`."""
-    subscription = LinkNotice(
-        state=_WATCH,
-        cna_a=watch.cna_a,
-        port_a=watch.port_a,
-        cna_b=watch.cna_b,
-        port_b=watch.port_b,
-        origin=watch.origin,
-    )
-    return _frame(source_cna, destination_cna, subscription, ports)
+    return _frame(source_cna, destination_cna, _message(_WATCH, watch), ports)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -80,13 +75,15 @@ def hello_frame(hello: Hello) -> bytes:
     return _frame(
         hello.cna,
         hello.neighbour_cna,
-        LinkNotice(
-            state=_HELLO_HEARD if hello.hears else _HELLO,
-            cna_a=hello.cna,
-            port_a=hello.port,
-            cna_b=hello.neighbour_cna,
-            port_b=hello.neighbour_port,
-            origin=hello.cna,
+        _MESSAGE.pack(
+            _MESSAGE_VERSION,
+            _HELLO_HEARD if hello.hears else _HELLO,
+            0,
+            hello.cna,
+            hello.port,
+            hello.neighbour_cna,
+            hello.neighbour_port,
+            hello.cna,
         ),
     )
 
@@ -95,7 +92,7 @@ def hello_frame(hello: Hello) -> bytes:
 def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != 1 or layer.state > _WATCH:
+    if layer is None or layer.version != _MESSAGE_VERSION or layer.state > _WATCH:
         return None
     if layer.state in (_HELLO, _HELLO_HEARD):
         return Hello(
@@ -117,12 +114,32 @@ def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
     return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
 
 
-def _frame(source_cna: int, destination_cna: int, payload: Packet, ports: Sequence[int] = ()) -> bytes:
-    carrier: Packet = Ether(src=mac(source_cna), dst=mac(destination_cna)) / LPH()
+def _message(state: int, link: Notice | Subscription, sequence: int = 0) -> bytes:
+    return _MESSAGE.pack(
+        _MESSAGE_VERSION, state, sequence, link.cna_a, link.port_a, link.cna_b, link.port_b, link.origin
+    )
+
+
+def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequence[int] = ()) -> bytes:
+    frame = bytearray(_template(steered=bool(ports)))
+    _MACS.pack_into(frame, 0, mac_bytes(destination_cna), mac_bytes(source_cna))
+    at = ETHERNET_BYTES + _LPH_BYTES
     if ports:
         bitmap, instructions = pack(ports)
-        carrier /= SRH(bitmap=bitmap, instr=list(instructions.to_bytes(MAX_INSTRUCTIONS)))
-    return bytes(carrier / NTH(scna=source_cna, dcna=destination_cna, mgmt=1) / payload)
+        _SOURCE_ROUTE.pack_into(frame, at, bitmap, instructions.to_bytes(MAX_INSTRUCTIONS))
+        at += SRH_BYTES
+    _CNAS.pack_into(frame, at, source_cna, destination_cna)
+    frame[-len(message) :] = message
+    return bytes(frame)
+
+
+@cache
+def _template(*, steered: bool) -> bytes:
+    """Return a management frame whose addresses, source route and message are zero."""
+    carrier: Packet = Ether(src=mac(0), dst=mac(0)) / LPH()
+    if steered:
+        carrier /= SRH()
+    return bytes(carrier / NTH(mgmt=1) / LinkNotice())
 
 
 def is_slow(frame: bytes) -> bool:

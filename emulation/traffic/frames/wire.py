@@ -37,6 +37,7 @@ __all__ = [
     "iteration_of",
     "parse",
     "readdress",
+    "mac_bytes",
     "scan",
 ]
 
@@ -96,7 +97,8 @@ class AckFields(NamedTuple):
     sack: int
 
 
-def _mac_bytes(cna: int) -> bytes:
+def mac_bytes(cna: int) -> bytes:
+    """Return the bytes of `layers.mac`."""
     return b"\x02\0\0\0" + cna.to_bytes(2, "big")
 
 
@@ -126,7 +128,7 @@ def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: i
     template = _template(opcode, level)
     _, _, ethertype, lph, _, _, cc = _ADDRESSES.unpack_from(template)
     lph = lph & ~0xBFFF | lb_mode << 15 | encode_length(len(template) - ETHERNET_BYTES + payload_bytes)
-    return _ADDRESSES.pack(_mac_bytes(dcna), _mac_bytes(scna), ethertype, lph, scna, dcna, cc)
+    return _ADDRESSES.pack(mac_bytes(dcna), mac_bytes(scna), ethertype, lph, scna, dcna, cc)
 
 
 class DataWriter:

@@ -1,11 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LACPDUs on the wire, byte for byte as IEEE 802.1AX has them, and what programs do with them."""
+"""Management frames byte for byte as Scapy builds them; LACPDUs as IEEE 802.1AX has them, and in programs."""
+
+import random
 
 import pytest
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
+from controller import Notice, Subscription
+from controller.recovery.hello import Hello
 from controller.recovery.lacp import SYSTEM, UNKNOWN_PARTNER, Lacpdu, Participant, State
+from controller.routing.source_route import pack
 from controller.tables.pipeline import DropReason
-from emulation.control.frames import is_slow, lacpdu_frame, read_lacpdu
+from emulation.control.frames import (
+    hello_frame,
+    is_slow,
+    lacpdu_frame,
+    notice_frame,
+    read_lacpdu,
+    read_management,
+    watch_frame,
+)
+from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
 from tests.emulation.programs.standing import Standing, installed, router
 from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, packet_out
 
@@ -14,6 +30,37 @@ __all__ = ["installed", "router"]  # fixtures
 UP = State.ACTIVITY | State.SHORT_TIMEOUT | State.AGGREGATION | State.SYNCHRONIZATION
 PDU = Lacpdu(Participant(SYSTEM, 3, 303, UP), Participant("02:00:00:00:00:05", 1, 2, State.ACTIVITY))
 FRAME = lacpdu_frame(PDU, SYSTEM)
+
+
+def built(scna: int, dcna: int, ports: list[int], **fields: int) -> bytes:
+    """Return a management frame of Scapy's layers."""
+    frame: Packet = Ether(src=mac(scna), dst=mac(dcna)) / LPH()
+    if ports:
+        bitmap, instructions = pack(ports)
+        frame /= SRH(bitmap=bitmap, instr=list(instructions.to_bytes(6)))
+    return bytes(frame / NTH(scna=scna, dcna=dcna, mgmt=1) / LinkNotice(**fields))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_management_frames_are_those_of_the_layers(seed: int) -> None:
+    draw = random.Random(seed)
+    scna, dcna, origin, cna_a, cna_b, sequence = (draw.randrange(1 << 16) for _ in range(6))
+    port_a, port_b = draw.randrange(256), draw.randrange(256)
+    ports = [draw.randrange(256) for _ in range(seed % 7)]
+    link = {"cna_a": cna_a, "port_a": port_a, "cna_b": cna_b, "port_b": port_b, "origin": origin}
+    up = bool(seed % 2)
+    notice, watch = Notice(**link, up=up, sequence=sequence), Subscription(**link)
+    hello = Hello(cna=cna_a, port=port_a, neighbour_cna=cna_b, neighbour_port=port_b, hears=up)
+    frames = {
+        notice: notice_frame(notice, scna, dcna, ports),
+        watch: watch_frame(watch, scna, dcna, ports),
+        hello: hello_frame(hello),
+    }
+    assert frames[notice] == built(scna, dcna, ports, state=int(up), sequence=sequence, **link)
+    assert frames[watch] == built(scna, dcna, ports, state=4, **link)
+    assert frames[hello] == built(cna_a, cna_b, [], state=2 + up, **{**link, "origin": cna_a})
+    for said, frame in frames.items():
+        assert read_management(frame) == said
 
 
 def test_bytes() -> None:
