@@ -73,6 +73,36 @@ def test_a_tolerant_network_drops_the_frame_and_frees_its_buffer(program: str) -
 
 
 @PROGRAM_NAMES
+@pytest.mark.parametrize(
+    "circulating",
+    [
+        frame(31, 0, 100),
+        frame(30, 0, 100),
+        frame(29, 0, 100),
+        frame(2, CLONE_ALL | DROP, 100),
+        frame(30, COPIES, 100),
+    ],
+    ids=["resubmit", "recirculate", "clone by ingress", "clone by egress", "multicast"],
+)
+def test_no_path_goes_on_without_end(program: str, circulating: bytes) -> None:
+    """The frame is dropped, logged and counted, and the next frame passes."""
+    net, source, sink = lossless(program)
+    net.multicast_set(0, 1, [(2, 0), (2, 1)])
+    net.set_tolerant(True)
+    net.send(source, circulating, 0)
+    logged = 0
+    while net.run() == CONTROL:
+        while item := net.take_control():
+            assert b"frame was resubmitted, recirculated or cloned by egress 1000 times" in item[5]
+            logged += 1
+    assert net.frames_failed == logged >= 1
+    assert sink.times == []
+    net.send(source, frame(2, 0, 100), 0)
+    assert net.run() == 0
+    assert len(sink.times) == 1
+
+
+@PROGRAM_NAMES
 def test_a_packet_out_beyond_its_budget(program: str) -> None:
     net, _, _ = lossless(program)
     if program == "departures":

@@ -14,6 +14,11 @@
 #define RECIRCULATE 1 // once
 #define TO_CPU 0
 
+// Ports whose frames circulate in the switch without end.
+#define RESUBMIT_PORT 31
+#define RECIRCULATE_PORT 30
+#define CLONE_PORT 29 // ingress clones each of them to session 1; the clone and the frame are recirculated
+
 #define EGRESS_CLONE 2 // BMv2's instance type
 
 header head_t {
@@ -73,6 +78,12 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         if (hdr.head.wishes[TO_CPU:TO_CPU] == 1) {
             std.egress_spec = 510;
         }
+        if (hdr.head.port == RESUBMIT_PORT) {
+            resubmit_preserving_field_list(1);
+        }
+        if (hdr.head.port == CLONE_PORT) {
+            clone(CloneType.I2E, 1);
+        }
     }
 }
 
@@ -88,7 +99,9 @@ control TestEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (wishes[DROP:DROP] == 1) {
             mark_to_drop(std);
         }
-        if (wishes[RECIRCULATE:RECIRCULATE] == 1 && meta.rounds == 0) {
+        if (hdr.head.port == RECIRCULATE_PORT || hdr.head.port == CLONE_PORT) {
+            recirculate_preserving_field_list(1);
+        } else if (wishes[RECIRCULATE:RECIRCULATE] == 1 && meta.rounds == 0) {
             meta.rounds = 1;
             recirculate_preserving_field_list(1);
         } else if (wishes[REPORT:REPORT] == 1) {
