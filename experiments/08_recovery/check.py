@@ -17,8 +17,8 @@ from rich.table import Table
 
 from controller import Mode, Plan, make_plan
 from lab.report.figures.comparison_charts import Samples, distributions_svg
+from lab.sweeps.cases import sample_pairs
 from lab.sweeps.notification import Costs, Notification, NotificationReport
-from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies.families.registry import build
 
@@ -39,7 +39,7 @@ def data() -> dict[str, bool]:
             "a rack: all assertions hold": railyard("run", str(HERE / "scenario.yaml"), "--out", folder),
             "a small Pod: all assertions hold": railyard("run", str(HERE / "pod.yaml"), "--out", folder),
             "twelve pairs of the Pod's links fail: right data": railyard(
-                "sweep", str(HERE / "pod.yaml"), "--pairs", "12", "--out", folder
+                "sweep", str(HERE / "pod.yaml"), "--cut-each", "pair:12", "--out", f"{folder}/pairs"
             ),
         }
 

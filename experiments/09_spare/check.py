@@ -41,7 +41,7 @@ def table(metrics: dict[str, float]) -> str:
 
 
 def swept(folder: Path, kind: str) -> tuple[int, dict[str, Any]]:
-    code = railyard("sweep", f"--fail-each-{kind}", "--variant", kind, folder=folder)
+    code = railyard("sweep", "--cut-each", kind, "--variant", kind, folder=folder)
     return code, json.loads((folder / "sweep.json").read_text())["metrics"]
 
 

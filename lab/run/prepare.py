@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
 
@@ -37,7 +37,7 @@ from topologies import Fabric, RailyardError
 from topologies.families.lumos.core import core_of
 from topologies.transform.spares import has_spares
 
-__all__ = ["JobPlan", "Prepared", "demand_of", "prepare"]
+__all__ = ["JobPlan", "Kept", "Prepared", "demand_of", "prepare"]
 
 T = TypeVar("T")
 
@@ -119,24 +119,44 @@ class Prepared:
         return replace(self, variant=variant, faults=resolved)
 
 
+@final
+@dataclass(slots=True)
+class Kept:
+    """Values that scenarios of one topology share, so that they are planned once: fabric, plans and jobs."""
+
+    fabric: Fabric | None = None
+    plans: dict[object, Plan] = field(default_factory=dict)
+    jobs: dict[object, tuple[JobPlan, ...]] = field(default_factory=dict)
+
+
 def prepare(
-    scenario: Scenario, document: Document, note: Callable[[str], None] = lambda _: None
+    scenario: Scenario,
+    document: Document,
+    note: Callable[[str], None] = lambda _: None,
+    kept: Kept | None = None,
 ) -> tuple[Prepared, ...]:
     """Return all variants in order; `note` receives the name of a variant before it is planned.
+
+    `kept` has values of earlier scenarios of the same topology, and gets those of this scenario.
 
     Raises:
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = _Lines(document)
-    fabric = with_line(("topology",), scenario.topology.build)
-    plans: dict[object, Plan] = {}
+    kept = kept or Kept()
+    if kept.fabric is None:
+        kept.fabric = with_line(("topology",), scenario.topology.build)
+    fabric, plans = kept.fabric, kept.plans
     prepared = []
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
             with_line((*at, "control", "circuits"), lambda chosen=variant: _circuits(fabric, chosen))
-        jobs = _jobs(with_line, at, fabric, variant)
+        sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
+        if sent not in kept.jobs:
+            kept.jobs[sent] = _jobs(with_line, at, fabric, variant)
+        jobs = kept.jobs[sent]
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
         routed = (routing.strategy, routing.rules, routing.weights, routing.peers)

@@ -8,6 +8,7 @@ Its modules:
     traffic    collectives and jobs of a scenario
     document   a YAML file that remembers its lines
     loader     file -> checked scenario
+    study      axes of a study
     digest     hash of a scenario and of the files that it names
     explain    messages for a scenario that fails its checks
 """

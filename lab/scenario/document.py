@@ -40,6 +40,12 @@ class Document:
         document._root = document.values = _plain(values)
         return document
 
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return a document of other values, whose places are those of this document."""
+        document = type(self).__new__(type(self))
+        document._path, document._root, document.values = self._path, self._root, dict(values)
+        return document
+
     @property
     def folder(self) -> Path:
         """Folder of the file; the working directory for values that come from no file."""

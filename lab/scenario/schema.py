@@ -15,6 +15,7 @@ from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
+from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
     BRANCHES,
@@ -342,7 +343,7 @@ class Assertion(Model):
 
 @final
 class Scenario(Model):
-    """A topology, variants that run on it, and assertions about their metrics."""
+    """A topology, variants that run on it, assertions about their metrics, and axes for `railyard sweep`."""
 
     name: Name
     title: str = ""
@@ -351,6 +352,7 @@ class Scenario(Model):
     topology: Topology
     variants: Annotated[tuple[Variant, ...], Field(min_length=1)]
     assertions: tuple[Assertion, ...] = ()
+    study: Study | None = None
 
     def variant(self, name: str) -> Variant:
         """Return the variant of that name."""

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scenario run many times: links, NPUs or switches failed in turn.
+"""Studies: one scenario run many times, along axes, over seeds, or with something failing in turn.
+
+    plan_study(path) -> StudyPlan -> conduct(runs, folder, executor) -> results -> table -> statistics -> page
 
 Its modules:
 
-    parallel      runs in parallel processes
-    sweep         every link, and random pairs of links
-    failures      every NPU of the job, or every switch
+    plan          file and options -> runs, each with a key
+    axes          points: values of keys of the file
+    cases         links, switches or NPUs that fail in turn
+    worker        a run -> text of its result file, in any process
+    pool          processes of this machine, each of which serves many runs
+    conduct       carries out the runs that have no result yet
+    store         folder of a study, which keeps each result as soon as there is one
+    table         results -> a record for each run, and sweep.json
+    statistics    medians with intervals, distributions, paired differences
+    page          report.html of a study
     notification  spread of news about a failed link, without data
 """

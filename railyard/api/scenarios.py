@@ -73,6 +73,7 @@ def execute(
     """
     note = progress or (lambda variant, stage, share: None)
     seed = scenario.seed if seed is None else seed
+    scenario = scenario.model_copy(update={"seed": seed})
     prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
     fabric = prepared[0].fabric
     for link in captures or {}:

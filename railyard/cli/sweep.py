@@ -1,190 +1,204 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard sweep: repeat a run with every link, pair of links, NPU or switch failing in turn."""
+"""railyard sweep: run a study of a scenario, along axes, over seeds, or with something failing in turn."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import sys
 from collections.abc import Sequence
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from railyard.cli.display.screen import counting, out
-from railyard.cli.display.table import print_table
+from railyard.cli.display.screen import MACHINE, counting, tell
 
 if TYPE_CHECKING:
-    from lab.sweeps.failures import TargetKind
-    from lab.sweeps.sweep import Cut
+    from lab.scenario.study import Study
+    from lab.sweeps.plan import Run, StudyPlan
+    from lab.sweeps.pool import Executor
 
 __all__ = ["EXAMPLES", "sweep"]
 
 EXAMPLES = """
-railyard sweep experiments/01_first_train/every_link.yaml --cut-each-link
-railyard sweep experiments/08_recovery/scenario.yaml --pairs 100 --jobs 4
-railyard sweep experiments/09_spare/scenario.yaml --fail-each-npu
+railyard sweep experiments/01_first_train/every_link.yaml --cut-each link
+railyard sweep experiments/08_recovery/scenario.yaml --cut-each pair:100 --jobs 4
+railyard sweep FILE --set link.detect_us=1,10,100 --seeds 1..20
+railyard sweep FILE --seeds 1..100 --shard 2/8 --out results/part2
 """
 
-_FAILED = {"npu": "NPUs failed", "switch": "switches failed"}
+_POLITE = "stopping: runs that have begun may end; again ends at once"
+
+
+class Combine(StrEnum):
+    """Ways to combine the values of axes."""
+
+    grid = "grid"
+    list = "list"
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="scenario file")],
-    cut_each_link: Annotated[
-        bool, typer.Option("--cut-each-link", help="fail every link in turn, each in a run of its own")
-    ] = False,
-    pairs: Annotated[
-        int, typer.Option(min=0, help="fail this number of pairs of links, drawn by the seed")
-    ] = 0,
-    fail_each_npu: Annotated[
-        bool, typer.Option("--fail-each-npu", help="fail every NPU of the job in turn")
-    ] = False,
-    fail_each_switch: Annotated[
-        bool, typer.Option("--fail-each-switch", help="fail every switch in turn")
-    ] = False,
+    file: Annotated[Path, typer.Argument(help="scenario file; its key `study:` may have the axes")],
+    axes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=A,B",
+            help="axis: values of a key of the file, as link.detect_us=1,10 or topology.dims=2x4,4x4",
+        ),
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="1..20", help="seeds of each point")] = "",
+    cut_each: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help="fail each link, switch or npu in turn, or pair:N pairs of links"),
+    ] = None,
+    combine: Annotated[
+        Combine | None, typer.Option(help="all combinations of values, or the first, the second ... of all")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="draw this number of points by the seed")] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(help="variant to run; unless given, all variants with a fault; may be repeated"),
+        typer.Option(help="variant to run; unless given, all, with --cut-each all with a fault"),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="number of processes")] = os.cpu_count() or 1,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="carry out only the I-th of N parts of the runs")
+    ] = "",
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="run on the Ray cluster at this address; local starts one here"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results; else results/NAME-sweep")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="keep results that the folder has, or begin anew")
+    ] = True,
 ) -> None:
-    """Run variants without a fault, then once for every failure; write sweep.json and sweep.svg.
+    """Run a scenario many times; write the result of each run, sweep.json, sweep.svg and report.html.
 
-    Exit code 1: the data of a run is wrong.
+    The folder keeps each result as soon as its run ends. The same command goes on after an interruption: the
+    first Ctrl-C lets runs end that have begun, the second ends at once.
+
+    Exit code 0: all runs are right; 1: a run is not; 2: the scenario is at fault; 3: the machine is, and some
+    runs have no result; 130: Ctrl-C.
     """
-    from lab.report.output import output_folder
-    from lab.sweeps.sweep import cuts, plan_sweep, to_json
+    from lab.sweeps.conduct import conduct, shard_of
+    from lab.sweeps.plan import plan_study
+    from lab.sweeps.store import open_study
+    from railyard.cli.display.study import print_study
+    from railyard.cli.interrupts import Interrupts
 
-    links = cut_each_link or bool(pairs)
-    if links + fail_each_npu + fail_each_switch != 1:
-        raise typer.BadParameter(
-            "say what to sweep over: --cut-each-link, --pairs or both; or --fail-each-npu; or "
-            "--fail-each-switch",
-            param_hint="sweep",
-        )
-    if not links:
-        return _fail_each(
-            file, "npu" if fail_each_npu else "switch", (variant or [None])[0], jobs, seed, folder
-        )
-    scenario, planned = plan_sweep(file, variant or (), seed, each_link=cut_each_link, pairs=pairs)
-    results: list[Cut] = []
-    with output_folder(folder or Path("results", f"{scenario.name}-sweep")) as target:
-        with counting(len(planned.runs), "runs") as advance, closing(cuts(planned, jobs)) as running:
-            for cut in running:
-                results.append(cut)
-                advance()
-        written = [
-            target.write("sweep.json", to_json(scenario, planned, "embedded", results)),
-            target.write("sweep.svg", _picture(planned.variants, results)),
-        ]
-    console = out()
-    _print(console, planned.variants, results)
-    for cut in results:
-        if not cut.right:
-            console.print(f"[red]wrong[/] {cut.variant}, {cut.name}: {cut.trouble}", soft_wrap=True)
-    with_cut = [cut for cut in results if cut.links]
-    right = sum(cut.right for cut in with_cut)
-    slowest = max(with_cut, key=lambda cut: cut.completion_us)
-    console.print(
-        f"{right} right results of {len(with_cut)}; slowest {slowest.completion_us:g} µs, {slowest.name}"
-    )
-    for path in written:
-        console.print(f"written: {path}", soft_wrap=True)
-    raise typer.Exit(0 if all(cut.right for cut in results) else 1)
+    options = _options(axes or (), seeds, cut_each or (), combine, sample)
+    part = _shard(shard)
+    plan = plan_study(file, options, variant or (), seed)
+    runs = plan.runs if part is None else shard_of(plan.runs, *part)
+    with open_study(
+        folder or Path("results", f"{plan.scenario.name}-sweep"), plan, resume=resume, shard=part
+    ) as study:
+        missing = len({run.key for run in runs if run.key not in study})
+        tell(_first_line(plan, runs, missing, min(jobs, missing), ray))
+        with (
+            closing(_executor(plan, jobs, missing, ray)) as executor,
+            Interrupts(_POLITE) as interrupts,
+            counting(missing, "runs") as advance,
+        ):
+            conducted = conduct(runs, study, executor, stop=interrupts.stopped, note=lambda _: advance())
+        late = {run.key for run in conducted.late}
+        done = [result for run in plan.runs if (result := study.get(run.key)) is not None]
+        complete = len(done) == len([run for run in plan.runs if run.key not in late])
+        for item in conducted.lost:
+            tell(f"lost: {item.run.name}: {item.lost}")
+        if interrupts.code or not complete:
+            count = f"{len(done)} of {len(plan.runs)}"
+            tell(f"{count} results are in {study.output.path}; the same command goes on")
+            raise typer.Exit(interrupts.code or (MACHINE if conducted.lost else 0))
+        good = print_study(plan, done, conducted.late, study.output, _command(file))
+    raise typer.Exit(0 if good else 1)
 
 
-def _fail_each(
-    file: Path, kind: TargetKind, variant: str | None, jobs: int, seed: int | None, folder: Path | None
-) -> None:
-    """Run a variant once for every NPU or switch, in parallel processes; write sweep.json."""
-    from lab.report.output import output_folder
-    from lab.sweeps.failures import failures, passed, plan_failures, to_json
-
-    scenario, planned = plan_failures(file, variant, seed, kind)
-    results = []
-    with output_folder(folder or Path("results", f"{scenario.name}-each-{kind}")) as target:
-        total = len(planned.targets)
-        with counting(total, _FAILED[kind]) as advance, closing(failures(planned, jobs)) as running:
-            for outcome in running:
-                results.append(outcome)
-                advance()
-        written = target.write("sweep.json", to_json(scenario, planned, "embedded", results))
-    console = out()
-    for outcome in results:
-        if not outcome.right:
-            word = "[yellow]stopped[/]" if outcome.stopped else "[red]wrong[/]"
-            console.print(f"{word} {escape(outcome.target)}: {escape(outcome.trouble)}", soft_wrap=True)
-    summary = f"{sum(outcome.right for outcome in results)} right results of {total}"
-    if spares := sum(bool(outcome.spare) for outcome in results):
-        summary += f", {spares} with a spare"
-    if stopped := sum(outcome.stopped for outcome in results):
-        summary += f", {stopped} stopped and said what was cut off"
-    slowest = max(results, key=lambda outcome: outcome.completion_us)
-    console.print(f"{summary}; slowest {slowest.completion_us:g} µs, {slowest.target}", markup=False)
-    console.print(f"written: {written}", soft_wrap=True)
-    raise typer.Exit(0 if passed(planned, results) else 1)
-
-
-def _print(console: Console, variants: Sequence[str], results: Sequence[Cut]) -> None:
-    """Print the healthy run of each variant, and the median and maximum of each figure over its cuts."""
-    figures = {
-        "took": lambda cut: cut.completion_us,
-        "converged after": lambda cut: cut.convergence_us,
-        "told": lambda cut: cut.nodes_notified,
-        "messages": lambda cut: cut.notices,
-        "rewritten": lambda cut: cut.entries_rewritten,
-        "lost": lambda cut: cut.lost_frames,
-        "sent again": lambda cut: cut.retransmitted_frames,
-    }
-    rows = []
-    for variant in variants:
-        own = [cut for cut in results if cut.variant == variant]
-        for number in sorted({len(cut.links) for cut in own}):
-            runs = [cut for cut in own if len(cut.links) == number]
-            values = [_shown([figure(cut) for cut in runs]) for figure in figures.values()]
-            links = ("none", "1 link")[number] if number < 2 else f"{number} links"
-            rows.append((variant, links, str(len(runs)), str(sum(cut.right for cut in runs)), *values))
-    print_table(
-        console,
-        ("variant", "cut", "runs", "right", *figures),
-        rows,
-        numbers=("runs", "right", *figures),
-        caption="median and maximum of the runs; times in µs",
+def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, ray: str | None) -> str:
+    where = "on Ray" if ray is not None else f"in {jobs} process{'es' if jobs > 1 else ''}"
+    there = f", {len(runs) - missing} are done already" if missing < len(runs) else ""
+    part = f" of {len(plan.runs)}" if len(runs) < len(plan.runs) else ""
+    return f"{plan.scenario.name}: {len(runs)}{part} runs{there}" + (
+        f", {missing} {where}" if missing else ""
     )
 
 
-def _shown(values: Sequence[float]) -> str:
-    middle, largest = median(values), max(values)
-    return f"{middle:.4g}" if middle == largest else f"{middle:.4g} - {largest:.4g}"
+def _executor(plan: StudyPlan, jobs: int, missing: int, ray: str | None) -> Executor:
+    if ray is not None:
+        from lab.sweeps.cluster import RayCluster
+
+        return RayCluster(plan.path, None if ray == "local" else ray)
+    from lab.sweeps.conduct import local_executor
+
+    return local_executor(plan, jobs, missing)
 
 
-def _picture(variants: Sequence[str], results: Sequence[Cut]) -> str:
-    """Return the distributions over all runs with a cut; runs without a correct result are counted only."""
-    from lab.report.figures.comparison_charts import Samples, distributions_svg
+def _options(
+    axes: Sequence[str], seeds: str, cut_each: Sequence[str], combine: Combine | None, sample: int | None
+) -> Study:
+    """Return the axes of the options; a usage error names an option that is none."""
+    from pydantic import ValidationError
 
-    panels = {
-        "from the cut to the last table write, µs": lambda cut: cut.convergence_us,
-        "until the last NPU has its result, µs": lambda cut: cut.completion_us,
+    from lab.scenario.study import Study
+
+    given: dict[str, Any] = {
+        "set": dict(_axis(text) for text in axes),
+        **({"seeds": seeds} if seeds else {}),
+        **({"cut_each": tuple(cut_each)} if cut_each else {}),
+        **({"combine": combine.value} if combine else {}),
+        **({"sample": sample} if sample else {}),
     }
-    runs = [[cut for cut in results if cut.links and cut.variant == variant] for variant in variants]
-    curves = {
-        title: [
-            Samples(
-                index,
-                variant,
-                [of(cut) for cut in runs[index] if cut.right],
-                failed=sum(not cut.right for cut in runs[index]),
-            )
-            for index, variant in enumerate(variants)
-        ]
-        for title, of in panels.items()
-    }
-    return distributions_svg(curves) + "\n"
+    try:
+        return Study.model_validate(given)
+    except ValidationError as ex:
+        key = str(ex.errors()[0]["loc"][0]).replace("_", "-")
+        examples = {"seeds": "1..20 or 1,2,5", "cut-each": "link, switch, npu or pair:20"}
+        raise typer.BadParameter(f"is not like {examples.get(key, 'A,B')}", param_hint=f"--{key}") from None
+
+
+def _axis(text: str) -> tuple[str, Any]:
+    """Return key and values of KEY=A,B; the values are read as YAML."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    key, equals, values = text.partition("=")
+    if not (key and equals and values):
+        raise typer.BadParameter(f"{text!r} is not like link.detect_us=1,10", param_hint="--set")
+    try:
+        return key, tuple(_plain(item) for item in YAML(typ="safe", pure=True).load(f"[{values}]"))
+    except YAMLError:
+        raise typer.BadParameter(f"{text!r}: not a list of values", param_hint="--set") from None
+
+
+def _plain(value: Any) -> Any:
+    return tuple(_plain(item) for item in value) if isinstance(value, list) else value
+
+
+def _shard(text: str) -> tuple[int, int] | None:
+    """Return number and count of a shard I/N; a usage error says what is wrong with it."""
+    if not text:
+        return None
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise typer.BadParameter(f"{text!r} is not like 2/8, from 1/8 to 8/8", param_hint="--shard")
+    return int(match[1]), int(match[2])
+
+
+def _command(file: Path) -> str:
+    """Return the command of this process, for the report; `file` where it was called from Python."""
+    words = sys.argv[1:] if sys.argv[1:2] == ["sweep"] else ["sweep", str(file)]
+    dropped = ("--out", "--jobs", "--ray", "--shard")
+    kept = [
+        word
+        for number, word in enumerate(words)
+        if word not in dropped and (number == 0 or words[number - 1] not in dropped)
+    ]
+    return shlex.join(["railyard", *kept])

@@ -7,6 +7,7 @@ Its modules:
     run_charts         arrivals over time, completion times beside bounds
     comparison_charts  limits, losses, figures of papers, distributions
     heat_map           traffic matrix
+    study_charts       a metric over one axis, with bands, and over two
     fabric             a fabric and its busy links
     deadlock_cycle     buffers that wait for each other
     circuits           circuits between Pods before and after a change

@@ -220,8 +220,8 @@ TWICE = tuple(
 
 def _second(note: Progress) -> Values:
     from controller import make_plan
+    from lab.sweeps.cases import sample_pairs
     from lab.sweeps.notification import Costs, Notification
-    from lab.sweeps.sweep import sample_pairs
     from topologies import ub_rack
 
     rack = ub_rack()

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import permutations
+from itertools import count, permutations
 from typing import TYPE_CHECKING
 
 from lab.files import EXPERIMENTS
@@ -15,7 +14,7 @@ from papers.claims import Check, Measured, Progress, Values
 from papers.claims.declare import changed, derived, shifted, stated
 
 if TYPE_CHECKING:
-    from lab.sweeps.failures import Failure, TargetKind
+    from lab.sweeps.table import Record
 
 __all__ = ["CHECKS"]
 
@@ -154,25 +153,29 @@ EACH = (
 def _run_each(note: Progress) -> Values:
     npus = _each("npu", note, 0.0)
     switches = _each("switch", note, 0.6)
-    trouble = "; ".join(npu.trouble for npu in npus if npu.trouble)
+    trouble = "; ".join(npu["trouble"] for npu in npus if npu["trouble"])
+    served = [npu for npu in npus if npu["status"] == "right" and npu["spare"] == _SPARE]
+    right = [switch for switch in switches if switch["status"] == "right"]
+    stopped = [switch for switch in switches if switch["status"] == "stopped"]
     return {
-        "npus": Measured(sum(npu.right and npu.spare == _SPARE for npu in npus), detail=trouble),
-        "switches": Measured(
-            sum(switch.right or switch.stopped for switch in switches),
-            detail=f"{sum(switch.right for switch in switches)} of them right",
-        ),
+        "npus": Measured(len(served), detail=trouble),
+        "switches": Measured(len(right) + len(stopped), detail=f"{len(right)} of them right"),
     }
 
 
-def _each(kind: TargetKind, note: Progress, start: float) -> Sequence[Failure]:
-    from lab.sweeps.failures import failures, plan_failures
+def _each(kind: str, note: Progress, start: float) -> Sequence[Record]:
+    """Return the records of the runs in which each node of a kind fails in turn."""
+    from lab.scenario.study import Study
+    from lab.sweeps.conduct import results_of
+    from lab.sweeps.plan import plan_study
+    from lab.sweeps.table import record_of
 
-    _, planned = plan_failures(_SCENARIO, kind, None, kind)
-    result: list[Failure] = []
-    for failure in failures(planned, os.cpu_count() or 1):
-        result.append(failure)
-        note(f"{failure.target} failed", start + 0.5 * len(result) / len(planned.targets))
-    return result
+    plan = plan_study(_SCENARIO, Study(cut_each=(kind,)), (kind,))
+    ended = count(1)
+    results = results_of(
+        plan, note=lambda done: note(done.run.name, start + 0.5 * next(ended) / len(plan.runs))
+    )
+    return [record for record in map(record_of, results) if record["failed"]]
 
 
 CHECKS = (

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from topologies.errors import RailyardError
 
-__all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress"]
+__all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "tell"]
 
 INPUT = 2
 """Exit code when the input is at fault."""
@@ -22,6 +23,9 @@ MACHINE = 3
 
 # Width of the lines that go to no terminal, unless COLUMNS says otherwise.
 _WIDTH = 160
+
+# Seconds after which progress is said again without a terminal.
+_SILENCE = 30.0
 
 _err = Console(stderr=True, highlight=False)
 
@@ -39,6 +43,11 @@ def exit_code(error: RailyardError) -> int:
     return MACHINE if error.of_machine else INPUT
 
 
+def tell(message: str) -> None:
+    """Print a message about the course of a command on standard error."""
+    _err.print(message, markup=False, soft_wrap=True)
+
+
 def complain(message: str) -> None:
     """Print an error on standard error."""
     _err.print("[bold red]error:[/]", end=" ")
@@ -47,21 +56,40 @@ def complain(message: str) -> None:
 
 @contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[[], None]]:
-    """Show a bar on a terminal, else a line at every eighth; yields a function to call for each item done."""
+    """Show a bar on a terminal, else a line at every eighth, both with an estimate of the time left.
+
+    Yields a function to call for each item done. Without a terminal a line appears at the latest every half
+    minute.
+    """
     columns = (TextColumn(what), BarColumn(), TextColumn("{task.completed:g} of {task.total:g}"))
-    bar = Progress(*columns, TimeElapsedColumn(), console=_err, transient=True, disable=not _err.is_terminal)
+    times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    bar = Progress(*columns, *times, console=_err, transient=True, disable=not _err.is_terminal)
     with bar:
         task = bar.add_task(what, total=total)
         done = 0
+        began = said = time.monotonic()
 
         def advance() -> None:
-            nonlocal done
+            nonlocal done, said
             done += 1
             bar.advance(task)
-            if not _err.is_terminal and done * 8 // total > (done - 1) * 8 // total:
-                _err.print(f"{what}: {done} of {total}", markup=False)
+            now = time.monotonic()
+            if not _err.is_terminal and (
+                done * 8 // total > (done - 1) * 8 // total or now - said > _SILENCE
+            ):
+                said = now
+                seconds = (now - began) / done * (total - done)
+                left = f", about {_duration(seconds)} left" if seconds > 1 else ""
+                _err.print(f"{what}: {done} of {total}{left}", markup=False)
 
         yield advance
+
+
+def _duration(seconds: float) -> str:
+    """Return a time for a person, such as `4 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class VariantProgress:

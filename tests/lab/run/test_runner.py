@@ -12,7 +12,10 @@ from lab.report.results import Result, conclude
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run
 from lab.scenario.loader import load
-from lab.sweeps.sweep import cuts, plan_sweep
+from lab.scenario.study import Study
+from lab.sweeps.conduct import results_of
+from lab.sweeps.plan import plan_study
+from lab.sweeps.table import record_of
 
 HEAD = """\
 name: small
@@ -121,10 +124,10 @@ def test_a_long_wait_has_no_more_bins_than_can_be_seen(write: Callable[[str], Pa
 def test_a_sweep_cuts_every_link_once_and_keeps_their_order(write: Callable[[str], Path]):
     small = HEAD.replace("[4, 4]", "[3, 3]").replace("65536", "16384")
     path = write(small + "faults: [{at_us: 0.3, link: npu0-npu1}]\n")
-    scenario, sweep = plan_sweep(path, (), None)
-    healthy, *results = cuts(sweep, jobs=2)
-    assert (healthy.links, healthy.convergence_us) == ((), 0)
-    assert [cut.links for cut in results] == [(link.name,) for link in prepared(path)[0].fabric.links]
+    plan = plan_study(path, Study(cut_each=("link",)))
+    healthy, *results = map(record_of, results_of(plan, jobs=2))
+    assert (healthy["cut"], healthy["convergence_us"]) == ("", 0)
+    assert [record["cut"] for record in results] == [link.name for link in prepared(path)[0].fabric.links]
     assert len(results) == 18
-    assert [cut.trouble for cut in results if not cut.right] == []
-    assert scenario.name == "small"
+    assert [record["trouble"] for record in results if record["status"] != "right"] == []
+    assert plan.scenario.name == "small"

@@ -8,8 +8,8 @@ from controller import Mode, Plan, make_plan
 from lab.run.prepare import prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
+from lab.sweeps.cases import sample_pairs
 from lab.sweeps.notification import Costs, Notification, bare_ps, spread_over
-from lab.sweeps.sweep import sample_pairs
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies import full_mesh, ub_rack
 from topologies.families.ub_mesh.fabrics import ub_pod

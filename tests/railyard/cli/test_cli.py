@@ -218,11 +218,12 @@ def test_check_says_what_a_scenario_comes_to(railyard: Railyard, write: Write):
 
 def test_a_sweep_tells_how_many_were_right(railyard: Railyard, write: Write, tmp_path: Path):
     path = write(SMALL + "faults: [{at_us: 0.05, link: npu0-npu1}]\n")
-    code, out, _ = railyard("sweep", path, "--cut-each-link", "--jobs", "2", "--out", tmp_path / "sweep")
+    code, out, _ = railyard("sweep", path, "--cut-each", "link", "--jobs", "2", "--out", tmp_path / "sweep")
     assert code == 0
     assert "4 right results of 4" in out
     document = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
-    assert document["metrics"] == {"correct_runs": 4, "runs": 4}
+    assert (document["metrics"]["correct_runs"], document["metrics"]["runs"]) == (4, 4)
+    assert document["passed"] is True
 
 
 @pytest.mark.long
@@ -231,13 +232,13 @@ def test_a_sweep_cuts_pairs_under_each_variant(railyard: Railyard, write: Write,
     larger = SMALL.replace("[2, 2]", "[3, 3]")
     path = write(larger + "faults: [{at_us: 0.05, link: npu0-npu1}]\n" + variants)
     folder = tmp_path / "sweep"
-    code, out, _ = railyard("sweep", path, "--pairs", "2", "--jobs", "1", "--out", folder)
+    code, out, _ = railyard("sweep", path, "--cut-each", "pair:2", "--jobs", "1", "--out", folder)
     assert code == 0
     assert "4 right results of 4" in out
     document = json.loads((folder / "sweep.json").read_text())
     assert document["variants"] == ["direct", "flooding"]
-    assert [len(cut["links"]) for cut in document["cuts"]] == [2] * 4
-    assert document["healthy"]["direct"]["right"]
+    assert [record["failed"] for record in document["runs"]] == [0, 2, 2] * 2
+    assert document["runs"][0]["status"] == "right"
     assert "flooding" in (folder / "sweep.svg").read_text()
 
 

@@ -14,7 +14,10 @@ from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load
-from lab.sweeps.failures import failures, passed, plan_failures
+from lab.scenario.study import Study
+from lab.sweeps.conduct import results_of
+from lab.sweeps.plan import plan_study
+from lab.sweeps.table import passed, record_of
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
@@ -343,9 +346,9 @@ def test_every_switch_in_turn(write: Write) -> None:
     """As the experiment with every GPU and every switch, on a fabric of two domains."""
     topology = ", inside: switch" + FULL
     path = write(scenario("{at_us: 0.5, gpu: gpu1}", topology, domains=2, hb_size=2))
-    _, planned = plan_failures(path, None, None, "switch")
-    result = list(failures(planned, 1))
-    assert [item.trouble for item in result] == [""] * 6
+    results = results_of(plan_study(path, Study(cut_each=("switch",))), 1)
+    records = [record for record in map(record_of, results) if record["failed"]]
+    assert [record["trouble"] for record in records] == [""] * 6
     # Of domains, the last of which is idle; of rails; the spare one.
-    assert [item.spare for item in result] == ["gpu4", "gpu4", "", "sparerail0", "sparerail0", ""]
-    assert passed(planned, result)
+    assert [record["spare"] for record in records] == ["gpu4", "gpu4", "", "sparerail0", "sparerail0", ""]
+    assert passed(results, ["switch"])

@@ -14,7 +14,10 @@ from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run
 from lab.scenario.loader import load
-from lab.sweeps.failures import failures, passed, plan_failures
+from lab.scenario.study import Study
+from lab.sweeps.conduct import results_of
+from lab.sweeps.plan import plan_study
+from lab.sweeps.table import passed, record_of
 from topologies.families.registry import build
 from topologies.transform.spares import taken_over
 
@@ -199,26 +202,26 @@ def test_an_assertion_on_a_spare_that_was_not_needed_is_about_0(write: Write) ->
 @pytest.mark.long
 def test_every_npu_and_every_switch_in_turn(write: Write) -> None:
     path = write(scenario("{at_us: 1, npu: npu5}"))
-    _, planned = plan_failures(path, None, None, "npu")
-    result = list(failures(planned, 2))
-    assert [item.target for item in result] == [f"npu{number}" for number in range(8)]
-    assert [item.trouble for item in result] == [""] * 8
-    assert [item.spare for item in result] == ["spare0"] * 4 + ["spare1"] * 4
-    _, planned = plan_failures(path, None, None, "switch")
-    result = list(failures(planned, 2))
-    assert len(result) == 12
+    results = results_of(plan_study(path, Study(cut_each=("npu", "switch"))), 2)
+    _, *records = map(record_of, results)
+    npus, switches = records[:8], records[8:]
+    assert [record["cut"] for record in npus] == [f"npu{number}" for number in range(8)]
+    assert [record["trouble"] for record in npus] == [""] * 8
+    assert [record["spare"] for record in npus] == ["spare0"] * 4 + ["spare1"] * 4
+    assert len(switches) == 12
     # With one plane, other racks reach the NPUs of a board by its one switch; each is named.
-    lost = {item.target: item.cut_off for item in result if not item.right}
+    lost = {record["cut"]: record["cut_off"] for record in switches if record["status"] != "right"}
     assert set(lost) == {f"lrs{rack}p0n{board}" for rack in (0, 1) for board in (0, 1)}
     assert lost["lrs0p0n0"] == "no route joins npu4 to npu0, npu5 to npu1"
-    assert passed(planned, result)
+    assert passed(results, ["switch"])
+    assert not passed(results, ["npu"])
 
 
 @pytest.mark.long
 def test_a_switch_that_takes_others_with_it_stops_the_run_loudly(railyard: Railyard, write: Write) -> None:
     # Racks of one board: one inter-rack switch each.
     text = scenario("{at_us: 1, switch: lrs0p0r0}").replace("[2, 2, 2, 1]", "[2, 1, 2, 1]")
-    code, out, _ = railyard("sweep", write(text), "--fail-each-switch", "--jobs", "2", "--out", "out")
+    code, out, _ = railyard("sweep", write(text), "--cut-each", "switch", "--jobs", "2", "--out", "out")
     said = " ".join(out.split())
     assert code == 0, out
     assert "stopped lrs0p0r0: no route joins npu0 to npu2" in said
@@ -232,11 +235,9 @@ def test_a_fabric_without_switches_has_none_to_fail(railyard: Railyard, write: W
     text = scenario("{at_us: 1, link: npu0-npu1}").replace(
         "{name: ub-pod, dims: [2, 2, 2, 1], planes: 1, uplink_lanes: 8}", "{name: full-mesh, dims: [2, 2]}"
     )
-    code, _, err = railyard("sweep", write(text), "--fail-each-switch")
+    code, _, err = railyard("sweep", write(text), "--cut-each", "switch")
     assert code == 2
     assert "has no switch that could fail" in " ".join(err.split())
-    code, _, err = railyard("sweep", write(text), "--fail-each-switch", "--fail-each-npu")
-    assert code == 2
 
 
 def test_a_fabric_whose_spare_is_in_service_is_the_same_twice() -> None:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `railyard sweep` prints and writes when all runs of a study have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from lab.sweeps.page import distributions, study_html
+from lab.sweeps.statistics import SHOWN, Group, grouped
+from lab.sweeps.table import Record, axes_of, passed, record_of, summary_json
+from lab.sweeps.worker import STATUSES
+from railyard.cli.display.screen import out
+from railyard.cli.display.table import print_table
+
+if TYPE_CHECKING:
+    from lab.report.output import OutputFolder
+    from lab.sweeps.plan import Run, StudyPlan
+    from lab.sweeps.store import RunResult
+
+__all__ = ["print_study"]
+
+_COLOURS = {"right": "green", "over": "yellow", "stopped": "yellow"}
+_SHOWN = 20
+
+
+def print_study(
+    plan: StudyPlan, results: Sequence[RunResult], late: Sequence[Run], folder: OutputFolder, command: str
+) -> bool:
+    """Write sweep.json, sweep.svg and report.html; print statistics; return whether the study passed."""
+    console = out()
+    records = [record_of(result) for result in results]
+    axes = axes_of(results)
+    study = plan.study
+    about = [f"{len(values)} values of {key}" for key, values in study.set.items()]
+    about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
+    about += [f"each {kind} fails in turn" for kind in study.cut_each]
+    title = plan.scenario.title or plan.scenario.name
+    written = [
+        folder.write("sweep.json", summary_json(plan, results)),
+        folder.write("sweep.svg", distributions(records) + "\n"),
+        folder.write("report.html", study_html(title, "; ".join(about), records, axes, command)),
+    ]
+    _print_groups(console, grouped(records, axes), axes)
+    _print_troubles(console, records)
+    _print_late(console, late)
+    counted = [record for record in records if record["failed"]] if study.cut_each else records
+    _print_counts(console, counted)
+    for path in written:
+        console.print(f"written: {path}", soft_wrap=True, markup=False)
+    everything_late = bool(late) and not counted
+    return passed(results, study.cut_each) and not everything_late
+
+
+def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:
+    """Print median and maximum of each metric over the runs of each group."""
+    cut = any(group.failed for group in groups)
+    rows = []
+    for group in groups:
+        rows.append(
+            (
+                escape(group.variant),
+                *(escape(str(group.point[axis])) for axis in axes),
+                *([str(group.failed)] if cut else []),
+                str(group.total),
+                str(len(group.records)),
+                *(_shown(group, metric) for metric in SHOWN),
+            )
+        )
+    numbers = (*(["failed"] if cut else []), "runs", "right", *SHOWN.values())
+    heads = ("variant", *axes, *numbers)
+    print_table(console, heads, rows, numbers=numbers, caption="median and maximum of the runs")
+
+
+def _shown(group: Group, metric: str) -> str:
+    values = sorted(record[metric] for record in group.records if metric in record)
+    if not values:
+        return ""
+    half = len(values) // 2
+    middle = values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
+    return f"{middle:.4g}" if middle == values[-1] else f"{middle:.4g} - {values[-1]:.4g}"
+
+
+def _name(record: Record) -> str:
+    return ", ".join([record["variant"], *([record["cut"]] if record["cut"] else [f"seed {record['seed']}"])])
+
+
+def _print_troubles(console: Console, records: Sequence[Record]) -> None:
+    troubled = [record for record in records if record["status"] != "right"]
+    for record in troubled[:_SHOWN]:
+        status = record["status"]
+        words = (
+            f"[{_COLOURS.get(status, 'red')}]{status}[/] {escape(_name(record))}: {escape(record['trouble'])}"
+        )
+        console.print(words, soft_wrap=True)
+    if len(troubled) > _SHOWN:
+        console.print(f"and {len(troubled) - _SHOWN} more, see report.html")
+
+
+def _print_late(console: Console, late: Sequence[Run]) -> None:
+    """Print which runs were left out because their faults come after the end of the healthy run."""
+    counts: dict[str, list[Run]] = {}
+    for run in late:
+        counts.setdefault(run.variant.name, []).append(run)
+    for variant, runs in counts.items():
+        at = min(fault.at_us for fault in runs[0].variant.faults)
+        console.print(
+            f"[yellow]over before the cut[/] {escape(variant)}: {len(runs)} runs left out; the faults come "
+            f"at {at:g} µs, after the end of the healthy run; give an earlier `at_us:`",
+            soft_wrap=True,
+        )
+
+
+def _print_counts(console: Console, records: Sequence[Record]) -> None:
+    right = [record for record in records if record["status"] == "right"]
+    words = f"{len(right)} right results of {len(records)}"
+    if spares := sum(bool(record["spare"]) for record in records):
+        words += f", {spares} with a spare"
+    for status in ("over", "stopped"):
+        if count := sum(record["status"] == status for record in records):
+            words += f", {count} {status} ({STATUSES[status]})"
+    if right:
+        slowest = max(right, key=lambda record: record["completion_us"])
+        words += f"; slowest {slowest['completion_us']:g} µs, {_name(slowest)}"
+    console.print(words, markup=False, soft_wrap=True)
