@@ -144,7 +144,8 @@ def _faults(variant: Variant) -> tuple[Mapping[str, Any], ...]:
 def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
     """Return the assertions that every run has: correct data, and each fault within the run.
 
-    A variant that expects a deadlock has to end in one instead of correct data.
+    A variant that expects a deadlock has to end in one instead of correct data. A variant that expects a halt
+    has to end without a result because nodes were unreachable.
     """
     seen = run.observation
     right = seen.correct_nodes == seen.nodes
@@ -153,6 +154,10 @@ def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
     blocked = f"{name}.deadlock_buffers"
     if variant.expect == "deadlock":
         outcomes = [Outcome(f"{name}: buffers wait in a circle", blocked, ">=", 2, waiting, waiting > 1)]
+    elif variant.expect == "halt":
+        halts = f"{name}: the job halts because nodes are unreachable"
+        halted = bool(seen.cut_off) and not right
+        outcomes = [Outcome(halts, f"{name}.correct_npus", "<", seen.nodes, seen.correct_nodes, halted)]
     else:
         data = f"{name}: the array of every NPU is right"
         outcomes = [Outcome(data, f"{name}.correct_npus", "==", seen.nodes, seen.correct_nodes, right)]

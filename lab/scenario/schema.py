@@ -271,12 +271,13 @@ class OwnProgram(Model):
 class Variant(Model):
     """One run of a scenario; without `jobs` all members form one job with the variant's collective.
 
-    `program` replaces built-in programs, by their names.
+    `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
+    unreachable (`halt`). `program` replaces built-in programs, by their names.
     """
 
     name: Name
     title: str = ""
-    expect: Literal["finish", "deadlock"] = "finish"
+    expect: Literal["finish", "deadlock", "halt"] = "finish"
     collective: Collective = Collective()
     jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
     routing: Routing = Routing()

@@ -76,6 +76,21 @@ def test_a_fault_after_the_end_fails(scenario: Scenario, variant_run: Callable[.
 
 
 @pytest.mark.parametrize(
+    ("right", "cut_off", "passed"),
+    [(15, "npu3 is cut off", True), (15, "", False), (16, "npu3 is cut off", False)],
+)
+def test_a_halt_that_is_expected_needs_nodes_that_are_unreachable(
+    scenario: Scenario, variant_run: Callable[..., VariantRun], right: int, cut_off: str, passed: bool
+):
+    halting = scenario.variants[0].model_copy(update={"expect": "halt"})
+    halts = scenario.model_copy(update={"assertions": (), "variants": (halting,)})
+    run = variant_run(1_000_000, right=right)
+    run = replace(run, observation=replace(run.observation, cut_off=cut_off))
+    (outcome,) = conclude(halts, 1, "embedded", {"healthy": run}).assertions
+    assert (outcome.passed, outcome.op, outcome.value, outcome.limit) == (passed, "<", right, 16)
+
+
+@pytest.mark.parametrize(
     ("relation", "limit", "passed"),
     [("max", 1, True), ("max", 0.999, False), ("min", 1, True), ("min", 1.001, False), ("equals", 1, True)],
 )
