@@ -15,5 +15,6 @@ Its modules:
     table         results -> a record for each run, and sweep.json
     statistics    medians with intervals, distributions, paired differences
     page          report.html of a study
+    export        results of any folders as CSV, JSON or Parquet
     notification  spread of news about a failed link, without data
 """

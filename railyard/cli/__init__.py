@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli import check, clean, craft, dissector, experiments, model, run, show, sweep, up
+from railyard.cli import check, clean, craft, dissector, experiments, model, results, run, show, sweep, up
 from railyard.cli import list as list_verb
 from railyard.cli.display.screen import MACHINE, complain, exit_code, out
 from topologies.errors import RailyardError
@@ -41,6 +41,7 @@ _VERBS = {
     "craft": (craft.craft, craft.EXAMPLES),
     "up": (up.up, up.EXAMPLES),
     "sweep": (sweep.sweep, sweep.EXAMPLES),
+    "results": (results.results, results.EXAMPLES),
     "experiments": (experiments.experiments, experiments.EXAMPLES),
     "model": (model.model, model.EXAMPLES),
     "dissector": (dissector.dissector, dissector.EXAMPLES),

@@ -91,6 +91,7 @@ def sweep(
     from lab.sweeps.conduct import conduct, shard_of
     from lab.sweeps.plan import plan_study
     from lab.sweeps.store import open_study
+    from lab.sweeps.table import passed
     from railyard.cli.display.study import print_study
     from railyard.cli.interrupts import Interrupts
 
@@ -117,7 +118,10 @@ def sweep(
         if interrupts.code or not complete:
             count = f"{len(done)} of {len(plan.runs)}"
             tell(f"{count} results are in {study.output.path}; the same command goes on")
-            raise typer.Exit(interrupts.code or (MACHINE if conducted.lost else 0))
+            if interrupts.code or conducted.lost:
+                raise typer.Exit(interrupts.code or MACHINE)
+            own = [result for run in runs if (result := study.get(run.key)) is not None]
+            raise typer.Exit(0 if passed(own, plan.study.cut_each) else 1)
         good = print_study(plan, done, conducted.late, study.output, _command(file))
     raise typer.Exit(0 if good else 1)
 

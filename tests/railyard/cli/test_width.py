@@ -124,7 +124,20 @@ def test_the_version_is_that_of_the_package(railyard: Railyard):
 
 @pytest.mark.parametrize(
     "verb",
-    ["run", "check", "list", "show", "craft", "up", "sweep", "experiments", "model", "dissector", "clean"],
+    [
+        "run",
+        "check",
+        "list",
+        "show",
+        "craft",
+        "up",
+        "sweep",
+        "results",
+        "experiments",
+        "model",
+        "dissector",
+        "clean",
+    ],
 )
 def test_the_help_of_a_verb_teaches_by_example(
     railyard: Railyard, monkeypatch: pytest.MonkeyPatch, verb: str

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard results: the results of runs and studies as one table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.errors import OutputError
+
+__all__ = ["EXAMPLES", "results"]
+
+EXAMPLES = """
+railyard results results/mine-sweep
+railyard results part1 part2 part3 --format parquet --out all.parquet
+railyard results results --format json | jq -r '.[] | select(.status != "right") | .run'
+"""
+
+
+class Format(StrEnum):
+    """Formats of the table."""
+
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"
+
+
+def results(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="folders of runs and studies, searched to any depth"),
+    ],
+    form: Annotated[Format, typer.Option("--format", help="parquet needs the extra railyard[parquet]")] = (
+        Format.csv
+    ),
+    target: Annotated[
+        Path | None, typer.Option("--out", help="file for the table; else it is printed")
+    ] = None,
+) -> None:
+    """Write the results of runs and studies as one table: a row for each run and variant.
+
+    Columns: scenario, run (the key in a study), variant, the axes, seed, cut, failed, status, trouble, spare,
+    cut_off, and every metric. A run that several folders hold counts once.
+    """
+    from lab.sweeps.export import as_csv, as_json, as_parquet, collected
+
+    records = collected(folders)
+    if form is Format.parquet:
+        if target is None:
+            raise typer.BadParameter("is not for terminals; give --out FILE", param_hint="--format parquet")
+        _write(target, as_parquet(records))
+        return
+    text = as_csv(records) if form is Format.csv else as_json(records)
+    if target is None:
+        typer.echo(text, nl=False)
+    else:
+        _write(target, text.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as ex:
+        raise OutputError(f"{path}: {ex.strerror}", remedy="give another file with --out") from None
