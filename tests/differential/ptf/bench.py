@@ -38,6 +38,7 @@ SWITCHES = {
 }
 
 _HEAD = re.compile(r"^(\w+\.\w+) \.\.\. ", re.MULTILINE)
+_RAISED = re.compile(r"\w[\w.]*(Error|Exception|Rendezvous|RpcError)\b")
 _VERDICT = re.compile(r"(?:^|\s)(ok|FAIL|ERROR)$", re.MULTILINE)
 
 
@@ -196,10 +197,8 @@ def _verdicts(output: str) -> dict[str, str]:
     for block in failures:
         if head := re.match(r"\s*(?:FAIL|ERROR): (\w+\.\w+)", block):
             trace = block.split("-" * 70)[1].strip().splitlines()
-            said = [
-                line for line in trace if re.match(r"\w[\w.]*(Error|Exception|Rendezvous|RpcError)\b", line)
-            ]
-            verdicts[head[1]] = (said or trace)[-1][:300]
+            heads = [at for at, line in enumerate(trace) if _RAISED.match(line)]
+            verdicts[head[1]] = " ".join(trace[heads[-1] if heads else -1 :])[:300]
     return verdicts
 
 
