@@ -63,11 +63,18 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         default_action = NoAction();
         size = 32;
     }
+    @name("failed")
+    table failed { // an error has no width in the p4info
+        key = { std.parser_error: exact @name("error"); }
+        actions = { send; NoAction; }
+        default_action = NoAction();
+        size = 8;
+    }
     apply {
         if (hdr.from_cpu.isValid()) {
             std.egress_spec = (bit<9>)hdr.from_cpu.port;
             hdr.from_cpu.setInvalid();
-        } else if (!redirect.apply().hit) {
+        } else if (!redirect.apply().hit && !failed.apply().hit) {
             last.write(0, (port_t)std.ingress_port);
             digest<arrived_t>(1, { (port_t)std.ingress_port, (bit<16>)std.packet_length });
             hdr.to_cpu = { (port_t)std.ingress_port, 0 };

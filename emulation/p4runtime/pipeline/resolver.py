@@ -135,7 +135,8 @@ class Resolver:
             match = _match_of(field)
             masked = match == "optional" and key["match"] == "ternary"
             check_same(of, "match type", "ternary" if masked else match, key["match"])
-            self._same_width(of, field, key["bits"])
+            if field.bitwidth or field.type_name.name:  # p4c gives a key of type error no width
+                self._same_width(of, field, key["bits"])
             keys.append(KeyLayout(field.id, field.name, match, key["bits"], position, alias, masked))
         _check_fields(what, keys)
         return tuple(keys)

@@ -53,6 +53,21 @@ def test_packet_out(translated: Controller, bench: Bench) -> None:
     )
 
 
+def test_a_key_of_type_error_has_the_width_of_the_program(translated: Controller, bench: Bench) -> None:
+    table, action = (
+        next(item.preamble.id for item in items if item.preamble.alias == alias)
+        for items, alias in ((INFO.tables, "failed"), (INFO.actions, "send"))
+    )
+    entry = p4r.TableEntry(table_id=table)
+    entry.match.add(field_id=1).exact.value = b"\x01"  # PacketTooShort
+    entry.action.action.action_id = action
+    entry.action.action.params.add(param_id=1, value=b"\x05")
+    translated.write(("INSERT", p4r.Entity(table_entry=entry)))
+    assert bench.ask(b"\x01", port=510) == [(5, b"\x01")]
+    (read,) = translated.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=table)))
+    assert read.table_entry == entry
+
+
 def test_a_register_has_the_range_of_the_program(translated: Controller, bench: Bench) -> None:
     register = p4r.RegisterEntry(register_id=INFO.registers[0].preamble.id, index=p4r.Index(index=0))
     register.data.bitstring = LARGEST
