@@ -1,6 +1,6 @@
 """The built-in v1model switch and the links between switches, in virtual time (C++, emulation/engine)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 Key = tuple[bytes, bytes, int]
@@ -176,7 +176,12 @@ class Network(SwitchSet):
         Bit `bit` of a frame chooses the lane (bit 0 is the highest bit of the first byte), and
         vls[2 * priority + lane] is the VL. Without this call a priority has one lane and is its VL.
         """
-    def set_handler(self, host: int, handler: Any) -> None: ...
+    def set_handler(self, host: int, handler: Any) -> None:
+        """Put a host in place of another: a Station, or any object with its methods; None for none."""
+    def start(self, host: int, /) -> None:
+        """Call `start` of the host's handler, and carry out its answer."""
+    def reroute(self, host: int, routes: list[tuple[int, int]], /) -> None:
+        """Tell a Participant which buckets, as a bit set, have left a failed link, by destination CNA."""
     def act(self, host: int, answer: tuple[list[tuple[bytes, int]], int | None], /) -> None: ...
     def send(self, host: int, frame: bytes, vl: int, /) -> None: ...
     def alarm(self, time_ps: int, token: int, /) -> None: ...
@@ -224,6 +229,113 @@ class Network(SwitchSet):
         """Sum of delivered_bins()."""
     def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
     def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
+
+Output = tuple[list[tuple[bytes, int]], int | None]
+"""Frames to send, each with its VL, and the time of the next deadline."""
+
+class Station:
+    """What runs on a host of a network, in C++. A network's station is not called from outside."""
+
+class Participant(Station):
+    """Agent of an NPU in a collective; see emulation.traffic.host.agent."""
+
+    def start(self, now: int) -> Output: ...
+    def on_frame(self, frame: bytes, now: int) -> Output: ...
+    def on_timer(self, now: int) -> Output: ...
+    def reroute(self, routes: list[tuple[int, int]], now: int, /) -> Output: ...
+    def call_when_done(self, call: Callable[[], None], /) -> None: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def finished_ps(self) -> int | None: ...
+    def failure(self) -> tuple[int, int, int] | None:
+        """Peer, oldest PSN that it did not acknowledge, and time."""
+    def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int]]:
+        """Values of AgentStats, in its order."""
+    def array(self) -> Any:
+        """Bytes of the array, uint8, which the agent goes on to change."""
+
+class Slices:
+    """Slices of a schedule; offsets and sizes are bytes. ValueError for lists that do not fit."""
+
+    def __init__(
+        self,
+        offsets: Sequence[int],
+        sizes: Sequence[int],
+        cells: Sequence[int],
+        order: Sequence[int],
+        count: int,
+    ) -> None: ...
+
+class Rank:
+    """A rank's part of a schedule."""
+
+def rank(
+    slices: Slices,
+    rank: int,
+    ranks: int,
+    address: int,
+    dtype: int,
+    overlap: bool,
+    peers: Sequence[tuple[Any, ...]],
+    sends: Sequence[tuple[int, int, int, int]],
+    plans: Sequence[tuple[Sequence[tuple[int, int, list[int]]], Sequence[list[int]]]],
+    of_cell: Sequence[int],
+) -> Rank:
+    """Describe a rank.
+
+    A peer is its rank and address, the load-balance values of data and of acknowledgements by connection,
+    paths by bucket or None, weights by bucket or none, and the state of a random choice of connections or
+    None. A send is step, place of its peer, operation and shift in bytes. A plan is its phases, (step,
+    operation, sources), and the sends, by their place, that leave after each number of phases. `of_cell` has
+    the place of each cell's plan.
+    """
+
+class Transport:
+    """Parameters of connections (emulation.traffic.host.transport), and headers of their frames."""
+
+    def __init__(
+        self,
+        *,
+        window: int,
+        ack_every: int,
+        ack_delay_ps: int,
+        initial_rto_ps: int,
+        min_rto_ps: int,
+        path_rto_ps: int,
+        max_rto_ps: int,
+        max_retries: int,
+        lb_mode: int,
+        first_psn: int,
+        level: int,
+        data: bytes,
+        ack: bytes,
+    ) -> None: ...
+
+class Agent(Participant):
+    """Agent of a collective; `data` are the array's bytes."""
+
+    def __init__(self, rank: Rank, data: bytes, job: int, parameters: Transport) -> None: ...
+    @property
+    def longest(self) -> int: ...
+
+class Iterated(Participant):
+    """Agent of a training job; see emulation.traffic.host.iterations."""
+
+    def __init__(
+        self,
+        rank: Rank,
+        data: bytes,
+        iterations: int,
+        compute_ps: int,
+        overlap_ps: int,
+        parameters: Transport,
+    ) -> None: ...
+    @property
+    def longest(self) -> int: ...
+    def call_at_iteration(self, call: Callable[[int], None], /) -> None: ...
+    def use_level(self, level: int, data: bytes, ack: bytes, /) -> None: ...
+    def reports(self) -> list[tuple[int, int, int, int, int]]: ...
 
 class Wire(SwitchSet):
     """Switches on Linux interfaces, in real time: one thread carries their frames."""

@@ -8,8 +8,7 @@ from typing import Protocol, final
 
 from emulation.circuits import CircuitSwitch
 from emulation.fidelity import Measured
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
 
@@ -99,6 +98,8 @@ class Testbed(Protocol):
 
     __test__ = False
 
+    hosts: Hosts
+    """Language of the agents that a job attaches."""
     virtual: bool
     """True if time passes in run() only, from event to event."""
     dilation: int
@@ -137,7 +138,7 @@ class Testbed(Protocol):
         """Make switches and links, and serve P4Runtime."""
         ...
 
-    def attach(self, node: str, host: Agent | Iterated) -> None:
+    def attach(self, node: str, host: Participant) -> None:
         """Put an agent on the node's host."""
         ...
 
@@ -145,7 +146,7 @@ class Testbed(Protocol):
         """Prepare a node's host, before run(), for an agent that restart() may attach."""
         ...
 
-    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
+    def restart(self, hosts: Mapping[str, Participant]) -> None:
         """Replace all agents now; a node without an entry in `hosts` has no agent from now on.
 
         Statistics of the replaced agents stay in the outcome of their node.

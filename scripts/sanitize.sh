@@ -16,4 +16,4 @@ runtime="$(${CXX:-c++} -print-file-name=libasan.so) $(${CXX:-c++} -print-file-na
 RAILYARD_ENGINE=$(echo "$build"/_engine*.so) LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0 \
     UBSAN_OPTIONS=print_stacktrace=1 "$python" -m pytest -p tests.other_engine -p no:cacheprovider -n 0 \
     tests/emulation/engine tests/emulation/embedded/test_deadlock.py tests/emulation/p4runtime/test_atomicity.py \
-    tests/fuzz/test_findings.py tests/differential/test_goldens.py
+    tests/emulation/traffic/host/test_native.py tests/fuzz/test_findings.py tests/differential/test_goldens.py

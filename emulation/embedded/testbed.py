@@ -22,6 +22,8 @@ from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, Port
 from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.make import Hosts, Participant
+from emulation.traffic.host.native import NativeAgent, NativeIterated, buckets_of
 from emulation.traffic.host.stats import Ended, Outcome
 from topologies import HOST_PORT, Fabric, Node
 from topologies.transform.circuits import circuit_link
@@ -44,7 +46,8 @@ class EmbeddedTestbed:
     `credit_bytes` is the receive buffer of a port and VL: links are lossless, and frames wait for credits; 0
     makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
     `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
-    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses.
+    bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses. `hosts`
+    chooses the agents that a job attaches: in C++, or in Python.
     """
 
     name = "embedded"
@@ -60,8 +63,10 @@ class EmbeddedTestbed:
         scheduler: Literal["strict", "round-robin"] = "strict",
         bin_ps: int = 0,
         seed: int = 0,
+        hosts: Hosts = "native",
     ) -> None:
         self.fabric = fabric
+        self.hosts: Hosts = hosts
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
         self.on_log: Callable[[str], None] | None = None
@@ -174,12 +179,12 @@ class EmbeddedTestbed:
         self._attached[node] = host
         with self._lock:
             self.network.set_handler(number, host)
-            self._engine(lambda: self.network.act(number, host.start(self.network.now)))
+            self._engine(lambda: self.network.start(number))
 
     def stand_by(self, node: str) -> None:
         """Do nothing: any node can take an agent at any time."""
 
-    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
+    def restart(self, hosts: Mapping[str, Participant]) -> None:
         """Replace all agents; frames that the old agents have handed over still leave."""
         for node, old in self._attached.items():
             past = self._before.get(node)
@@ -188,7 +193,6 @@ class EmbeddedTestbed:
             number = self._hosts[node]
             with self._lock:
                 self.network.set_handler(number, None)
-                self.network.act(number, ([], None))
         self._attached.clear()
         for node, host in hosts.items():
             self.attach(node, host)
@@ -289,7 +293,10 @@ class EmbeddedTestbed:
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
         host = self._attached.get(node)
-        if isinstance(host, Agent | Iterated):
+        if isinstance(host, NativeAgent | NativeIterated):
+            with self._lock:
+                self._engine(lambda: self.network.reroute(self._hosts[node], buckets_of(lost)))
+        elif isinstance(host, Agent | Iterated):
             with self._lock:
                 answer = host.on_reroute(lost, self.network.now)
                 self._engine(lambda: self.network.act(self._hosts[node], answer))

@@ -33,6 +33,7 @@ from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
 from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended
 from topologies import HOST_PORT, Fabric
 
@@ -59,6 +60,7 @@ class MininetTestbed:
 
     name = "mininet"
     virtual = False
+    hosts: Hosts = "python"
 
     def __init__(
         self,
@@ -212,9 +214,9 @@ class MininetTestbed:
 
     # -- agents
 
-    def attach(self, node: str, host: Agent | Iterated) -> None:
+    def attach(self, node: str, host: Participant) -> None:
         """Have a process in the node's namespace run an agent like `host`, from run() on."""
-        self._seat(node, host)
+        self._seat(node, _in_python(host))
 
     def stand_by(self, node: str) -> None:
         """Prepare a process in the node's namespace without an agent."""
@@ -225,12 +227,12 @@ class MininetTestbed:
             raise TestbedError(f"{node} has no host port", remedy="attach hosts to the fabric's NPUs")
         self._agents[node] = host
 
-    def restart(self, hosts: Mapping[str, Agent | Iterated]) -> None:
+    def restart(self, hosts: Mapping[str, Participant]) -> None:
         """Replace all agents in their processes; the new agents begin together a little later."""
         for node in hosts:
             if node not in self._agents:
                 raise TestbedError(f"nothing stands by on {node}", remedy="call stand_by() before run()")
-        makes = {node: hosts[node].again if node in hosts else Idle for node in self._agents}
+        makes = {node: _in_python(hosts[node]).again if node in hosts else Idle for node in self._agents}
         self._population.restart(time.monotonic_ns() + _LEAD_NS, makes)
 
     def give_up(self) -> None:
@@ -428,3 +430,9 @@ class MininetTestbed:
             self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
         )
         return measured
+
+
+def _in_python(host: Participant) -> Agent | Iterated:
+    if not isinstance(host, Agent | Iterated):
+        raise TestbedError("agents of real time are in Python", remedy="make them with hosts='python'")
+    return host

@@ -9,8 +9,8 @@ from functools import partial
 from typing import final
 
 from emulation.testbed import Testbed
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated, IterationReport
+from emulation.traffic.host.iterations import IterationReport
+from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.schedule.data import Array, make_data
 from lab.run.collectives.connections import path_shares
@@ -167,13 +167,13 @@ class Job:
         """Set the service level of the job's data from the next iteration on."""
         self.level = level
         for end in self.ends:
-            if isinstance(end, Iterated):
+            if isinstance(end, RepeatingParticipant):
                 end.set_level(level)
 
     @property
     def logs(self) -> list[Sequence[IterationReport]]:
         """Iterations of each rank; empty for a job without iterations."""
-        return [end.log if isinstance(end, Iterated) else () for end in self.ends]
+        return [end.log if isinstance(end, RepeatingParticipant) else () for end in self.ends]
 
     @property
     def stats(self) -> list[AgentStats]:
@@ -182,7 +182,7 @@ class Job:
             return []
         return [self._testbed.outcome(name).stats for name in sorted(self._were)]
 
-    def _agents(self) -> Mapping[str, Agent | Iterated]:
+    def _agents(self) -> Mapping[str, Participant]:
         parameters = replace(
             self._ready.transport,
             first_psn=(self._number - 1) * _PSN_STRIDE & 0xFFFFFF,
@@ -190,30 +190,16 @@ class Job:
             connections=self.plan.connections,
             paths=self._paths,
         )
-        if self.plan.rhythm is not None:
-            agents = {
-                name: Iterated(
-                    rank,
-                    self.plan.sliced,
-                    self.inputs[rank],
-                    self._addresses,
-                    self.plan.rhythm,
-                    parameters=parameters,
-                )
-                for rank, name in enumerate(self.holders)
-            }
-            if self.on_iteration is not None:
-                for name, agent in agents.items():
-                    agent.on_iteration = partial(self.on_iteration, name)
-            return agents
-        return {
-            name: Agent(
-                rank,
-                self.plan.sliced,
-                self.inputs[rank],
-                self._addresses,
-                job=self._number,
-                parameters=parameters,
-            )
-            for rank, name in enumerate(self.holders)
-        }
+        agents = make_agents(
+            self._testbed.hosts,
+            self.plan.sliced,
+            self.inputs,
+            self._addresses,
+            rhythm=self.plan.rhythm,
+            job=self._number,
+            parameters=parameters,
+        )
+        for name, agent in zip(self.holders, agents, strict=True):
+            if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):
+                agent.on_iteration = partial(self.on_iteration, name)
+        return dict(zip(self.holders, agents, strict=True))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, final
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import TestbedError
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES
+from emulation.traffic.host.make import Hosts
 from lab.run.prepare import Prepared
 
 if TYPE_CHECKING:
@@ -73,11 +74,16 @@ class TestbedChoice(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Virtual time, in this process."""
+    """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same."""
 
+    hosts: Hosts = "native"
     name: str = "embedded"
     switch: str = ""
-    options: Sequence[str] = ()
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Command-line options that choose the testbed."""
+        return () if self.hosts == "native" else ("--hosts", self.hosts)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
         """Accept any variant on any machine."""
@@ -86,7 +92,12 @@ class Embedded:
         """Return a testbed in virtual time."""
         link = ready.variant.link
         return EmbeddedTestbed(
-            ready.fabric, credit_bytes=link.credit_bytes, scheduler=link.scheduler, bin_ps=bin_ps, seed=seed
+            ready.fabric,
+            credit_bytes=link.credit_bytes,
+            scheduler=link.scheduler,
+            bin_ps=bin_ps,
+            seed=seed,
+            hosts=self.hosts,
         )
 
 

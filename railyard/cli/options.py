@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 
-__all__ = ["TOPOLOGY", "Bed", "Switch", "dims_of", "fabric_of"]
+__all__ = ["TOPOLOGY", "AgentKind", "Bed", "Switch", "dims_of", "fabric_of"]
 
 TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
 """Help of an argument that names a fabric."""
@@ -24,6 +24,13 @@ class Bed(StrEnum):
 
     embedded = "embedded"
     mininet = "mininet"
+
+
+class AgentKind(StrEnum):
+    """Implementations of an NPU's agent."""
+
+    native = "native"
+    python = "python"
 
 
 class Switch(StrEnum):

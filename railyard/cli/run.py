@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import Bed, Switch
+from railyard.cli.options import AgentKind, Bed, Switch
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -51,6 +51,13 @@ def run(
             help="real seconds per second of the scenario on mininet; unless given, what this machine can do",
         ),
     ] = None,
+    hosts: Annotated[
+        AgentKind | None,
+        typer.Option(
+            help="agents of the NPUs on embedded: native, in C++, the default; python, the slower "
+            "specification; both give the same result"
+        ),
+    ] = None,
     dims: Annotated[
         str,
         typer.Option(
@@ -86,7 +93,9 @@ def run(
     """
     from lab.scenario.loader import load
 
-    bench = _Bench(_choice(testbed, switch, dilation), pcap or (), quiet or json_to == "-", not no_report)
+    bench = _Bench(
+        _choice(testbed, switch, dilation, hosts), pcap or (), quiet or json_to == "-", not no_report
+    )
     loaded = [load(file) for file in files]
     scenarios = [(_resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
     _check_names([scenario.name for scenario, _ in scenarios])
@@ -179,17 +188,21 @@ def _check_names(names: Sequence[str]) -> None:
         )
 
 
-def _choice(testbed: Bed, switch: Switch | None, dilation: int | None) -> TestbedChoice:
+def _choice(
+    testbed: Bed, switch: Switch | None, dilation: int | None, hosts: AgentKind | None
+) -> TestbedChoice:
     from lab.run.testbeds import Embedded, RealTime
 
     if testbed is Bed.mininet:
+        if hosts is not None:
+            raise typer.BadParameter("is for --testbed embedded", param_hint="--hosts")
         from emulation.mininet.switches import choose
 
         return RealTime(choose(switch.value if switch else None), dilation)
     for option, value in (("--switch", switch), ("--dilation", dilation)):
         if value is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint=option)
-    return Embedded()
+    return Embedded() if hosts is None else Embedded(hosts.value)
 
 
 def _resized(scenario: Scenario, dims: str) -> Scenario:

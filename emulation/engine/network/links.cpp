@@ -86,7 +86,7 @@ Index<Host> Network::attach_host(Index<Switch> switch_index, int port, const Lin
     channels_[out].to_switch = switch_index;
     channels_[out].to_port = static_cast<std::uint32_t>(port);
     for (const Index<Channel> c : {in, out}) channels_[c].host = host;
-    hosts_.push_back({.out = out, .in = in});
+    hosts_.push_back({.out = out, .in = in, .station = nullptr});
     return host;
 }
 

@@ -8,6 +8,11 @@
 
 namespace railyard {
 
+Network::~Network() {
+    for (const Host& host : hosts_)
+        if (host.station) host.station->leave();  // its frames belong to this network's pool
+}
+
 Index<Switch> Network::add_switch(const std::string& name, std::uint32_t cpu_port) {
     out_channel_.emplace_back();
     age_at_.push_back(-1);
@@ -102,7 +107,11 @@ void Network::deliver(FrameHandle frame, Index<Host> host) {
         if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
         bins_[bin] += frame->length;
     }
-    if (on_frame) on_frame(host, frame->view());
+    const std::shared_ptr<Station> station = hosts_[host].station;
+    if (!station) return;
+    Answer answer(pool_, std::move(departures_));
+    station->on_frame(std::move(frame), now_, answer);
+    act(host, answer);
 }
 
 void Network::receive(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
@@ -177,13 +186,39 @@ void Network::fail(Index<Switch> index, const std::exception& error) {
     control_.push_back({ControlItem::Kind::Log, now_, index, 0, false, error.what()});
 }
 
+void Network::set_station(Index<Host> host, std::shared_ptr<Station> station) {
+    clear_timer(host);
+    hosts_[host].station.swap(station);
+    if (station) station->leave();
+}
+
+void Network::consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event) {
+    const std::shared_ptr<Station> station = hosts_.at(host).station;
+    if (!station) return;
+    Answer answer(pool_, std::move(departures_));
+    event(*station, answer);
+    act(host, answer);
+}
+
+void Network::act(Index<Host> host, Answer& answer) {
+    for (Answer::Departure& departure : answer.departures)
+        send(host, std::move(departure.frame), departure.vl);
+    if (answer.deadline) set_timer(host, *answer.deadline);
+    else clear_timer(host);
+    answer.departures.clear();
+    departures_ = std::move(answer.departures);
+}
+
 void Network::send(Index<Host> host, std::string_view bytes, int vl) {
+    send(host, pool_.acquire(bytes.data(), bytes.size()), vl);
+}
+
+void Network::send(Index<Host> host, FrameHandle frame, int vl) {
     const Host& h = hosts_.at(host);
     const auto lane = std::find(vls_.begin(), vls_.end(), vl);
     if (lane == vls_.end())
         throw std::invalid_argument("host " + std::to_string(host.at()) + ": VL " + std::to_string(vl) +
                                     " is not between 0 and " + std::to_string(vls_.size() - 1));
-    FrameHandle frame = pool_.acquire(bytes.data(), bytes.size());
     frame->vl = static_cast<std::uint8_t>(lane - vls_.begin());
     enqueue(h.out, std::move(frame), true);
 }
@@ -254,7 +289,8 @@ void Network::dispatch(const Event& event) {
             Host& h = hosts_[event.of<Host>()];
             if (h.deadline != event.time) return;  // changed or cleared
             h.deadline = -1;
-            if (on_timer) on_timer(event.of<Host>());
+            if (h.station)
+                consult(event.of<Host>(), [this](Station& s, Answer& answer) { s.on_timer(now_, answer); });
             return;
         }
         case EventKind::Alarm:

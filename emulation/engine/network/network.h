@@ -15,6 +15,7 @@
 
 #include "network/channel.h"
 #include "network/events.h"
+#include "network/station.h"
 #include "switch/switch_set.h"
 
 namespace railyard {
@@ -30,6 +31,7 @@ struct Link {
 struct Host {
     Index<Channel> out, in;  // from the host, to the host
     Time deadline = -1;
+    std::shared_ptr<Station> station;
 };
 
 struct Alarm {
@@ -44,6 +46,8 @@ struct Share {
 
 class Network : public SwitchSet {
    public:
+    ~Network() override;
+
     Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) override;
 
     // Give every priority two lanes, each with a queue and credits. Bit `bit` of a frame, counted from the
@@ -65,6 +69,14 @@ class Network : public SwitchSet {
     void record(Index<Link> link, std::optional<int> direction, const std::string& path);
     void end_recordings();
 
+    // Put a station on a host in place of another; null: none. Its first event is `start`.
+    void set_station(Index<Host> host, std::shared_ptr<Station> station);
+    // Call a station for an event from outside of the network, and carry out its answer.
+    void start(Index<Host> host) {
+        consult(host, [this](Station& station, Answer& answer) { station.start(now_, answer); });
+    }
+    void consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event);
+    void act(Index<Host> host, Answer& answer);
     void send(Index<Host> host, std::string_view bytes, int vl);
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
     void set_timer(Index<Host> host, Time deadline);  // replaces the earlier deadline of the host
@@ -110,14 +122,12 @@ class Network : public SwitchSet {
     }
     const std::vector<std::uint64_t>& delivered_bins() const { return bins_; }
 
-    std::function<void(Index<Host>, std::string_view frame)> on_frame;
-    std::function<void(Index<Host>)> on_timer;
-
    private:
     template <typename T>
     void push(Time time, EventKind kind, Index<T> index);
     RunEnd run_events(Time until, std::uint64_t events);
     void dispatch(const Event& event);
+    void send(Index<Host> host, FrameHandle frame, int vl);
     void enqueue(Index<Channel> index, FrameHandle frame, bool at_once);
     void wake(Channel& c, Index<Channel> index, Time time);
     void try_send(Index<Channel> index);
@@ -176,6 +186,7 @@ class Network : public SwitchSet {
     std::uint64_t seed_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recordings_;
     Outputs out_, egress_out_;
+    std::vector<Answer::Departure> departures_;  // memory for answers
     List<Share> shares_;
     std::vector<Index<Share>> free_shares_;
     std::uint64_t without_link_ = 0, hops_ = 0, failed_ = 0;

@@ -7,11 +7,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <mutex>
 #include <string_view>
 
+#include "network/station.h"
 #include "switch/switch_set.h"
 
 // Python names switches, links and hosts by their numbers. -1: none.
@@ -79,10 +81,15 @@ nb::list match_of(const TableSpec& spec, const EntrySpec& entry);
 inline std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.size()); }
 
+// Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
+void to_answer(const nb::object& output, Answer& answer);
+nb::object from_answer(const Answer& answer);
+
 void bind_program(nb::module_& m);
 void bind_switches(nb::module_& m);
 void bind_tables(nb::class_<SwitchSet>& c);
 void bind_state(nb::class_<SwitchSet>& c);
+void bind_hosts(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_wire(nb::module_& m);
 

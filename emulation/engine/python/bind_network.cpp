@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in virtual time, and the Python handlers of its hosts.
+// The network in virtual time, and stations in Python.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 
+#include "hosts/agent.h"
 #include "network/network.h"
 #include "python/bind.h"
 
@@ -13,42 +14,28 @@ namespace railyard {
 
 namespace {
 
-// A network with Python handlers of its hosts.
-class PyNetwork : public Network {
+// A handler in Python: on_frame(bytes, now) and on_timer(now) return ([(frame, vl), ...], deadline or None).
+class PythonStation : public Station {
    public:
-    PyNetwork() {
-        on_frame = [this](Index<Host> host, std::string_view frame) {
-            const nb::bytes bytes = to_bytes(frame);
-            const nb::object& handler = handlers_[host];
-            if (!handler.is_none()) act(host, handler.attr("on_frame")(bytes, now()));
-        };
-        on_timer = [this](Index<Host> host) {
-            const nb::object& handler = handlers_[host];
-            if (!handler.is_none()) act(host, handler.attr("on_timer")(now()));
-        };
-    }
+    explicit PythonStation(nb::object handler) : handler_(std::move(handler)) {}
 
-    Index<Host> add_host(Index<Switch> sw, int port, const LinkConfig& config) {
-        const Index<Host> host = Network::attach_host(sw, port, config);
-        handlers_.push_back(nb::none());
-        return host;
+    void start(Time now, Answer& answer) override { to_answer(handler_.attr("start")(now), answer); }
+    void on_frame(FrameHandle frame, Time now, Answer& answer) override {
+        const nb::bytes bytes = to_bytes(frame->view());
+        frame.reset();
+        to_answer(handler_.attr("on_frame")(bytes, now), answer);
     }
-    void set_handler(Index<Host> host, nb::object handler) { handlers_.at(host) = std::move(handler); }
-
-    // Carry out the answer of a handler: ([(frame, vl), ...], deadline or None).
-    void act(Index<Host> host, const nb::object& answer) {
-        const nb::tuple pair = nb::cast<nb::tuple>(answer);
-        for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
-            const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
-            send(host, view(nb::cast<nb::bytes>(frame_and_vl[0])), nb::cast<int>(frame_and_vl[1]));
-        }
-        if (pair[1].is_none()) clear_timer(host);
-        else set_timer(host, nb::cast<Time>(pair[1]));
-    }
+    void on_timer(Time now, Answer& answer) override { to_answer(handler_.attr("on_timer")(now), answer); }
 
    private:
-    List<Host, nb::object> handlers_;
+    nb::object handler_;
 };
+
+std::shared_ptr<Station> station_of(const nb::object& handler) {
+    if (handler.is_none()) return nullptr;
+    if (nb::isinstance<Station>(handler)) return nb::cast<std::shared_ptr<Station>>(handler);
+    return std::make_shared<PythonStation>(handler);
+}
 
 LinkConfig link_config(std::int64_t rate, Time delay, std::int64_t credit, std::int64_t queue,
                        const std::string& scheduler, const std::optional<std::vector<std::int64_t>>& quanta) {
@@ -84,12 +71,12 @@ nb::dict stats_of(const ChannelStats& s, const std::vector<int>& vls) {
     return d;
 }
 
-void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
-    c.def_prop_ro("hops", [](PyNetwork& n) { return n.hops(); })
-        .def_prop_ro("frames_without_link", [](PyNetwork& n) { return n.frames_without_link(); })
+void bind_time(nb::class_<Network, SwitchSet>& c) {
+    c.def_prop_ro("hops", [](Network& n) { return n.hops(); })
+        .def_prop_ro("frames_without_link", [](Network& n) { return n.frames_without_link(); })
         .def(
             "connect",
-            [](PyNetwork& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
+            [](Network& n, Index<Switch> a, int pa, Index<Switch> b, int pb, std::int64_t rate, Time delay,
                std::int64_t credit, std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta, bool plugged) {
                 return n.connect(a, pa, b, pb, link_config(rate, delay, credit, queue, scheduler, quanta),
@@ -100,46 +87,64 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none(), nb::arg("plugged") = true)
         .def(
             "attach_host",
-            [](PyNetwork& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
+            [](Network& n, Index<Switch> sw, int port, std::int64_t rate, Time delay, std::int64_t credit,
                std::int64_t queue, const std::string& scheduler,
                const std::optional<std::vector<std::int64_t>>& quanta) {
-                return n.add_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
+                return n.attach_host(sw, port, link_config(rate, delay, credit, queue, scheduler, quanta));
             },
             nb::arg("switch"), nb::arg("port"), nb::arg("rate_bps"), nb::arg("delay_ps"),
             nb::arg("credit_bytes"), nb::arg("queue_bytes") = 1 << 20, nb::kw_only(),
             nb::arg("scheduler") = "strict", nb::arg("quanta") = nb::none())
         .def(
             "set_lanes",
-            [](PyNetwork& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); },
+            [](Network& n, std::uint32_t bit, const std::vector<int>& vls) { n.set_lanes(bit, vls); },
             nb::arg("bit"), nb::arg("vls"))
-        .def("set_handler", &PyNetwork::set_handler, nb::arg("host"), nb::arg("handler").none())
-        .def("act", &PyNetwork::act)
-        .def("send", [](PyNetwork& n, Index<Host> host, const nb::bytes& frame,
+        .def(
+            "set_handler",
+            [](Network& n, Index<Host> host, const nb::object& handler) {
+                n.set_station(host, station_of(handler));
+            },
+            nb::arg("host"), nb::arg("handler").none())
+        .def("start", [](Network& n, Index<Host> host) { n.start(host); })
+        .def("act",
+             [](Network& n, Index<Host> host, const nb::object& output) {
+                 Answer answer(n.pool());
+                 to_answer(output, answer);
+                 n.act(host, answer);
+             })
+        .def("reroute",
+             [](Network& n, Index<Host> host, const Routes& routes) {
+                 n.consult(host, [&](Station& station, Answer& answer) {
+                     if (auto* const agent = dynamic_cast<Participant*>(&station); agent != nullptr)
+                         agent->on_reroute(routes, n.now(), answer);
+                 });
+             })
+        .def("send", [](Network& n, Index<Host> host, const nb::bytes& frame,
                         int vl) { n.send(host, view(frame), vl); })
-        .def("alarm", [](PyNetwork& n, Time time, std::int64_t token) { n.alarm(time, token); })
-        .def("set_link", [](PyNetwork& n, Index<Link> link, bool up) { n.set_link(link, up); })
-        .def("set_host_link", [](PyNetwork& n, Index<Host> host, bool up) { n.set_host_link(host, up); })
-        .def("plug", [](PyNetwork& n, Index<Link> link) { n.plug(link); })
+        .def("alarm", [](Network& n, Time time, std::int64_t token) { n.alarm(time, token); })
+        .def("set_link", [](Network& n, Index<Link> link, bool up) { n.set_link(link, up); })
+        .def("set_host_link", [](Network& n, Index<Host> host, bool up) { n.set_host_link(host, up); })
+        .def("plug", [](Network& n, Index<Link> link) { n.plug(link); })
         .def(
             "impair",
-            [](PyNetwork& n, Index<Link> link, int direction, bool blocked, double loss,
+            [](Network& n, Index<Link> link, int direction, bool blocked, double loss,
                std::optional<std::int64_t> rate, Time delay) {
                 n.impair(link, direction,
                          {.blocked = blocked, .loss = loss, .rate_bps = rate, .extra_delay = delay});
             },
             nb::arg("link"), nb::arg("direction"), nb::kw_only(), nb::arg("blocked") = false,
             nb::arg("loss") = 0.0, nb::arg("rate_bps") = nb::none(), nb::arg("extra_delay_ps") = 0)
-        .def("set_seed", [](PyNetwork& n, std::uint64_t seed) { n.set_seed(seed); })
+        .def("set_seed", [](Network& n, std::uint64_t seed) { n.set_seed(seed); })
         .def(
             "record",
-            [](PyNetwork& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
+            [](Network& n, Index<Link> link, const std::string& path, std::optional<int> direction) {
                 n.record(link, direction, path);
             },
             nb::arg("link"), nb::arg("path"), nb::arg("direction") = nb::none())
-        .def("end_recordings", [](PyNetwork& n) { n.end_recordings(); })
+        .def("end_recordings", [](Network& n) { n.end_recordings(); })
         .def(
             "run",
-            [](PyNetwork& n, std::optional<Time> until, std::uint64_t events) {
+            [](Network& n, std::optional<Time> until, std::uint64_t events) {
                 // Signal handlers of Python run between slices.
                 constexpr std::uint64_t kSlice = 1 << 16;
                 for (std::uint64_t left = events;;) {
@@ -151,14 +156,14 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
                 }
             },
             nb::arg("until_ps") = nb::none(), nb::arg("events") = ~0ULL)
-        .def("set_tolerant", [](PyNetwork& n, bool tolerant) { n.set_tolerant(tolerant); })
-        .def_prop_ro("frames_failed", [](PyNetwork& n) { return n.frames_failed(); })
-        .def("link_stats", [](PyNetwork& n, Index<Link> link,
+        .def("set_tolerant", [](Network& n, bool tolerant) { n.set_tolerant(tolerant); })
+        .def_prop_ro("frames_failed", [](Network& n) { return n.frames_failed(); })
+        .def("link_stats", [](Network& n, Index<Link> link,
                               int direction) { return stats_of(n.stats(link, direction), n.vls()); })
-        .def("host_stats", [](PyNetwork& n, Index<Host> host,
+        .def("host_stats", [](Network& n, Index<Host> host,
                               int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
         .def("deadlock",
-             [](PyNetwork& n) {
+             [](Network& n) {
                  nb::list out;
                  for (const auto& w : n.deadlock())
                      out.append(w.link ? nb::make_tuple(w.link, w.direction, w.vl)
@@ -166,16 +171,16 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
                  return out;
              })
         .def(
-            "set_bin", [](PyNetwork& n, Time width, std::size_t vls) { n.set_bin(width, vls); },
+            "set_bin", [](Network& n, Time width, std::size_t vls) { n.set_bin(width, vls); },
             nb::arg("width_ps"), nb::arg("vls") = kVls)
-        .def("delivered_bins", [](PyNetwork& n) { return n.delivered_bins(); })
+        .def("delivered_bins", [](Network& n) { return n.delivered_bins(); })
         .def("delivered_bytes",
-             [](PyNetwork& n) {
+             [](Network& n) {
                  const auto& bins = n.delivered_bins();
                  return std::accumulate(bins.begin(), bins.end(), std::uint64_t{0});
              })
         .def("process",
-             [](PyNetwork& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
                  nb::list out;
                  for (const auto& [egress, bytes] : n.process(sw, port, view(frame)))
                      out.append(nb::make_tuple(egress, to_bytes(bytes)));
@@ -183,8 +188,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
              })
         .def(
             "bench",
-            [](PyNetwork& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame,
-               std::uint64_t count,
+            [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,
                bool copy_only) { return n.bench(sw, port, view(frame), count, copy_only); },
             nb::arg("switch"), nb::arg("port"), nb::arg("frame"), nb::arg("count"),
             nb::arg("copy_only") = false);
@@ -193,8 +197,7 @@ void bind_time(nb::class_<PyNetwork, SwitchSet>& c) {
 }  // namespace
 
 void bind_network(nb::module_& m) {
-    nb::class_<PyNetwork, SwitchSet> network(m, "Network",
-                                             "Switches, hosts and links. One thread at a time.");
+    nb::class_<Network, SwitchSet> network(m, "Network", "Switches, hosts and links. One thread at a time.");
     network.def(nb::init<>());
     bind_time(network);
 }

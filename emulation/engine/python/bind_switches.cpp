@@ -98,6 +98,7 @@ NB_MODULE(_engine, m) {
     nanobind::set_leak_warnings(false);
     railyard::bind_program(m);
     railyard::bind_switches(m);
+    railyard::bind_hosts(m);
     railyard::bind_network(m);
 #ifdef RAILYARD_LINUX
     railyard::bind_wire(m);

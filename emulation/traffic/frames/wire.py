@@ -34,6 +34,7 @@ __all__ = [
     "AckWriter",
     "DataFields",
     "DataWriter",
+    "header",
     "iteration_of",
     "parse",
     "readdress",
@@ -121,6 +122,11 @@ def _template(opcode: Opcode, level: int = 0) -> bytes:
             / SACK()
         )
     return bytes(frame)
+
+
+def header(opcode: Opcode, level: int = 0) -> bytes:
+    """Return the headers of a frame without payload; addresses, queues and numbers are 0."""
+    return _template(opcode, level)
 
 
 def _prefix(opcode: Opcode, scna: int, dcna: int, lb_mode: int, payload_bytes: int, level: int = 0) -> bytes:

@@ -7,6 +7,8 @@ transport     a reliable connection: sender and receiver
 connections   the connections of a rank with its peers
 path_choice   load-balance values of connections, and the choice among them
 gate          steps that do not overlap
+native        the same agents in C++, for the embedded testbed
+make          the agents of a collective, of either kind
 stats         statistics and outcome of an agent
 saturate      traffic that keeps a lossless fabric full
 """

@@ -24,7 +24,7 @@ from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type, fold
 from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, Sliced
 
-__all__ = ["Agent", "Output"]
+__all__ = ["Agent", "Output", "check_agent"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
@@ -73,7 +73,7 @@ class Agent:
         parameters: TransportParameters | None = None,
     ) -> None:
         parameters = parameters or TransportParameters()
-        _check(rank, sliced, data, addresses)
+        check_agent(rank, sliced, data, addresses)
         # Creates an equal agent in its initial state, for a testbed that runs it in another process.
         self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
         self.rank = rank
@@ -399,7 +399,8 @@ class Agent:
                 self._settle(index, now)
 
 
-def _check(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:
+def check_agent(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:
+    """Raise an EmulationError if an agent cannot be made from these."""
     schedule = sliced.schedule
     if not 0 <= rank < schedule.ranks:
         raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")

@@ -5,19 +5,20 @@ Each connection has its own load-balance value (lb), by which switches choose it
 numbers. A message uses one connection. Queue numbers encode connection and rank, so both ends agree on it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, final
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import AckWriter, DataWriter
-from emulation.traffic.host.path_choice import ONE
+from emulation.traffic.host.path_choice import ONE, PathShares
 from emulation.traffic.host.path_sender import PathSender
 from emulation.traffic.host.spray import PathHealth, RoundTrips, Spray
 from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
 from emulation.traffic.schedule.slicing import CellPlan
 
-__all__ = ["Peer", "connect"]
+__all__ = ["Ends", "Peer", "connect", "ends_of"]
 
 _MAX_QUEUES: Final = 1 << 16
 _DATA: Final = 1
@@ -91,6 +92,46 @@ def _unfinished(sender: Sender) -> int:
     return sender.unfinished
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """First load-balance values of a rank's connections with a peer, and what chooses among them.
+
+    `lbs` are of data to the peer, `ack_lbs` of acknowledgements to it; each has an entry for each connection.
+    `shares` are the paths to the peer, if they are known. `seed` is the seed of a random choice of the
+    connection, None for the connection with the fewest unfinished bytes.
+    """
+
+    rank: int
+    lbs: tuple[int, ...]
+    ack_lbs: tuple[int, ...]
+    shares: PathShares | None
+    seed: str | None
+
+
+def ends_of(
+    rank: int, plans: Iterable[CellPlan], ranks: int, parameters: TransportParameters
+) -> Iterator[Ends]:
+    """Yield the ends of a rank with all ranks with which its plans exchange data.
+
+    The order begins with the next higher rank, so that ranks begin with different peers. EmulationError if
+    queue numbers do not suffice.
+    """
+    chosen = parameters.connections or ONE
+    for peer in sorted(_peers(plans), key=lambda peer: (peer - rank) % ranks):
+        out, back = chosen.of(rank, peer), chosen.of(peer, rank)
+        if ranks * max(len(out), len(back)) > _MAX_QUEUES:
+            raise EmulationError(
+                f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
+                remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
+            )
+        # Without chosen connections, acknowledgements use the lb of data in their direction.
+        ack_lbs = back if parameters.connections else out
+        shares = None if parameters.paths is None else parameters.paths.get((rank, peer))
+        seed = f"{chosen.seed} {rank} {peer}" if chosen.choose == "random" else None
+        yield Ends(peer, out, ack_lbs, shares, seed)
+
+
 def connect(
     rank: int,
     plans: Iterable[CellPlan],
@@ -101,23 +142,15 @@ def connect(
     dtype: int,
     trips: RoundTrips | None = None,
 ) -> dict[int, Peer]:
-    """Return the peers of a rank by rank: all ranks with which its plans exchange data.
+    """Return the peers of a rank by rank, in the order of `ends_of`.
 
-    `trips` has the round trips of the whole rank. The order begins with the next higher rank, so that ranks
-    begin with different peers. EmulationError if
-    queue numbers do not suffice.
+    `trips` has the round trips of the whole rank.
     """
-    chosen = parameters.connections or ONE
     ranks = len(addresses)
     peers: dict[int, Peer] = {}
-    for peer in sorted(_peers(plans), key=lambda peer: (peer - rank) % ranks):
+    for each in ends_of(rank, plans, ranks, parameters):
+        peer, shares = each.rank, each.shares
         ends = {"scna": addresses[rank], "dcna": addresses[peer]}
-        out, back = chosen.of(rank, peer), chosen.of(peer, rank)
-        if ranks * max(len(out), len(back)) > _MAX_QUEUES:
-            raise EmulationError(
-                f"{max(len(out), len(back))} connections a pair of {ranks} ranks: queues have 16 bits",
-                remedy=f"use {_MAX_QUEUES // ranks} connections or fewer",
-            )
         writers = [
             DataWriter(
                 **ends,
@@ -128,18 +161,15 @@ def connect(
                 lb_mode=parameters.lb_mode,
                 level=parameters.level,
             )
-            for number in range(len(out))
+            for number in range(len(each.lbs))
         ]
-        shares = None if parameters.paths is None else parameters.paths.get((rank, peer))
         health = None if shares is None else PathHealth(shares.paths)
         senders = [
             Sender(parameters, writer, lb)
             if shares is None or health is None
             else PathSender(parameters, writer, Spray(shares, lb, health), trips or RoundTrips())
-            for writer, lb in zip(writers, out, strict=True)
+            for writer, lb in zip(writers, each.lbs, strict=True)
         ]
-        # Without chosen connections, acknowledgements use the lb of data in their direction.
-        lbs = back if parameters.connections else out
         receivers = [
             Receiver(
                 parameters,
@@ -152,9 +182,9 @@ def connect(
                 lb,
                 None if shares is None or health is None else Spray(shares, lb, health),
             )
-            for number, lb in enumerate(lbs)
+            for number, lb in enumerate(each.ack_lbs)
         ]
-        draw = Random(f"{chosen.seed} {rank} {peer}").randrange if chosen.choose == "random" else None
+        draw = None if each.seed is None else Random(each.seed).randrange
         peers[peer] = Peer(peer, rank, ranks, senders, receivers, draw)
     return peers
 

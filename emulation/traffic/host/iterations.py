@@ -25,14 +25,22 @@ from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import Sliced
 
-__all__ = ["MOST_ITERATIONS", "Iterated", "IterationReport", "Rhythm", "input_of"]
+__all__ = [
+    "MOST_FRAMES",
+    "MOST_ITERATIONS",
+    "Iterated",
+    "IterationReport",
+    "Rhythm",
+    "input_of",
+    "too_many_frames",
+]
 
 # The collective header's job number is the iteration, counted from 1.
 MOST_ITERATIONS: Final = (1 << 16) - 1
 
 # Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
 _WINDOWS = 16
-_STRIDE = (PSN_MASK + 1) // _WINDOWS
+MOST_FRAMES: Final = (PSN_MASK + 1) // _WINDOWS
 _MOST_AHEAD = _WINDOWS // 2
 
 
@@ -82,6 +90,14 @@ class IterationReport:
     checksum: int
 
 
+def too_many_frames(frames: int) -> EmulationError:
+    """Return the error of an iteration that needs more sequence numbers than it has."""
+    return EmulationError(
+        f"{frames} frames to one peer in an iteration: there are sequence numbers for {MOST_FRAMES - 1}",
+        remedy="take larger frames or a smaller array",
+    )
+
+
 def input_of(data: Array, iteration: int) -> Array:
     """Return a rank's input of an iteration, shifted by an element each time, so that stale frames show."""
     return np.roll(data, iteration)
@@ -123,11 +139,8 @@ class Iterated:
         self._begun_ps = self._send_ps = 0
         self._sent_ps: int | None = None
         frames = self._agent(0).longest
-        if frames >= _STRIDE:
-            raise EmulationError(
-                f"{frames} frames to one peer in an iteration: there are sequence numbers for {_STRIDE - 1}",
-                remedy="take larger frames or a smaller array",
-            )
+        if frames >= MOST_FRAMES:
+            raise too_many_frames(frames)
 
     @property
     def result(self) -> Array:
@@ -191,7 +204,7 @@ class Iterated:
     def _agent(self, number: int) -> Agent:
         """Return the agent of an iteration; it is created by the iteration's first frame or its begin."""
         if number not in self._agents:
-            parameters = replace(self._parameters, first_psn=number % _WINDOWS * _STRIDE)
+            parameters = replace(self._parameters, first_psn=number % _WINDOWS * MOST_FRAMES)
             self._agents[number] = self._make(
                 input_of(self._data, number), job=number + 1, parameters=parameters
             )

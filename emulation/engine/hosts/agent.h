@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agent of an NPU in a collective, sans-IO. emulation/traffic/host/agent.py is its specification: both send
+// the same frames at the same times, in the same order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "frames/ring.h"
+#include "hosts/payloads.h"
+#include "hosts/peer.h"
+#include "hosts/schedule.h"
+#include "network/station.h"
+
+namespace railyard {
+
+// A rank of a collective: what agents of all its iterations share.
+struct Rank {
+    std::uint32_t rank = 0, ranks = 0;
+    std::uint16_t address = 0;
+    std::uint8_t dtype = 0;
+    std::shared_ptr<const SliceTable> table;
+    std::shared_ptr<const RankPlan> plan;
+    std::vector<PeerSpec> peers;  // in the order in which the rank turns to them
+    bool overlap = true;          // without it, sends of a step wait for all arrivals of earlier steps
+};
+
+// Buckets whose route has changed, by address of the destination.
+using Routes = std::vector<std::pair<std::uint16_t, BucketSet>>;
+
+// A connection given up.
+struct Failure {
+    std::uint32_t peer = 0, psn = 0;
+    Time at = 0;
+};
+
+struct AgentStats {
+    std::uint64_t sent = 0, retransmitted = 0, received = 0, duplicates = 0, acks_sent = 0, acks_received = 0;
+    Time rtt = 0;  // largest smoothed round trip
+    std::map<std::string, std::uint64_t> junk;
+
+    AgentStats& operator+=(const AgentStats& other);
+};
+
+// A station that takes part in a collective.
+class Participant : public Station {
+   public:
+    virtual void on_reroute(const Routes& routes, Time now, Answer& answer) = 0;
+    virtual std::shared_ptr<Bytes> result() const = 0;
+    virtual AgentStats stats() const = 0;
+    virtual std::optional<Time> finished() const = 0;  // time at which the result became final
+    virtual std::optional<Failure> failed() const = 0;
+    virtual bool done() const = 0;  // and all sent frames are acknowledged
+    virtual std::uint8_t dtype() const = 0;
+
+    std::function<void()> on_done;
+};
+
+class Agent final : public Participant {
+   public:
+    Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
+          const TransportParameters& parameters);
+
+    void start(Time now, Answer& answer) override;
+    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
+    void on_timer(Time now, Answer& answer) override;
+    void on_reroute(const Routes& routes, Time now, Answer& answer) override;
+    void leave() override;
+
+    std::shared_ptr<Bytes> result() const override { return payloads_.shared(); }
+    AgentStats stats() const override;
+    std::optional<Time> finished() const override { return finished_; }
+    std::optional<Failure> failed() const override { return failed_; }
+    bool done() const override;
+    std::uint8_t dtype() const override { return rank_->dtype; }
+    std::uint32_t longest() const;  // largest number of frames that still have to be sent to a peer
+
+   private:
+    // Contributions to a phase of a slice that has to wait, by place of their source.
+    struct HeldPhase {
+        std::uint32_t place = 0, count = 0, next = 0;
+        std::vector<FrameHandle> frames;
+    };
+
+    const CellPlan& plan_of(std::uint32_t index) const;
+    void answer_deadline(Answer& answer) const;
+    void tell();
+    void on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
+                 Answer& answer);
+    void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
+    HeldPhase& held(std::uint32_t index, std::uint32_t place, std::size_t sources);
+    void settle(std::uint32_t index, Time now, FramePool& pool);
+    void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
+               FramePool& pool);
+    void release(std::uint32_t index, std::uint32_t applied);
+    void enqueue(std::uint32_t index, std::uint32_t send);
+    void pump(Time now, Answer& answer);
+
+    std::shared_ptr<const Rank> rank_;
+    const SliceTable& table_;
+    TransportParameters parameters_;
+    Payloads payloads_;
+    RoundTrips trips_;
+    std::uint16_t job_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    std::unordered_map<std::uint16_t, Peer*> by_address_;
+    std::vector<SendQueue> queues_;  // by send
+    Ring<Peer*> ready_;
+    Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
+
+    // State of a slice: phases that have been applied, and released sends that have not left yet.
+    struct Slice {
+        std::uint32_t applied = 0, unsent = 0;
+        std::uint32_t held = 0;  // 1 + the first of its held phases; 0: none
+        bool blocked = false;    // waits for earlier sends to leave
+    };
+    std::vector<Slice> slices_;
+    std::vector<HeldPhase> held_;
+    std::vector<std::uint32_t> free_held_;
+    std::optional<StepGate> gate_;
+    std::size_t open_;  // phases not applied yet, over all slices
+    bool started_ = false;
+    std::optional<Time> finished_;
+    std::optional<Failure> failed_;
+    std::map<std::string, std::uint64_t> junk_;
+    std::vector<const std::uint8_t*> terms_;  // for reuse
+    std::vector<std::uint8_t> room_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data frames and acknowledgements of NPUs: from bytes to fields and back. docs/reference/wire-format.md has
+// the layout.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+constexpr std::size_t kDataHeaderBytes = 54, kAckBytes = 46;
+constexpr std::uint32_t kPsnMask = 0xFFFFFF;
+constexpr std::uint8_t kOpcodeData = 1, kOpcodeAck = 2;
+constexpr std::uint8_t kAckNow = 1, kRetransmission = 2;  // flags
+constexpr std::uint8_t kReduce = 1, kCopy = 2;            // what a receiver does with a payload
+constexpr int kVlResponse = 2;                            // VL of acknowledgements
+
+struct Fields {
+    std::uint8_t opcode = 0, flags = 0, lb = 0, op = 0, dtype = 0;
+    std::uint16_t scna = 0, dcna = 0, src_q = 0, dst_q = 0, job = 0, step = 0, chunk = 0;
+    std::uint32_t psn = 0;  // of an acknowledgement: the first PSN not received yet
+    std::uint32_t offset = 0, length = 0;
+    std::uint64_t sack = 0;
+};
+
+// Read a frame; null if it is a data frame or an acknowledgement, else a word that says why it is junk. Bytes
+// behind the packet's end are the carrier's padding.
+const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields);
+
+// Addresses and queues of a connection's frames.
+struct Ends {
+    std::uint16_t scna, dcna, src_q, dst_q;
+};
+
+// Headers of a data frame and of an acknowledgement with the fields that no connection changes.
+struct Templates {
+    std::array<std::uint8_t, kDataHeaderBytes> data{};
+    std::array<std::uint8_t, kAckBytes> ack{};
+};
+
+// Content of a data frame, apart from the payload's bytes; `offset` is in bytes of the receiver's array.
+struct Message {
+    std::uint8_t op = 0;
+    std::uint16_t step = 0, chunk = 0;
+    std::uint32_t offset = 0, size = 0;
+};
+
+class DataWriter {
+   public:
+    DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job, std::uint8_t dtype);
+    FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
+                      const Message& message, const std::uint8_t* payload) const;
+
+   private:
+    std::array<std::uint8_t, kDataHeaderBytes> header_;
+};
+
+class AckWriter {
+   public:
+    AckWriter(const Templates& templates, Ends ends, int lb_mode);
+    FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint32_t ack_psn, std::uint64_t sack,
+                      std::uint8_t flags) const;
+
+   private:
+    std::array<std::uint8_t, kAckBytes> header_;
+};
+
+}  // namespace railyard

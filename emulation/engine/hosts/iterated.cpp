@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/iterated.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hosts/reduce.h"
+#include "switch/hash.h"
+
+namespace railyard {
+
+namespace {
+
+// Acknowledgements carry no job number, so this many successive iterations use disjoint sequence numbers.
+constexpr std::uint32_t kWindows = 16, kStride = (kPsnMask + 1) / kWindows, kMostAhead = kWindows / 2;
+
+// The input of an iteration: the data, shifted by an element each time, so that stale frames show.
+std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
+    auto input = std::make_shared<Bytes>(data.size());
+    if (data.empty()) return input;
+    const std::size_t first = data.size() - iteration % (data.size() / kItemBytes) * kItemBytes;
+    std::rotate_copy(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(first % data.size()),
+                     data.end(), input->begin());
+    return input;
+}
+
+}  // namespace
+
+Iterated::Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
+                   const TransportParameters& parameters)
+    : rank_(std::move(rank)), data_(std::move(data)), rhythm_(rhythm), parameters_(parameters) {
+    agent(0);
+}
+
+Agent* Iterated::find(std::uint32_t number) const {
+    for (const Iteration& iteration : agents_)
+        if (iteration.number == number) return iteration.agent.get();
+    return nullptr;
+}
+
+Agent& Iterated::agent(std::uint32_t number) {
+    if (Agent* const known = find(number)) return *known;
+    TransportParameters parameters = parameters_;
+    parameters.first_psn = number % kWindows * kStride;
+    agents_.push_back({number, std::make_unique<Agent>(rank_, input_of(data_, number),
+                                                       static_cast<std::uint16_t>(number + 1), parameters)});
+    return *agents_.back().agent;
+}
+
+std::shared_ptr<Bytes> Iterated::result() const { return find(at_)->result(); }
+
+std::optional<Failure> Iterated::failed() const {
+    for (const Iteration& iteration : agents_)
+        if (auto failure = iteration.agent->failed()) return failure;
+    return std::nullopt;
+}
+
+AgentStats Iterated::stats() const {
+    AgentStats total = past_;
+    for (const Iteration& iteration : agents_) total += iteration.agent->stats();
+    return total;
+}
+
+void Iterated::set_level(int level, const Templates& templates) {
+    parameters_.level = level;
+    parameters_.templates = templates;
+}
+
+void Iterated::leave() {
+    on_done = nullptr;
+    on_iteration = nullptr;
+    for (const Iteration& iteration : agents_) iteration.agent->leave();
+}
+
+void Iterated::start(Time now, Answer& answer) {
+    begin(0, now);
+    go_on(now, answer);
+    answer_deadline(answer);
+}
+
+void Iterated::on_frame(FrameHandle frame, Time now, Answer& answer) {
+    const std::uint32_t number = number_of(*frame);
+    find(number)->on_frame(std::move(frame), now, answer);
+    take(number, answer);
+    if (number == at_) go_on(now, answer);
+    answer_deadline(answer);
+}
+
+void Iterated::on_timer(Time now, Answer& answer) {
+    for (const Deadline deadline : deadlines_) {  // take changes times only
+        if (deadline.time > now) continue;
+        find(deadline.number)->on_timer(now, answer);
+        take(deadline.number, answer);
+    }
+    go_on(now, answer);
+    answer_deadline(answer);
+}
+
+void Iterated::on_reroute(const Routes& routes, Time now, Answer& answer) {
+    for (const Iteration& iteration : agents_) {
+        iteration.agent->on_reroute(routes, now, answer);
+        take(iteration.number, answer);
+    }
+    answer_deadline(answer);
+}
+
+std::uint32_t Iterated::number_of(const Frame& frame) {
+    constexpr std::size_t kOpcodeAt = 26, kAckPsnAt = 35, kJobAt = 38;
+    if (frame.length < kAckBytes) return at_;
+    const std::uint8_t* const bytes = frame.data();
+    if (bytes[kOpcodeAt] == kOpcodeAck) {
+        const std::uint32_t window = bytes[kAckPsnAt] >> 4;
+        for (const Iteration& iteration : agents_)
+            if (iteration.number % kWindows == window) return iteration.number;
+        return at_;
+    }
+    if (bytes[kOpcodeAt] != kOpcodeData) return at_;
+    const auto job = static_cast<std::uint32_t>(bytes[kJobAt] << 8 | bytes[kJobAt + 1]);
+    if (job == 0) return at_;
+    const std::uint32_t number = job - 1;
+    if (find(number) != nullptr) return number;
+    if (number <= at_ || number >= std::min(at_ + kMostAhead, rhythm_.iterations)) return at_;
+    agent(number);
+    return number;
+}
+
+void Iterated::begin(std::uint32_t number, Time now) {
+    at_ = number;
+    begun_ = now;
+    send_ = now + rhythm_.compute - rhythm_.overlap;
+    sending_ = false;
+    sent_.reset();
+    agent(number);
+    // A peer may still retransmit frames of the previous iteration, but not of earlier iterations.
+    const auto old = [&](const auto& item) { return item.number + 1 < number; };
+    for (const Iteration& iteration : agents_)
+        if (old(iteration)) past_ += iteration.agent->stats();
+    std::erase_if(agents_, old);
+    std::erase_if(deadlines_, old);
+}
+
+// Begin to send, and begin the next iteration, if due.
+void Iterated::go_on(Time now, Answer& answer) {
+    while (!finished_) {
+        Agent& present = *find(at_);
+        if (!sending_) {
+            if (now < send_) return;
+            sending_ = true;
+            present.start(now, answer);
+            take(at_, answer);
+        }
+        if (!present.done()) return;
+        if (!sent_) sent_ = now;
+        if (now < send_ + rhythm_.overlap) return;
+        const Bytes& result = *present.result();
+        const auto checksum =
+            static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
+        log_.push_back({begun_, send_, *sent_, now, checksum});
+        if (on_iteration) on_iteration(at_);
+        if (at_ + 1 == rhythm_.iterations) {
+            finished_ = now;
+            if (on_done) on_done();
+        } else {
+            begin(at_ + 1, now);
+        }
+    }
+}
+
+// Note the deadline that an iteration's agent has answered.
+void Iterated::take(std::uint32_t number, const Answer& answer) {
+    const Time time = answer.deadline.value_or(kNever);
+    for (Deadline& deadline : deadlines_)
+        if (deadline.number == number) {
+            deadline.time = time;
+            return;
+        }
+    deadlines_.push_back({number, time});
+}
+
+void Iterated::answer_deadline(Answer& answer) const {
+    Time first = kNever;
+    for (const Deadline& deadline : deadlines_) first = std::min(first, deadline.time);
+    if (!finished_) {
+        if (!sending_) first = std::min(first, send_);
+        else if (sent_) first = std::min(first, send_ + rhythm_.overlap);
+    }
+    answer.deadline.reset();
+    if (first != kNever && !failed()) answer.deadline = first;
+}
+
+}  // namespace railyard

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agent of an NPU in a training job, which alternates computation and a collective.
+// emulation/traffic/host/iterations.py is its specification.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hosts/agent.h"
+
+namespace railyard {
+
+// `compute` of computation in each iteration, the last `overlap` of it while sending.
+struct Rhythm {
+    std::uint32_t iterations = 1;
+    Time compute = 0, overlap = 0;
+};
+
+// Times of an iteration; `checksum` is the CRC-32 of the result.
+struct IterationReport {
+    Time begun = 0, send = 0, sent = 0, end = 0;
+    std::uint32_t checksum = 0;
+};
+
+class Iterated final : public Participant {
+   public:
+    Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
+             const TransportParameters& parameters);
+
+    void start(Time now, Answer& answer) override;
+    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
+    void on_timer(Time now, Answer& answer) override;
+    void on_reroute(const Routes& routes, Time now, Answer& answer) override;
+    void leave() override;
+
+    // Of the last iteration begun.
+    std::shared_ptr<Bytes> result() const override;
+    AgentStats stats() const override;
+    std::optional<Time> finished() const override { return finished_; }
+    std::optional<Failure> failed() const override;
+    bool done() const override { return finished_.has_value(); }
+    std::uint8_t dtype() const override { return rank_->dtype; }
+    std::uint32_t longest() const { return agents_.front().agent->longest(); }
+    const std::vector<IterationReport>& log() const { return log_; }
+    // Service level of data, with the templates of its frames, for iterations that have received no frame
+    // yet.
+    void set_level(int level, const Templates& templates);
+
+    std::function<void(std::uint32_t)> on_iteration;  // called with the number of an iteration that has ended
+
+   private:
+    struct Iteration {
+        std::uint32_t number;
+        std::unique_ptr<Agent> agent;
+    };
+    struct Deadline {
+        std::uint32_t number;
+        Time time;
+    };
+
+    Agent* find(std::uint32_t number) const;
+    Agent& agent(std::uint32_t number);
+    // Iteration that a frame belongs to; the present one, as junk, if it belongs to none.
+    std::uint32_t number_of(const Frame& frame);
+    void begin(std::uint32_t number, Time now);
+    void go_on(Time now, Answer& answer);
+    void take(std::uint32_t number, const Answer& answer);
+    void answer_deadline(Answer& answer) const;
+
+    std::shared_ptr<const Rank> rank_;
+    Bytes data_;
+    Rhythm rhythm_;
+    TransportParameters parameters_;
+    std::vector<Iteration> agents_;    // in the order of their creation
+    std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
+    AgentStats past_;                  // of agents that are gone
+    std::vector<IterationReport> log_;
+    std::uint32_t at_ = 0;
+    bool sending_ = false;
+    Time begun_ = 0, send_ = 0;
+    std::optional<Time> sent_, finished_;
+};
+
+}  // namespace railyard

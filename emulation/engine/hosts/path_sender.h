@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sending end of a connection that knows its paths, as in emulation/traffic/host/path_sender.py: losses are
+// found by order on a path, by age, or by silence, and lost frames go again at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "hosts/sender.h"
+#include "hosts/spray.h"
+
+namespace railyard {
+
+class PathSender final : public Sender {
+   public:
+    PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
+               RoundTrips& trips, Payloads& payloads);
+
+    void send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
+              Answer& answer) override;
+    // Also finds lost frames, for resend_lost. The flag says that a frame sent again has arrived since the
+    // last acknowledgement.
+    bool on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t flags) override;
+    void on_timeout(Time now, Answer& answer) override;
+    void resend_lost(Time now, Answer& answer) override;
+    // Shorten a timer that was set before the agent had measured any round trip.
+    void rearm(Time now) override;
+    // Ask by a probe, the newest frame under way in these buckets, which frames arrived by former routes.
+    void on_reroute(BucketSet buckets, Time now, Answer& answer) override;
+
+   protected:
+    Time estimate() const override;
+
+   private:
+    void arrived(const Sent& frame, Time now, bool again);
+    void find_lost(bool answered);
+    bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }
+    void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer);
+
+    Spray spray_;
+    RoundTrips& trips_;
+    std::int64_t order_ = 0;
+    ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
+    ByPath<Time> silent_{-1};                     // time of the probe, of a path on which a frame timed out
+    std::array<std::int64_t, kBuckets> moved_{};  // order of the first frame on the present route
+    bool asked_ = false;                          // a probe asks which frames arrived by former routes
+    Time newest_ = 0;                             // time at which a frame was sent that has arrived
+    Time heard_ = 0;                              // time of the last news
+    std::vector<std::uint32_t> lost_;             // PSNs
+};
+
+}  // namespace railyard

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiving end of a reliable connection, as in emulation/traffic/host/transport.py: received PSNs, and the
+// time of the next acknowledgement.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "hosts/codec.h"
+#include "hosts/sender.h"
+#include "hosts/spray.h"
+
+namespace railyard {
+
+class Receiver {
+   public:
+    enum class Accepted : std::uint8_t { New, Duplicate, Beyond };  // Beyond: of any window
+
+    Receiver(const TransportParameters& parameters, const AckWriter& writer, std::uint8_t lb,
+             std::optional<Spray> paths);
+
+    // Take a frame; sets ack_at.
+    Accepted accept(std::uint32_t psn, std::uint8_t flags, Time now);
+    // Whether the last acknowledgement took one of these buckets; false without known paths.
+    bool last_by(BucketSet buckets) const {
+        return paths_ && last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
+    }
+    void acknowledge(Time now, Answer& answer);
+
+    Time ack_at = kNever;  // latest time of the next acknowledgement
+    std::uint64_t acks = 0, duplicates = 0, received = 0;
+
+   private:
+    const TransportParameters& parameters_;
+    AckWriter writer_;
+    std::optional<Spray> paths_;
+    std::uint8_t lb_, echo_ = 0;
+    int last_ = -1;  // load-balance value of the last acknowledgement; -1: none
+    std::uint32_t expected_, unacknowledged_ = 0;
+    std::uint64_t bitmap_ = 0;  // bit i: expected + 1 + i is received
+};
+
+}  // namespace railyard

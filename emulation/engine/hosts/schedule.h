@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's part of a collective, as data: slices of the array, and what arrives for and leaves from each. The
+// terms are those of emulation/traffic/schedule/slicing.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace railyard {
+
+// Slices of all ranks: content of a frame each. Offsets and sizes are bytes.
+struct SliceTable {
+    std::vector<std::uint64_t> offset;
+    std::vector<std::uint32_t> size, cell;
+    std::vector<std::uint32_t> order;                     // in which slices are released at first
+    std::unordered_map<std::uint64_t, std::uint32_t> at;  // slice by offset
+    std::vector<std::uint32_t> count;                     // slices by cell
+
+    // invalid_argument if the lists do not fit each other.
+    SliceTable(std::vector<std::uint64_t> offsets, std::vector<std::uint32_t> sizes,
+               std::vector<std::uint32_t> cells, std::vector<std::uint32_t> release_order,
+               std::size_t cell_count);
+};
+
+// A transfer's part in a cell; `shift` is in bytes.
+struct Send {
+    std::uint16_t step = 0;
+    std::uint32_t peer = 0;  // place among the rank's peers
+    std::uint8_t op = 0;
+    std::int64_t shift = 0;
+};
+
+// Arrivals of a cell in a step: sources in rank order.
+struct Phase {
+    std::uint16_t step = 0;
+    std::uint8_t op = 0;
+    std::vector<std::uint32_t> sources;
+};
+
+// releases[i]: sends, by their place in RankPlan::sends, that may leave once i phases have been applied.
+struct CellPlan {
+    std::vector<Phase> phases;  // by step
+    std::vector<std::vector<std::uint32_t>> releases;
+};
+
+struct RankPlan {
+    std::vector<Send> sends;
+    std::vector<CellPlan> plans;         // distinct plans; many cells share a plan
+    std::vector<std::uint32_t> of_cell;  // plan by cell
+
+    // Sums over all slices: of phases, of phases by step, of slices that leave by send.
+    std::size_t phases = 0;
+    std::map<std::uint16_t, std::size_t> due;
+    std::vector<std::uint32_t> leaving;
+
+    // invalid_argument if a number names nothing.
+    RankPlan(const SliceTable& table, std::size_t peers, std::vector<Send> all_sends,
+             std::vector<CellPlan> distinct, std::vector<std::uint32_t> plan_of_cell);
+};
+
+// Holds items of a step until everything that arrives in earlier steps has arrived. A send waits for earlier
+// steps only, so ranks cannot block each other.
+class StepGate {
+   public:
+    using Item = std::pair<std::uint32_t, std::uint32_t>;  // slice and send
+
+    explicit StepGate(std::map<std::uint16_t, std::size_t> due) : due_(std::move(due)) {}
+
+    // Keep an item that has to wait; return whether it has to.
+    bool hold(std::uint16_t step, Item item) {
+        if (due_.empty() || step <= due_.begin()->first) return false;
+        held_[step].push_back(item);
+        return true;
+    }
+    // Count an arrival of a step; return the items that it frees, in the order of steps.
+    std::vector<Item> arrived(std::uint16_t step) {
+        const auto due = due_.find(step);
+        if (--due->second > 0) return {};
+        due_.erase(due);
+        std::vector<Item> items;
+        while (!held_.empty() && (due_.empty() || held_.begin()->first <= due_.begin()->first)) {
+            const auto& first = held_.begin()->second;
+            items.insert(items.end(), first.begin(), first.end());
+            held_.erase(held_.begin());
+        }
+        return items;
+    }
+
+   private:
+    std::map<std::uint16_t, std::size_t> due_;  // arrivals that are still expected
+    std::map<std::uint16_t, std::vector<Item>> held_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Path of each frame of a connection, and the health of paths, as in emulation/traffic/host/spray.py.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+constexpr std::size_t kBuckets = 16;  // values of the low bits of lb that have a source route each
+using BucketSet = std::uint16_t;      // a bit for each bucket
+
+// Paths of a pair: the number of the path of each bucket, and the weight of each bucket. Without weights,
+// frames take all buckets in turn.
+struct PathShares {
+    std::array<std::uint32_t, kBuckets> paths{};
+    std::vector<double> weights;
+};
+
+// Round trips that an agent has measured, over all its connections; 0 before the first.
+struct RoundTrips {
+    Time peak = 0;  // the largest of late: it decays by a thousandth a sample
+    void add(Time rtt) { peak = std::max(rtt, peak - peak / 1024); }
+};
+
+// A value for each path; paths are added when buckets get a path of their own.
+template <typename T>
+class ByPath {
+   public:
+    explicit ByPath(T initial) : initial_(initial) {}
+    T operator[](std::uint32_t path) const { return path < values_.size() ? values_[path] : initial_; }
+    T& of(std::uint32_t path) {
+        if (path >= values_.size()) values_.resize(path + 1, initial_);
+        return values_[path];
+    }
+
+   private:
+    T initial_;
+    std::vector<T> values_;
+};
+
+// Health of the paths to a peer; data and acknowledgements share it. A path that loses several frames in a
+// row is avoided; data try the path again after a time that doubles.
+class PathHealth {
+   public:
+    explicit PathHealth(const std::array<std::uint32_t, kBuckets>& paths);
+
+    std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
+    bool whole() const { return avoided_ == 0; }
+    bool works(std::uint32_t path) const { return until_[path] < 0; }
+    // Whether a frame may take a path now: it is in use, or its next trial is due and begins.
+    bool may_try(std::uint32_t path, Time now);
+    // Give each of these buckets, whose routes have changed, a path of its own.
+    void split(BucketSet buckets);
+    void acknowledged(std::uint32_t path);
+    void lost(std::uint32_t path, Time now, int count = 1);
+    void suspect(std::uint32_t path, Time now);
+
+   private:
+    std::array<std::uint32_t, kBuckets> paths_;
+    std::uint32_t count_ = 0;  // paths
+    std::uint32_t avoided_ = 0;
+    ByPath<int> losses_{0};
+    ByPath<Time> avoid_;
+    ByPath<Time> until_{-1};  // time of the next trial; -1: not avoided
+};
+
+// Chooses the bucket of each frame, by the weights of the paths that work; `lb` is the first value.
+class Spray {
+   public:
+    Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health);
+
+    PathHealth& health() { return *health_; }
+    std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
+    std::uint8_t next_lb(Time now);
+    // Load-balance value of another path, for a lost frame: one that works, standby paths last. Paths with a
+    // time in `silent` count as not working. The same path if there is no other.
+    std::uint8_t other_lb(std::uint8_t lb, const ByPath<Time>* silent = nullptr);
+
+   private:
+    struct Due {
+        double due, step;
+        std::uint8_t bucket;
+    };
+    std::uint8_t draw();
+
+    std::shared_ptr<PathHealth> health_;
+    std::uint8_t next_;
+    std::vector<Due> fair_;  // fair queueing: the bucket whose share is due first is next
+    std::array<std::uint8_t, kBuckets> order_{};  // of buckets for lost frames
+};
+
+}  // namespace railyard

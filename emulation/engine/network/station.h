@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs on a host of the network, sans-IO: frames and the time go in, frames and the next deadline come
+// out.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+// Answer of a station to an event.
+struct Answer {
+    struct Departure {
+        FrameHandle frame;
+        int vl;  // number of the VL for users
+    };
+
+    // `room` is memory for reuse.
+    explicit Answer(FramePool& frames_of, std::vector<Departure> room = {})
+        : pool(frames_of), departures(std::move(room)) {}
+    void add(FrameHandle frame, int vl) { departures.push_back({std::move(frame), vl}); }
+
+    FramePool& pool;  // for the frames of the answer
+    std::vector<Departure> departures;
+    std::optional<Time> deadline;  // time at which to call on_timer; none: never
+};
+
+class Station {
+   public:
+    Station() = default;
+    Station(const Station&) = delete;
+    virtual ~Station() = default;
+
+    virtual void start(Time now, Answer& answer) = 0;
+    virtual void on_frame(FrameHandle frame, Time now, Answer& answer) = 0;
+    virtual void on_timer(Time now, Answer& answer) = 0;
+    // Let go of all frames and callbacks: the network goes away, or has another station in this place. No
+    // event follows.
+    virtual void leave() {}
+};
+
+}  // namespace railyard

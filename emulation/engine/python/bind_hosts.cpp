@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Agents of NPUs: made from a schedule's plan, driven by a network or, frame by frame, from Python.
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "hosts/agent.h"
+#include "hosts/iterated.h"
+#include "python/bind.h"
+
+namespace railyard {
+
+void to_answer(const nb::object& output, Answer& answer) {
+    const nb::tuple pair = nb::cast<nb::tuple>(output);
+    for (const nb::handle item : nb::cast<nb::list>(pair[0])) {
+        const nb::tuple frame_and_vl = nb::cast<nb::tuple>(item);
+        const std::string_view bytes = view(nb::cast<nb::bytes>(frame_and_vl[0]));
+        answer.add(answer.pool.acquire(bytes.data(), bytes.size()), nb::cast<int>(frame_and_vl[1]));
+    }
+    answer.deadline.reset();
+    if (!pair[1].is_none()) answer.deadline = nb::cast<Time>(pair[1]);
+}
+
+nb::object from_answer(const Answer& answer) {
+    nb::list frames;
+    for (const Answer::Departure& departure : answer.departures)
+        frames.append(nb::make_tuple(to_bytes(departure.frame->view()), departure.vl));
+    return nb::make_tuple(frames, answer.deadline ? nb::cast(*answer.deadline) : nb::none());
+}
+
+namespace {
+
+using PeerTuple = std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint8_t>,
+                             std::vector<std::uint8_t>, std::optional<std::vector<std::uint32_t>>,
+                             std::vector<double>, std::optional<std::vector<std::uint32_t>>>;
+using SendTuple = std::tuple<std::uint16_t, std::uint32_t, std::uint8_t, std::int64_t>;
+using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>>;
+using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std::uint32_t>>>;
+
+// Frames of agents that no network drives. The pool outlives all of them.
+FramePool& loose_frames() {
+    static auto* const pool = new FramePool;
+    return *pool;
+}
+
+template <std::size_t kBytes>
+std::array<std::uint8_t, kBytes> header(const nb::bytes& bytes) {
+    if (bytes.size() != kBytes)
+        throw std::invalid_argument("a template of " + std::to_string(bytes.size()) + " bytes; it has " +
+                                    std::to_string(kBytes));
+    std::array<std::uint8_t, kBytes> out{};
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(bytes.c_str()), kBytes, out.begin());
+    return out;
+}
+
+PeerSpec peer_of(const PeerTuple& given) {
+    PeerSpec peer;
+    const auto& [rank, address, lbs, ack_lbs, paths, weights, state] = given;
+    peer.rank = rank;
+    peer.address = address;
+    peer.lbs = lbs;
+    peer.ack_lbs = ack_lbs;
+    if (lbs.empty()) throw std::invalid_argument("peer " + std::to_string(rank) + ": no connection");
+    if (paths) {
+        if (paths->size() != kBuckets || (!weights.empty() && weights.size() != kBuckets))
+            throw std::invalid_argument("peer " + std::to_string(rank) + ": there must be " +
+                                        std::to_string(kBuckets) + " paths and weights");
+        peer.shares.emplace();
+        std::copy(paths->begin(), paths->end(), peer.shares->paths.begin());
+        peer.shares->weights = weights;
+    }
+    if (state) peer.random.emplace(*state);
+    return peer;
+}
+
+CellPlan plan_of(const PlanTuple& given) {
+    CellPlan plan;
+    for (const auto& [step, op, sources] : given.first) plan.phases.push_back({step, op, sources});
+    plan.releases = given.second;
+    return plan;
+}
+
+std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, std::uint32_t number,
+                                      std::uint32_t ranks, std::uint16_t address, std::uint8_t dtype,
+                                      bool overlap, const std::vector<PeerTuple>& peers,
+                                      const std::vector<SendTuple>& sends,
+                                      const std::vector<PlanTuple>& plans,
+                                      std::vector<std::uint32_t> of_cell) {
+    auto rank = std::make_shared<Rank>();
+    rank->rank = number;
+    rank->ranks = ranks;
+    rank->address = address;
+    rank->dtype = dtype;
+    rank->overlap = overlap;
+    for (const PeerTuple& peer : peers) rank->peers.push_back(peer_of(peer));
+    std::vector<Send> all_sends;
+    all_sends.reserve(sends.size());
+    for (const auto& [step, peer, op, shift] : sends) all_sends.push_back({step, peer, op, shift});
+    std::vector<CellPlan> distinct;
+    distinct.reserve(plans.size());
+    for (const PlanTuple& plan : plans) distinct.push_back(plan_of(plan));
+    rank->plan = std::make_shared<RankPlan>(*table, peers.size(), std::move(all_sends), std::move(distinct),
+                                            std::move(of_cell));
+    rank->table = std::move(table);
+    return rank;
+}
+
+Bytes to_data(const Rank& rank, const nb::bytes& data) {
+    const SliceTable& table = *rank.table;
+    for (std::size_t index = 0; index < table.offset.size(); ++index)
+        if (table.offset[index] + table.size[index] > data.size())
+            throw std::invalid_argument("an array of " + std::to_string(data.size()) +
+                                        " bytes is shorter than its slices");
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data.c_str());
+    return {bytes, bytes + data.size()};
+}
+
+template <typename Event>
+nb::object answer_of(const Event& event) {
+    Answer answer(loose_frames());
+    event(answer);
+    return from_answer(answer);
+}
+
+nb::object failure_of(const Participant& agent) {
+    const auto failure = agent.failed();
+    return failure ? nb::make_tuple(failure->peer, failure->psn, failure->at) : nb::object(nb::none());
+}
+
+nb::object stats_of(const Participant& agent) {
+    const AgentStats s = agent.stats();
+    nb::dict junk;
+    for (const auto& [word, count] : s.junk) junk[word.c_str()] = count;
+    return nb::make_tuple(s.sent, s.retransmitted, s.received, s.duplicates, s.acks_sent, s.acks_received,
+                          s.rtt, junk);
+}
+
+// The array's bytes, which the agent goes on to change.
+nb::object array_of(const Participant& agent) {
+    auto* const shared = new std::shared_ptr<Bytes>(agent.result());
+    const nb::capsule owner(shared, [](void* p) noexcept { delete static_cast<std::shared_ptr<Bytes>*>(p); });
+    return nb::cast(
+        nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>((*shared)->data(), {(*shared)->size()}, owner));
+}
+
+void bind_participant(nb::module_& m) {
+    const nb::class_<Station> station(m, "Station", "What runs on a host of a network.");
+    nb::class_<Participant, Station>(m, "Participant", "Agent of an NPU in a collective.")
+        .def(
+            "start", [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.start(now, a); }); },
+            nb::arg("now"))
+        .def(
+            "on_frame",
+            [](Participant& p, const nb::bytes& frame, Time now) {
+                return answer_of(
+                    [&](Answer& a) { p.on_frame(a.pool.acquire(frame.c_str(), frame.size()), now, a); });
+            },
+            nb::arg("frame"), nb::arg("now"))
+        .def(
+            "on_timer",
+            [](Participant& p, Time now) { return answer_of([&](Answer& a) { p.on_timer(now, a); }); },
+            nb::arg("now"))
+        .def("reroute", [](Participant& p, const Routes& routes,
+                           Time now) { return answer_of([&](Answer& a) { p.on_reroute(routes, now, a); }); })
+        .def("call_when_done",
+             [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; })
+        .def_prop_ro("done", [](const Participant& p) { return p.done(); })
+        .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
+        .def("failure", failure_of)
+        .def("counts", stats_of)
+        .def("array", array_of);
+}
+
+}  // namespace
+
+void bind_hosts(nb::module_& m) {
+    nb::class_<SliceTable>(m, "Slices", "Slices of a schedule; offsets and sizes are bytes.")
+        .def(nb::init<std::vector<std::uint64_t>, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
+                      std::vector<std::uint32_t>, std::size_t>(),
+             nb::arg("offsets"), nb::arg("sizes"), nb::arg("cells"), nb::arg("order"), nb::arg("count"));
+    const nb::class_<Rank> rank(m, "Rank", "A rank's part of a schedule.");
+    m.def("rank", make_rank, nb::arg("slices"), nb::arg("rank"), nb::arg("ranks"), nb::arg("address"),
+          nb::arg("dtype"), nb::arg("overlap"), nb::arg("peers"), nb::arg("sends"), nb::arg("plans"),
+          nb::arg("of_cell"));
+    nb::class_<TransportParameters>(m, "Transport",
+                                    "Parameters of connections, with templates of their frames.")
+        .def(
+            "__init__",
+            [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
+               Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
+               std::uint32_t first_psn, int level, const nb::bytes& data, const nb::bytes& ack) {
+                if (window < 1 || window > kMaxWindow)
+                    throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
+                new (self) TransportParameters{
+                    window,  ack_every, ack_delay, initial_rto,
+                    min_rto, path_rto,  max_rto,   max_retries,
+                    lb_mode, first_psn, level,     {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
+            },
+            nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
+            nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
+            nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("level"),
+            nb::arg("data"), nb::arg("ack"));
+    bind_participant(m);
+    nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")
+        .def(
+            "__init__",
+            [](Agent* self, std::shared_ptr<const Rank> rank, const nb::bytes& data, std::uint16_t job,
+               const TransportParameters& parameters) {
+                auto array = std::make_shared<Bytes>(to_data(*rank, data));
+                new (self) Agent(std::move(rank), std::move(array), job, parameters);
+            },
+            nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"))
+        .def_prop_ro("longest", &Agent::longest);
+    nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
+        .def(
+            "__init__",
+            [](Iterated* self, std::shared_ptr<const Rank> rank, const nb::bytes& data,
+               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters) {
+                Bytes bytes = to_data(*rank, data);
+                new (self)
+                    Iterated(std::move(rank), std::move(bytes), {iterations, compute, overlap}, parameters);
+            },
+            nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
+            nb::arg("overlap_ps"), nb::arg("parameters"))
+        .def_prop_ro("longest", &Iterated::longest)
+        .def("call_at_iteration",
+             [](Iterated& i, nb::object call) {
+                 i.on_iteration = [call = std::move(call)](std::uint32_t number) { call(number); };
+             })
+        .def("use_level",
+             [](Iterated& i, int level, const nb::bytes& data, const nb::bytes& ack) {
+                 i.set_level(level, {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)});
+             })
+        .def("reports", [](const Iterated& i) {
+            nb::list out;
+            for (const IterationReport& r : i.log())
+                out.append(nb::make_tuple(r.begun, r.send, r.sent, r.end, r.checksum));
+            return out;
+        });
+}
+
+}  // namespace railyard

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making of the agents of a collective: in C++ or in Python, which send the same frames at the same times.
+
+    native      C++, for the embedded testbed; covers all that agents in Python do
+    python      the specification; Mininet's agents are processes that run these
+
+Traffic that is no collective (`saturate`, stations of `railyard.api`) is in Python on either testbed.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated, Rhythm
+from emulation.traffic.host.native import NativeAgent, NativeIterated, Ranks
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.data import Array
+from emulation.traffic.schedule.schedule import Sliced
+
+__all__ = ["Hosts", "Participant", "RepeatingParticipant", "make_agents"]
+
+Hosts = Literal["native", "python"]
+
+RepeatingParticipant = Iterated | NativeIterated
+"""An agent with iterations."""
+
+Participant = Agent | NativeAgent | RepeatingParticipant
+"""An agent of a collective."""
+
+
+def make_agents(
+    hosts: Hosts,
+    sliced: Sliced,
+    inputs: Sequence[Array],
+    addresses: Sequence[int],
+    *,
+    rhythm: Rhythm | None = None,
+    job: int = 1,
+    parameters: TransportParameters | None = None,
+) -> list[Participant]:
+    """Return the agent of each rank; those of a job with a rhythm have iterations, and no job number.
+
+    `addresses[r]` is the CNA of rank r, `inputs[r]` its array.
+    """
+    parameters = parameters or TransportParameters()
+    if hosts == "native":
+        ranks = Ranks(sliced, addresses, parameters)
+        if rhythm is not None:
+            return [ranks.iterated(rank, data, rhythm) for rank, data in enumerate(inputs)]
+        return [ranks.agent(rank, data, job) for rank, data in enumerate(inputs)]
+    if rhythm is not None:
+        return [
+            Iterated(rank, sliced, data, addresses, rhythm, parameters=parameters)
+            for rank, data in enumerate(inputs)
+        ]
+    return [
+        Agent(rank, sliced, data, addresses, job=job, parameters=parameters)
+        for rank, data in enumerate(inputs)
+    ]

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents in C++ (emulation/engine/hosts), with the interface of the agents in Python.
+
+The agents in Python are the specification: for the same frames at the same times both send the same frames,
+and end with the same arrays and statistics. The embedded testbed runs these agents without a call of Python
+for a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, final
+
+import numpy as np
+
+from emulation import _engine
+from emulation.errors import EmulationError
+from emulation.traffic.frames.layers import Opcode
+from emulation.traffic.frames.wire import header
+from emulation.traffic.host.agent import Output, check_agent
+from emulation.traffic.host.connections import Ends, ends_of
+from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
+from emulation.traffic.host.stats import AgentStats, Failure
+from emulation.traffic.host.transport import TransportParameters
+from emulation.traffic.schedule.data import DTYPES, Array, element_type
+from emulation.traffic.schedule.schedule import CellPlan, Send, Sliced
+
+__all__ = ["NativeAgent", "NativeIterated", "Ranks", "buckets_of"]
+
+_ITEM_BYTES = 4
+
+if not hasattr(_engine, "Participant"):
+    raise EmulationError("the built engine is older than these sources", remedy="run `make setup`")
+
+
+def buckets_of(lost: Mapping[int, frozenset[int]]) -> list[tuple[int, int]]:
+    """Return sets of buckets by destination CNA as bit sets."""
+    return [(address, sum(1 << bucket for bucket in buckets)) for address, buckets in lost.items()]
+
+
+class _Native:
+    """What both kinds of agents answer; `array`, `counts` and `failure` are the engine's."""
+
+    rank: int
+    address: int
+    _dtype: np.dtype[Any]
+    array: Callable[[], Any]
+    counts: Callable[[], tuple[Any, ...]]
+    failure: Callable[[], tuple[int, int, int] | None]
+    call_when_done: Callable[[Callable[[], None]], None]
+    reroute: Callable[[list[tuple[int, int]], int], Output]
+
+    @property
+    def result(self) -> Array:
+        """Array of the rank; an agent at work changes it."""
+        return self.array().view(self._dtype)
+
+    @property
+    def stats(self) -> AgentStats:
+        """Counts up to now."""
+        return AgentStats(*self.counts())
+
+    @property
+    def failed(self) -> Failure | None:
+        """The connection that was given up, if any."""
+        failure = self.failure()
+        return None if failure is None else Failure(self.rank, *failure)
+
+    def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
+        """Send again what is under way in buckets whose route has changed, by destination CNA."""
+        return self.reroute(buckets_of(routes), now)
+
+    def _set_on_done(self, call: Callable[[], None] | None) -> None:
+        self.call_when_done(call or _nothing)
+
+    on_done = property(fset=_set_on_done, doc="Called when all iterations or the collective have ended.")
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@final
+class NativeAgent(_Native, _engine.Agent):
+    """A rank of a collective, in C++; see `emulation.traffic.host.agent.Agent`."""
+
+    def __init__(
+        self, ranks: Ranks, rank: int, data: Array, job: int, parameters: TransportParameters
+    ) -> None:
+        super().__init__(ranks.part(rank), _bytes_of(data), job, _transport(parameters))
+        self.rank = rank
+        self.address = ranks.addresses[rank]
+        self._dtype = DTYPES[element_type(data)]
+
+
+@final
+class NativeIterated(_Native, _engine.Iterated):
+    """A rank of a training job, in C++; see `emulation.traffic.host.iterations.Iterated`."""
+
+    def __init__(
+        self, ranks: Ranks, rank: int, data: Array, rhythm: Rhythm, parameters: TransportParameters
+    ) -> None:
+        super().__init__(
+            ranks.part(rank),
+            _bytes_of(data),
+            rhythm.iterations,
+            rhythm.compute_ps,
+            rhythm.overlap_ps,
+            _transport(parameters),
+        )
+        self.rank = rank
+        self.address = ranks.addresses[rank]
+        self.rhythm = rhythm
+        self._dtype = DTYPES[element_type(data)]
+        if self.longest >= MOST_FRAMES:
+            raise too_many_frames(self.longest)
+
+    @property
+    def log(self) -> Sequence[IterationReport]:
+        """Reports of the iterations that have ended."""
+        return [IterationReport(*report) for report in self.reports()]
+
+    def set_level(self, level: int) -> None:
+        """Set the service level of data, for iterations that have received no frame yet."""
+        self.use_level(level, header(Opcode.DATA, level), header(Opcode.ACK))
+
+    def _set_on_iteration(self, call: Callable[[int], None]) -> None:
+        self.call_at_iteration(call)
+
+    on_iteration = property(
+        fset=_set_on_iteration, doc="Called with the number of an iteration that has ended."
+    )
+
+
+@final
+class Ranks:
+    """Maker of the agents of a collective in C++; the agents share the table of slices."""
+
+    def __init__(self, sliced: Sliced, addresses: Sequence[int], parameters: TransportParameters) -> None:
+        table = sliced.table
+        self.addresses = addresses
+        self._sliced = sliced
+        self._parameters = parameters
+        self._slices = _engine.Slices(table.offset, table.size, table.cell, table.order, len(sliced.cells))
+        self._dtype = 0
+
+    def agent(self, rank: int, data: Array, job: int) -> NativeAgent:
+        """Return a rank's agent; EmulationError as for an agent in Python."""
+        check_agent(rank, self._sliced, data, self.addresses)
+        self._dtype = int(element_type(data))
+        return NativeAgent(self, rank, data, job, self._parameters)
+
+    def iterated(self, rank: int, data: Array, rhythm: Rhythm) -> NativeIterated:
+        """Return a rank's agent for iterations; EmulationError as for an agent in Python."""
+        check_agent(rank, self._sliced, data, self.addresses)
+        self._dtype = int(element_type(data))
+        return NativeIterated(self, rank, data, rhythm, self._parameters)
+
+    def part(self, rank: int) -> _engine.Rank:
+        """Return the engine's description of a rank: its plan and its peers."""
+        plans = self._sliced.plans[rank]
+        count = len(self.addresses)
+        ends = list(ends_of(rank, plans, count, self._parameters))
+        place = {end.rank: number for number, end in enumerate(ends)}
+        distinct: dict[int, int] = {}
+        kept: list[CellPlan] = []
+        of_cell = []
+        for plan in plans:
+            number = distinct.setdefault(id(plan), len(kept))
+            if number == len(kept):
+                kept.append(plan)
+            of_cell.append(number)
+        sends: dict[Send, int] = {}
+        for plan in kept:
+            for group in plan.releases:
+                for send in group:
+                    sends.setdefault(send, len(sends))
+        return _engine.rank(
+            self._slices,
+            rank=rank,
+            ranks=count,
+            address=self.addresses[rank],
+            dtype=self._dtype,
+            overlap=self._sliced.overlap,
+            peers=[self._peer(end) for end in ends],
+            sends=[(s.step, place[s.peer], int(s.op), s.shift * _ITEM_BYTES) for s in sends],
+            plans=[
+                (
+                    [(phase.step, int(phase.op), list(phase.sources)) for phase in plan.phases],
+                    [[sends[send] for send in group] for group in plan.releases],
+                )
+                for plan in kept
+            ],
+            of_cell=of_cell,
+        )
+
+    def _peer(self, end: Ends) -> tuple[Any, ...]:
+        paths = None if end.shares is None else list(end.shares.paths)
+        weights = () if end.shares is None else end.shares.weights or ()
+        drawn = end.seed is not None and len(end.lbs) > 1
+        return (
+            end.rank,
+            self.addresses[end.rank],
+            [lb & 0xFF for lb in end.lbs],
+            [lb & 0xFF for lb in end.ack_lbs],
+            paths,
+            list(weights),
+            list(Random(end.seed).getstate()[1]) if drawn else None,
+        )
+
+
+def _transport(parameters: TransportParameters) -> _engine.Transport:
+    return _engine.Transport(
+        window=parameters.window,
+        ack_every=parameters.ack_every,
+        ack_delay_ps=parameters.ack_delay_ps,
+        initial_rto_ps=parameters.initial_rto_ps,
+        min_rto_ps=parameters.min_rto_ps,
+        path_rto_ps=parameters.path_rto_ps,
+        max_rto_ps=parameters.max_rto_ps,
+        max_retries=parameters.max_retries,
+        lb_mode=parameters.lb_mode,
+        first_psn=parameters.first_psn,
+        level=parameters.level,
+        data=header(Opcode.DATA, parameters.level),
+        ack=header(Opcode.ACK),
+    )
+
+
+def _bytes_of(data: Array) -> bytes:
+    return data.astype(DTYPES[element_type(data)], copy=False).tobytes()
