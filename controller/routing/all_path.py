@@ -129,15 +129,16 @@ class Router:
 
 def _meshes(fabric: Fabric) -> dict[str, int]:
     """Return, by endpoint, the number of the set of endpoints that links between endpoints join."""
-    import networkx as nx
+    # Not networkx, whose import takes longer than the plan of a small fabric.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    graph = nx.Graph()
-    endpoints = {node.name for node in fabric.nodes if not node.tier}
-    graph.add_nodes_from(endpoints)
+    place = {node.name: number for number, node in enumerate(node for node in fabric.nodes if not node.tier)}
     mesh_links = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
-    graph.add_edges_from(pair for pair in mesh_links if pair[0] in endpoints)
-    components = nx.connected_components(graph)
-    return {name: number for number, component in enumerate(components) for name in component}
+    pairs = [(place[a], place[b]) for a, b in mesh_links if a in place and b in place]
+    ends = ([a for a, _ in pairs], [b for _, b in pairs])
+    matrix = coo_array(([True] * len(pairs), ends), shape=(len(place), len(place)))
+    return dict(zip(place, connected_components(matrix, directed=False)[1].tolist(), strict=True))
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:

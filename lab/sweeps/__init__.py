@@ -10,6 +10,7 @@ Its modules:
     cases         links, switches or NPUs that fail in turn
     worker        a run -> text of its result file, in any process
     pool          processes of this machine, each of which serves many runs
+    cluster       processes of a Ray cluster
     conduct       carries out the runs that have no result yet
     store         folder of a study, which keeps each result as soon as there is one
     table         results -> a record for each run, and sweep.json

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study on a Ray cluster of two nodes on loopback; a node dies, and the results stay the same."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from lab.sweeps.cluster import RayCluster
+from lab.sweeps.conduct import conduct, results_of
+from lab.sweeps.plan import plan_study
+from lab.sweeps.pool import Done
+from lab.sweeps.store import open_study
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.long
+
+TEXT = """\
+name: small
+topology: {name: full-mesh, dims: [2, 2]}
+collective: {elements: 256, payload_bytes: 256}
+link: {detect_us: 1}
+faults: [{at_us: 0.02, link: npu0-npu1}]
+study: {set: {link.detect_us: [0.1, 0.2, 0.3]}, seeds: 1..20}
+"""
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts nodes of a cluster, each in a process group of its own, which ends with the test."""
+    nodes: list[subprocess.Popen[bytes]] = []
+    scripts = str(Path(sys.executable).parent / "ray")
+
+    def begin(*options: str) -> subprocess.Popen[bytes]:
+        command = [scripts, "start", "--node-ip-address=127.0.0.1", "--num-cpus=1", "--block"]
+        command += ["--disable-usage-stats", "--object-store-memory=100000000", *options]
+        quiet = subprocess.DEVNULL
+        nodes.append(subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True))
+        return nodes[-1]
+
+    yield begin
+    for node in nodes:
+        kill(node)
+
+
+def kill(node: "subprocess.Popen[bytes]") -> None:
+    """Kill a node with all its processes."""
+    with suppress(ProcessLookupError):
+        os.killpg(node.pid, signal.SIGKILL)
+    node.wait()
+
+
+def test_a_node_that_dies_in_the_middle_changes_no_result(
+    write: Callable[[str], Path], tmp_path: Path, start: Start
+):
+    import ray
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    plan = plan_study(write(TEXT))
+    start("--head", f"--port={port}", "--include-dashboard=false")
+    node, executor = start(f"--address={address}"), None
+    for _ in range(20):
+        try:
+            executor = RayCluster(plan.path, address)
+            break
+        except Exception:
+            time.sleep(1)
+    assert executor is not None
+    for _ in range(60):
+        if ray.cluster_resources().get("CPU") == 2:
+            break
+        time.sleep(1)
+    assert ray.cluster_resources()["CPU"] == 2
+    ended: list[Done] = []
+
+    def note(done: Done) -> None:
+        ended.append(done)
+        if len(ended) == 20:
+            kill(node)
+
+    try:
+        with open_study(tmp_path / "out", plan) as study:
+            conducted = conduct(plan.runs, study, executor, note=note)
+            assert conducted.lost == []
+            assert len(ended) == 60
+            assert [study.get(run.key) for run in plan.runs] == results_of(plan, 1)
+    finally:
+        executor.close()
