@@ -32,7 +32,7 @@ class Results(Protocol):
 @final
 @dataclass(slots=True)
 class Conducted:
-    """How far a study came: runs without a result although they were tried, and runs that were left out.
+    """Runs of a study without a result: `lost`, although they were tried, and `late`, which were left out.
 
     The failures of a `late` run would all come after the end of its healthy run, so it is not carried out.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `railyard sweep` prints and writes when all runs of a study have ended."""
+"""Output of `railyard sweep` when all runs of a study have ended: tables, sweep.json, report.html."""
 
 from __future__ import annotations
 

@@ -79,10 +79,10 @@ def test_paired_differences_leave_out_what_differs_between_pairs():
 
 @pytest.mark.parametrize("axes", [["link.detect_us"], ["link.detect_us", "seed"], []])
 def test_the_page_of_a_study_is_whole_and_the_same_twice(axes: list[str]):
-    made = [{**record, "completion_us": record["completion_us"] + record["seed"]} for record in records()]
-    made[0] = {**made[0], "status": "wrong", "trouble": "npu0 <has> 1 wrong element"}
-    page = study_html("A study", "5 seeds", made, axes, "railyard sweep x.yaml")
-    assert page == study_html("A study", "5 seeds", made, axes, "railyard sweep x.yaml")
+    changed = [{**record, "completion_us": record["completion_us"] + record["seed"]} for record in records()]
+    changed[0] = {**changed[0], "status": "wrong", "trouble": "npu0 <has> 1 wrong element"}
+    page = study_html("A study", "5 seeds", changed, axes, "railyard sweep x.yaml")
+    assert page == study_html("A study", "5 seeds", changed, axes, "railyard sweep x.yaml")
     assert "20 runs: 19 right, 1 wrong" in page
     assert "npu0 &lt;has&gt; 1 wrong element" in page
     assert ("bands: 95 %" in page) == bool(axes)
