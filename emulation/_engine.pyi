@@ -337,6 +337,25 @@ class Iterated(Participant):
     def use_level(self, level: int, data: bytes, ack: bytes, /) -> None: ...
     def reports(self) -> list[tuple[int, int, int, int, int]]: ...
 
+class Budget:
+    """Frames that saturating stations may still send, and frames that they have received."""
+
+    def __init__(self, frames: int, /) -> None: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def received(self) -> int: ...
+
+class Saturator(Station):
+    """Sends a random frame, first `at_first` times, then for every received frame.
+
+    `state` is that of a random.Random. See emulation.traffic.host.saturate. ValueError without frames.
+    """
+
+    def __init__(
+        self, frames: Sequence[bytes], at_first: int, state: Sequence[int], budget: Budget
+    ) -> None: ...
+
 class Wire(SwitchSet):
     """Switches on Linux interfaces, in real time: one thread carries their frames."""
 

@@ -1,52 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hosts/peer.h"
 
-#include <algorithm>
-#include <bit>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "hosts/path_sender.h"
 
 namespace railyard {
-
-namespace {
-
-constexpr std::size_t kState = 624, kMiddle = 397;
-
-}  // namespace
-
-PythonRandom::PythonRandom(std::vector<std::uint32_t> state) : state_(std::move(state)), at_(kState) {
-    if (state_.size() != kState + 1 || state_.back() > kState)
-        throw std::invalid_argument("a state of " + std::to_string(state_.size()) + " words; " +
-                                    std::to_string(kState) + " and a position are needed");
-    at_ = state_.back();
-    state_.pop_back();
-}
-
-std::uint32_t PythonRandom::next() {
-    if (at_ == kState) {
-        for (std::size_t i = 0; i < kState; ++i) {
-            const std::uint32_t joined =
-                (state_[i] & 0x8000'0000u) | (state_[(i + 1) % kState] & 0x7FFF'FFFFu);
-            state_[i] =
-                state_[(i + kMiddle) % kState] ^ joined >> 1 ^ ((joined & 1u) != 0 ? 0x9908'B0DFu : 0u);
-        }
-        at_ = 0;
-    }
-    std::uint32_t value = state_[at_++];
-    value ^= value >> 11;
-    value ^= value << 7 & 0x9D2C'5680u;
-    value ^= value << 15 & 0xEFC6'0000u;
-    return value ^ value >> 18;
-}
-
-std::uint32_t PythonRandom::below(std::uint32_t limit) {
-    const int shift = 32 - std::bit_width(limit);
-    for (;;)
-        if (const std::uint32_t value = next() >> shift; value < limit) return value;
-}
 
 Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
            Payloads& payloads)

@@ -9,25 +9,12 @@
 #include <vector>
 
 #include "frames/ring.h"
+#include "hosts/python_random.h"
 #include "hosts/receiver.h"
 #include "hosts/sender.h"
 #include "hosts/spray.h"
 
 namespace railyard {
-
-// The Mersenne Twister (Matsumoto and Nishimura) from the state that Python's random.Random has, with its way
-// to draw a number below a limit.
-class PythonRandom {
-   public:
-    explicit PythonRandom(std::vector<std::uint32_t> state);  // invalid_argument for a wrong length
-    std::uint32_t below(std::uint32_t limit);
-
-   private:
-    std::uint32_t next();
-
-    std::vector<std::uint32_t> state_;
-    std::size_t at_;
-};
 
 // A peer before a run.
 struct PeerSpec {

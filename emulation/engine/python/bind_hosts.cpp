@@ -8,6 +8,7 @@
 
 #include "hosts/agent.h"
 #include "hosts/iterated.h"
+#include "hosts/saturator.h"
 #include "python/bind.h"
 
 namespace railyard {
@@ -173,6 +174,26 @@ void bind_participant(nb::module_& m) {
         .def("array", array_of);
 }
 
+void bind_saturator(nb::module_& m) {
+    nb::class_<SaturationBudget>(m, "Budget", "Frames that saturating stations may still send, and received.")
+        .def("__init__",
+             [](SaturationBudget* self, std::uint64_t frames) { new (self) SaturationBudget{frames, 0}; })
+        .def_ro("left", &SaturationBudget::left)
+        .def_ro("received", &SaturationBudget::received);
+    nb::class_<Saturator, Station>(m, "Saturator", "Sends a random frame for every frame received.")
+        .def(
+            "__init__",
+            [](Saturator* self, const std::vector<nb::bytes>& frames, std::uint64_t at_first,
+               std::vector<std::uint32_t> state, std::shared_ptr<SaturationBudget> budget) {
+                std::vector<std::string> copies;
+                copies.reserve(frames.size());
+                for (const nb::bytes& frame : frames) copies.emplace_back(view(frame));
+                new (self)
+                    Saturator(std::move(copies), at_first, PythonRandom(std::move(state)), std::move(budget));
+            },
+            nb::arg("frames"), nb::arg("at_first"), nb::arg("state"), nb::arg("budget"));
+}
+
 }  // namespace
 
 void bind_hosts(nb::module_& m) {
@@ -203,6 +224,7 @@ void bind_hosts(nb::module_& m) {
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("level"),
             nb::arg("data"), nb::arg("ack"));
     bind_participant(m);
+    bind_saturator(m);
     nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")
         .def(
             "__init__",

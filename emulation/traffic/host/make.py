@@ -4,7 +4,7 @@
     native      C++, for the embedded testbed; covers all that agents in Python do
     python      the specification; Mininet's agents are processes that run these
 
-Traffic that is no collective (`saturate`, stations of `railyard.api`) is in Python on either testbed.
+Saturating hosts (`saturate`) are of either kind as well; stations of `railyard.api` are in Python.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 
 The number of frames under way stays constant; if it exceeds the fabric's buffers, sources always wait. The
 frames carry no data and need no acknowledgement, so only the fabric can stop them. This traffic shows which
-turn rules are free of deadlock.
+turn rules are free of deadlock. `NativeSaturator` is the same host in C++; a run uses hosts of one kind.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from controller.routing.source_route import SourceRoute, encode, pack
+from emulation import _engine
 from emulation.errors import FrameError
 from emulation.traffic.frames.layers import CFG_SOURCE_ROUTE, LPH, NTH, SRH, VL_DATA, mac
 
-__all__ = ["LEAST_BYTES", "ROUTE_AT", "Budget", "Saturator", "steered_frame"]
+__all__ = ["LEAST_BYTES", "ROUTE_AT", "Budget", "NativeSaturator", "Saturator", "steered_frame"]
 
 # Of a frame that is headers only.
 LEAST_BYTES = len(Ether(src=mac(0), dst=mac(0)) / LPH() / SRH() / NTH())
@@ -95,3 +96,11 @@ class Saturator:
 
     def _chosen(self) -> _Answer:
         return self._answers[int(self._random() * len(self._answers))]
+
+
+@final
+class NativeSaturator(_engine.Saturator):
+    """A Saturator in C++, which sends the same frames; its budget is the engine's."""
+
+    def __init__(self, frames: Sequence[bytes], at_first: int, seed: int, budget: _engine.Budget) -> None:
+        super().__init__(frames, at_first, Random(seed).getstate()[1], budget)

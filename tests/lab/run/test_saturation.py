@@ -68,3 +68,12 @@ def test_frames_that_cannot_be_are_refused() -> None:
         steered_frame(1, 2, [1], 20)
     with pytest.raises(PlanError, match="route of 7 steered hops"):
         steered_frame(1, 2, [1] * 7, 100)
+
+
+@pytest.mark.parametrize(("rules", "frames"), [("single-vl", 100_000), ("T2-G", 5_000)])
+def test_hosts_in_python_and_in_cpp_send_the_same_frames(rules: str, frames: int) -> None:
+    python, native = (
+        saturate(full_mesh((4, 4)), rules, frames, seed=4, hosts=hosts) for hosts in ("python", "native")
+    )
+    assert native == python
+    assert native.hops > 100

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts/saturator.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace railyard {
+
+namespace {
+
+constexpr int kVlData = 0;
+
+}  // namespace
+
+Saturator::Saturator(std::vector<std::string> frames, std::uint64_t at_first, PythonRandom random,
+                     std::shared_ptr<SaturationBudget> budget)
+    : frames_(std::move(frames)),
+      at_first_(at_first),
+      random_(std::move(random)),
+      budget_(std::move(budget)) {
+    if (frames_.empty()) throw std::invalid_argument("no frames to send");
+}
+
+void Saturator::start(Time /*now*/, Answer& answer) {
+    const std::uint64_t count = std::min(at_first_, budget_->left);
+    for (std::uint64_t i = 0; i < count; ++i) send(answer);
+    answer.deadline.reset();
+}
+
+void Saturator::on_frame(FrameHandle /*frame*/, Time /*now*/, Answer& answer) {
+    ++budget_->received;
+    if (budget_->left > 0) send(answer);
+    answer.deadline.reset();
+}
+
+void Saturator::on_timer(Time /*now*/, Answer& answer) { answer.deadline.reset(); }
+
+void Saturator::send(Answer& answer) {
+    --budget_->left;
+    const auto place = static_cast<std::size_t>(random_.uniform() * static_cast<double>(frames_.size()));
+    const std::string& frame = frames_[place];
+    answer.add(answer.pool.acquire(frame.data(), frame.size()), kVlData);
+}
+
+}  // namespace railyard

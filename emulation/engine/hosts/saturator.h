@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traffic that keeps a lossless fabric full: a frame for every frame received.
+// emulation/traffic/host/saturate.py is its specification.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hosts/python_random.h"
+#include "network/station.h"
+
+namespace railyard {
+
+// Frames that all stations together may still send, and frames received.
+struct SaturationBudget {
+    std::uint64_t left = 0, received = 0;
+};
+
+// Sends a random frame of `frames`, first `at_first` times, then for every received frame.
+class Saturator final : public Station {
+   public:
+    // invalid_argument without frames.
+    Saturator(std::vector<std::string> frames, std::uint64_t at_first, PythonRandom random,
+              std::shared_ptr<SaturationBudget> budget);
+
+    void start(Time now, Answer& answer) override;
+    void on_frame(FrameHandle frame, Time now, Answer& answer) override;
+    void on_timer(Time now, Answer& answer) override;
+
+   private:
+    void send(Answer& answer);
+
+    std::vector<std::string> frames_;
+    std::uint64_t at_first_;
+    PythonRandom random_;
+    std::shared_ptr<SaturationBudget> budget_;
+};
+
+}  // namespace railyard
