@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar, final
 
-from emulation._engine import Network
+from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
@@ -173,7 +173,7 @@ class EmbeddedTestbed:
         """Virtual time in picoseconds."""
         return self.network.now
 
-    def attach(self, node: str, host: Host) -> None:
+    def attach(self, node: str, host: Host | Station) -> None:
         """Put `host` on the node's own port and let it send its first frames."""
         number = self._host_number(node)
         self._attached[node] = host
