@@ -7,6 +7,7 @@ Its modules:
     results   metrics and assertions -> result
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML
+    bundle    a run in one file, to replay it
     output    the folder of results
     page      report.html
     picture   picture.svg, and the figures that it shares with the report

@@ -164,7 +164,10 @@ class Result:
             The path of report.html, or of result.json without `report`.
         """
         figures = target.write("result.json", self.to_json())
-        target.write("timing.json", json.dumps({"wall_clock_seconds": self.seconds}, indent=2) + "\n")
+        target.write(
+            "timing.json",
+            json.dumps({"command": self.command, "wall_clock_seconds": self.seconds}, indent=2) + "\n",
+        )
         if not report:
             return figures
         target.write("picture.svg", self.plot().svg)

@@ -14,7 +14,20 @@ from typing import Annotated
 
 import typer
 
-from railyard.cli import check, clean, craft, dissector, experiments, model, results, run, show, sweep, up
+from railyard.cli import (
+    bundle,
+    check,
+    clean,
+    craft,
+    dissector,
+    experiments,
+    model,
+    results,
+    run,
+    show,
+    sweep,
+    up,
+)
 from railyard.cli import list as list_verb
 from railyard.cli.display.screen import MACHINE, complain, exit_code, out
 from topologies.errors import RailyardError
@@ -42,6 +55,7 @@ _VERBS = {
     "up": (up.up, up.EXAMPLES),
     "sweep": (sweep.sweep, sweep.EXAMPLES),
     "results": (results.results, results.EXAMPLES),
+    "bundle": (bundle.bundle, bundle.EXAMPLES),
     "experiments": (experiments.experiments, experiments.EXAMPLES),
     "model": (model.model, model.EXAMPLES),
     "dissector": (dissector.dissector, dissector.EXAMPLES),

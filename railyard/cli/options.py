@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from lab.scenario.schema import Scenario
     from topologies import Fabric
     from topologies.families.declaration import Parameter
 
-__all__ = ["TOPOLOGY", "AgentKind", "Bed", "Switch", "dims_of", "fabric_of"]
+__all__ = ["TOPOLOGY", "AgentKind", "Bed", "Switch", "dims_of", "fabric_of", "resized"]
 
 TOPOLOGY = "name of a topology, see `railyard list`; a file *.json or *.graphml; or FILE.py:NAME"
 """Help of an argument that names a fabric."""
@@ -93,3 +94,15 @@ def dims_of(text: str) -> tuple[int, ...]:
         return tuple(int(extent) for extent in text.split("x"))
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not like 4x4", param_hint="--dims") from None
+
+
+def resized(scenario: Scenario, dims: str) -> Scenario:
+    """Return the scenario on a full mesh of other dims, whose links keep the lanes and rates of the file.
+
+    Title, description and assertions of the file are about its own topology, and are left out.
+    """
+    extents = dims_of(dims)
+    topology = scenario.topology.resized("full-mesh", dims=extents)
+    title = f"{scenario.name} on a full mesh of {' x '.join(map(str, extents))}"
+    changes = {"topology": topology, "title": title, "description": "", "assertions": ()}
+    return scenario.model_copy(update=changes)

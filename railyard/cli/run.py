@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from railyard.cli.display.screen import complain, exit_code, progress
-from railyard.cli.options import AgentKind, Bed, Switch
+from railyard.cli.options import AgentKind, Bed, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
@@ -30,13 +30,14 @@ railyard run experiments/01_first_train/scenario.yaml
 railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out results/small
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
+railyard run first-train.railyard
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 """
 
 
 def run(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="scenario files, see `railyard list`")
+        list[Path], typer.Argument(metavar="FILE...", help="scenario files, see `railyard list`, or a bundle")
     ],
     testbed: Annotated[
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
@@ -93,11 +94,15 @@ def run(
     """
     from lab.scenario.loader import load
 
+    if len(files) == 1 and files[0].suffix == ".railyard":
+        from railyard.cli.bundle import replay
+
+        raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
         _choice(testbed, switch, dilation, hosts), pcap or (), quiet or json_to == "-", not no_report
     )
     loaded = [load(file) for file in files]
-    scenarios = [(_resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
+    scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
     _check_names([scenario.name for scenario, _ in scenarios])
     for file, (scenario, document) in zip(files, scenarios, strict=True):
         own = scenario.seed if seed is None else seed
@@ -203,17 +208,3 @@ def _choice(
         if value is not None:
             raise typer.BadParameter("is for --testbed mininet", param_hint=option)
     return Embedded() if hosts is None else Embedded(hosts.value)
-
-
-def _resized(scenario: Scenario, dims: str) -> Scenario:
-    """Return the scenario on a full mesh of other dims, whose links keep the lanes and rates of the file.
-
-    Title, description and assertions of the file are about its own topology, and are left out.
-    """
-    from railyard.cli.options import dims_of
-
-    extents = dims_of(dims)
-    topology = scenario.topology.resized("full-mesh", dims=extents)
-    title = f"{scenario.name} on a full mesh of {' x '.join(map(str, extents))}"
-    changes = {"topology": topology, "title": title, "description": "", "assertions": ()}
-    return scenario.model_copy(update=changes)

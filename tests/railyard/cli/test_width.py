@@ -133,6 +133,7 @@ def test_the_version_is_that_of_the_package(railyard: Railyard):
         "up",
         "sweep",
         "results",
+        "bundle",
         "experiments",
         "model",
         "dissector",

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard bundle: pack a run into one file; `railyard run` replays it and compares."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lab.errors import ScenarioError
+from railyard.cli.display.screen import out
+
+if TYPE_CHECKING:
+    from lab.scenario.document import Document
+    from lab.scenario.schema import Scenario
+
+__all__ = ["EXAMPLES", "bundle", "replay"]
+
+EXAMPLES = """
+railyard bundle results/first-train
+railyard run first-train.railyard
+"""
+
+
+def bundle(
+    folder: Annotated[Path, typer.Argument(metavar="RESULT", help="folder of a run's results")],
+    scenario: Annotated[
+        Path | None, typer.Option(help="the scenario file, if it is no longer where it ran")
+    ] = None,
+    target: Annotated[Path | None, typer.Option("--out", help="file; else NAME.railyard")] = None,
+) -> None:
+    """Pack scenario, fabric, plan, seed, versions, results and captures of a run into one file.
+
+    `railyard run FILE.railyard` runs it again, on any machine and without root, and compares the results.
+    """
+    from lab.report.bundle import SUFFIX, pack, write
+    from lab.run.prepare import prepare
+
+    file, options = _ran(folder)
+    file = scenario or file
+    checked, document = _loaded(file, options["dims"])
+    prepared = prepare(checked, document)
+    path = target or Path(f"{checked.name}{SUFFIX}")
+    write(path, pack(folder, file, checked, prepared, options))
+    out().print(f"written: {path}", soft_wrap=True, markup=False)
+
+
+def replay(path: Path, folder: Path | None) -> bool:
+    """Run the scenario of a bundle on the embedded testbed; print whether the results are the same."""
+    from tempfile import TemporaryDirectory
+
+    from lab.report.bundle import differences, unpack
+    from lab.report.document import to_document
+    from lab.report.output import output_folder
+    from railyard.api.scenarios import execute
+
+    with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
+        file, about, before = unpack(path, Path(temporary))
+        checked, document = _loaded(file, about["dims"])
+        with output_folder(folder or Path("results", f"{checked.name}-replay")) as target:
+            result = execute(checked, document, about["seed"], command=f"railyard run {path}")
+            written = result.write(target)
+    differing = differences(before, json.loads(json.dumps(to_document(result.verdict))))
+    console = out()
+    for words in differing:
+        console.print(f"[red]differs[/] {words}", soft_wrap=True)
+    figures = "untimed metrics" if about["testbed"] == "mininet" else "results"
+    same = "differ" if differing else "are the same"
+    version = about["versions"]["railyard"]
+    console.print(f"{path}: the {figures} {same}; the bundle is from Railyard {version}", soft_wrap=True)
+    console.print(f"report: {written}", soft_wrap=True, markup=False)
+    return not differing
+
+
+def _ran(folder: Path) -> tuple[Path, dict[str, object]]:
+    """Return the scenario file, and seed and dims, of the command that wrote a folder."""
+    try:
+        command = json.loads((folder / "timing.json").read_text(encoding="utf-8"))["command"]
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError):
+        raise ScenarioError(f"{folder}: no results of `railyard run`", remedy="run the scenario") from None
+    words = shlex.split(command)
+    dims = words[words.index("--dims") + 1] if "--dims" in words else ""
+    return Path(words[2] if len(words) > 2 else "-"), {"seed": result["seed"], "dims": dims}
+
+
+def _loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
+    from lab.scenario.loader import load
+    from railyard.cli.options import resized
+
+    scenario, document = load(file)
+    return (resized(scenario, str(dims)) if dims else scenario), document
