@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
 
+from controller.circuits.transition import allocate_crossconnects
+from controller.errors import PlanError
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
@@ -157,6 +159,8 @@ def prepare(
         if sent not in kept.jobs:
             kept.jobs[sent] = _jobs(with_line, at, fabric, variant)
         jobs = kept.jobs[sent]
+        if variant.control.circuits == "per-job":
+            _check_circuits(with_line, at, fabric, variant, jobs)
         transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
         routing = variant.routing
         routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
@@ -277,6 +281,25 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
             "circuits per job may leave other pairs without a path, and routing plans paths for all pairs",
             remedy="write `routing: {peers: job}`",
         )
+
+
+def _check_circuits(
+    with_line: _Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
+) -> None:
+    """Raise a ScenarioError with the line of a job that has no allocation of circuits when it runs alone."""
+    for number, job in enumerate(jobs):
+        line = (*at, "jobs", number, "collective") if variant.jobs else (*at, "collective")
+        with_line(line, partial(_allocate, fabric, job))
+
+
+def _allocate(fabric: Fabric, job: JobPlan) -> None:
+    try:
+        allocate_crossconnects(fabric, job.demand)
+    except PlanError as ex:
+        raise PlanError(
+            f"job {job.name} has no allocation of circuits: {ex.message}",
+            remedy="give the job members in fewer Pods or leaves, or the topology more ports",
+        ) from ex
 
 
 def _refuse_twice(name: str, other: str) -> None:

@@ -161,3 +161,14 @@ def test_circuits_follow_nobody_on_a_fabric_without_optical_switches(write: Writ
     )
     with pytest.raises(ScenarioError, match="optical switch"):
         prepared(write, text)
+
+
+def test_a_job_without_an_allocation_is_refused_with_its_line_before_the_run(write: Write) -> None:
+    text = HEAD.replace("pods: 3, leaves: 1, spines: 2", "pods: 4, leaves: 1, spines: 1")
+    text = text.replace("ports: 4", "ports: 2") + JOBS.replace(
+        "gpu0..gpu3, gpu8..gpu11]", "gpu0, gpu8, gpu20, gpu24]"
+    )
+    with pytest.raises(
+        ScenarioError, match=r"scenario.yaml:10: job first has no allocation of circuits: Pod"
+    ):
+        prepared(write, text)
