@@ -274,6 +274,7 @@ JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
     "correct_npus": lambda job: job.correct_nodes,
     "npus": lambda job: job.nodes,
     "start_us": lambda job: _us(job.begun_ps),
+    "waited_us": lambda job: _us(job.begun_ps - job.due_ps),
 }
 
 

@@ -111,6 +111,7 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     report = JobReport(
         name=job.plan.name,
         begun_ps=begun_ps,
+        due_ps=job.plan.begin_ps,
         completion_ps=end_ps - begun_ps,
         bound_ps=job.plan.bound_ps,
         nodes=len(ends),

@@ -116,6 +116,7 @@ class JobIteration:
 class JobReport:
     """One job: its start, and the time from the start until the last member had its result.
 
+    It was due at `due_ps` and waited until `begun_ps`, for its circuits or its ports.
     A job with a rhythm has `iterations`, each with `compute_ps` of computation a member; `priority` is that
     of its data at the end, 0 being served first.
     """
@@ -127,6 +128,7 @@ class JobReport:
     nodes: int
     correct_nodes: int
     retransmitted: int
+    due_ps: int = 0
     compute_ps: int = 0
     priority: int = 0
     iterations: tuple[JobIteration, ...] = ()

@@ -172,3 +172,10 @@ def test_a_job_without_an_allocation_is_refused_with_its_line_before_the_run(wri
         ScenarioError, match=r"scenario.yaml:10: job first has no allocation of circuits: Pod"
     ):
         prepared(write, text)
+
+
+def test_a_job_that_waits_for_its_circuits_says_how_long(write: Write) -> None:
+    scenario, document = load(write(HEAD + JOBS))
+    result = conclude(scenario, 1, "embedded", run(prepare(scenario, document), 1).runs)
+    assert result.of("run", "second.waited_us") == result.of("run", "second.start_us") - 15
+    assert result.of("run", "second.waited_us") > 5  # the time of a reconfiguration
