@@ -302,11 +302,11 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
     }
     if (slots_[s.egress_spec] == kDropPort) return;
     deparse(*frame);
-    if (truncate_ != 0) frame->length = std::min(frame->length, truncate_);
-    if (requests_.recirculate != 0) {
+    if (requests_.recirculate != 0) {  // whole, as in BMv2: truncation is for frames that leave
         const std::uint64_t length = frame->length;
         return run_again(std::move(frame), requests_.recirculate, kRecirculated, length);
     }
+    if (truncate_ != 0) frame->length = std::min(frame->length, truncate_);
     out.push_back({port, std::move(frame)});
 }
 
