@@ -80,10 +80,29 @@ def build(seed: int, text: str, directory: Path, *, whole: bool = False) -> Buil
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line or "BUG" in line]
         return Built(seed, text, None, (lines or [done.stderr.strip()[-300:] or "no message"])[0])
-    built = Built(seed, text, ProgramFiles(json_file.read_bytes(), info.read_bytes()), whole=whole)
+    files = ProgramFiles(_without_cases_behind_all(json_file.read_bytes()), info.read_bytes())
+    built = Built(seed, text, files, whole=whole)
     for file in (source, json_file, info):
         file.unlink()
     return built
+
+
+def _without_cases_behind_all(program: bytes) -> bytes:
+    """Return a program without the cases of `select` behind a case that holds all values.
+
+    The first case that matches counts (P4_16 language specification, select expressions); BMv2 takes the last
+    case that holds all values.
+    """
+    document = json.loads(program)
+    changed = False
+    for parser in document["parsers"]:
+        for state in parser["parse_states"]:
+            cases = state["transitions"]
+            kinds = [case["type"] for case in cases]
+            if "default" in kinds[:-1]:
+                del cases[kinds.index("default") + 1 :]
+                changed = True
+    return json.dumps(document).encode() if changed else program
 
 
 def build_ahead(
