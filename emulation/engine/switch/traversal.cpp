@@ -264,6 +264,7 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     }
     if (const std::uint64_t group = slots_[s.mcast_grp]; group != 0) {
         slots_[s.instance_type] = kReplicated;
+        truncate_ = 0;  // copies are whole, as in BMv2
         const auto at = switch_.multicast_.find(static_cast<std::uint32_t>(group));
         if (at != switch_.multicast_.end()) copy_out(*frame, at->second, out, defer);
         return;
