@@ -111,8 +111,9 @@ def test_other_messages_are_answered_with_an_error(
     assert ready.enter().status.code == rpc_code.OK
 
 
-def test_a_frame_longer_than_any_is_refused(ready: Controller) -> None:
-    ready.send(packet=packet_out(bytes(65_536), b"\x01", b"\x00"))
+@pytest.mark.parametrize("length", [65_536, 3_000_000])
+def test_a_frame_longer_than_any_is_refused(ready: Controller, length: int) -> None:
+    ready.send(packet=packet_out(bytes(length), b"\x01", b"\x00"))
     error = ready.receive().error
     assert error.canonical_code == rpc_code.INVALID_ARGUMENT
-    assert error.message == "a packet-out of 65536 bytes; a frame has at most 65535"
+    assert error.message == f"a packet-out of {length} bytes; a frame has at most 65535"
