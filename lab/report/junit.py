@@ -42,7 +42,7 @@ def _add_suite(root: ElementTree.Element, result: Result) -> None:
         "skipped": result.unjudged,
     }
     numbers = {name: str(count) for name, count in counts.items()}
-    suite = ElementTree.SubElement(root, "testsuite", name=result.scenario, **numbers)
+    suite = ElementTree.SubElement(root, "testsuite", {"name": result.scenario, **numbers})
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (("seed", result.seed), ("testbed", result.testbed), ("input", result.input)):
         ElementTree.SubElement(properties, "property", name=name, value=str(value))

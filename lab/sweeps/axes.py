@@ -34,7 +34,7 @@ def points_of(study: Study, seed: int) -> list[Point]:
             remedy="give each axis the same number of values, or take `combine: grid`",
         )
     tuples = zip(*axes.values(), strict=True) if study.combine == "list" else product(*axes.values())
-    points = [dict(zip(axes, values, strict=True)) for values in tuples] or [{}]
+    points: list[Point] = [dict(zip(axes, values, strict=True)) for values in tuples] or [{}]
     if study.sample is not None and study.sample < len(points):
         drawn = random.Random(seed).sample(range(len(points)), study.sample)
         points = [points[number] for number in sorted(drawn)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
@@ -42,10 +43,10 @@ class RayCluster:
 
     def __init__(self, path: Path, address: str | None, memory_bytes: int | None = None) -> None:
         try:
-            import ray
+            ray: Any = import_module("ray")
         except ImportError:
             raise MachineError("Ray is not installed", remedy="pip install 'railyard[ray]'") from None
-        self._ray: Any = ray
+        self._ray = ray
         # Processes of the cluster import what this process imports.
         paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
         try:

@@ -118,7 +118,7 @@ def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterabl
 
     With a single variant, values of the first axis that has no numbers are compared in the same way.
     """
-    variants = list(dict.fromkeys(record["variant"] for record in records))
+    variants: list[Any] = list(dict.fromkeys(record["variant"] for record in records))
     column = "variant"
     if len(variants) < 2:
         words = [axis for axis in axes if any(isinstance(record.get(axis), str) for record in records)]
@@ -127,7 +127,7 @@ def differences(records: Sequence[Record], axes: Sequence[str], metrics: Iterabl
         column = words[0]
         variants = list(dict.fromkeys(record.get(column) for record in records))
     others = [name for name in ("variant", *axes, "seed", "cut") if name != column]
-    table: dict[str, dict[Any, Record]] = {}
+    table: dict[Any, dict[str, Record]] = {}
     for record in records:
         if record["status"] in ("right", "fails"):
             place = repr([record.get(name) for name in others])

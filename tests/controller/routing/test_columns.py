@@ -96,6 +96,7 @@ def test_the_bound_of_a_round_is_below_the_load_with_every_permitted_path(seed: 
     paths = {pair: permitted[pair][:1] for pair in demand}
     search = _LayeredSearch.of(finder, rules)
     assert search is not None
+    load = share_load(fabric, demand, paths)
     added, bounds = True, []
     while added:
         load = share_load(fabric, demand, paths)

@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +64,7 @@ def kill(node: "subprocess.Popen[bytes]") -> None:
 def test_a_node_that_dies_in_the_middle_changes_no_result(
     write: Callable[[str], Path], tmp_path: Path, start: Start
 ):
-    import ray
+    ray: Any = import_module("ray")
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
