@@ -20,10 +20,7 @@ from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
 from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
-from emulation.traffic.host.agent import Agent
-from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.make import Hosts, Participant
-from emulation.traffic.host.native import NativeAgent, NativeIterated, buckets_of
 from emulation.traffic.host.stats import Ended, Outcome
 from topologies import HOST_PORT, Fabric, Node
 from topologies.transform.circuits import circuit_link
@@ -293,10 +290,7 @@ class EmbeddedTestbed:
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
         host = self._attached.get(node)
-        if isinstance(host, NativeAgent | NativeIterated):
-            with self._lock:
-                self._engine(lambda: self.network.reroute(self._hosts[node], buckets_of(lost)))
-        elif isinstance(host, Agent | Iterated):
+        if isinstance(host, Participant):
             with self._lock:
                 answer = host.on_reroute(lost, self.network.now)
                 self._engine(lambda: self.network.act(self._hosts[node], answer))

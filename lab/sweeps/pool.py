@@ -139,7 +139,7 @@ class LocalPool:
                 assert run is not None
                 worker.run = None
                 try:
-                    yield Done(run, *worker.pipe.recv())
+                    answer = worker.pipe.recv()
                 except (EOFError, OSError):
                     self._workers.remove(worker)
                     how = worker.end()
@@ -148,6 +148,8 @@ class LocalPool:
                         waiting.appendleft(run)
                     else:
                         yield Done(run, lost=f"its process was lost {tries[run.key]} times: {how}")
+                else:
+                    yield Done(run, *answer)
 
     def close(self) -> None:
         """Kill all processes."""

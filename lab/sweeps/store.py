@@ -75,7 +75,7 @@ def open_study(
 
 def _opened(output: OutputFolder, plan: StudyPlan, *, resume: bool, alone: bool) -> StudyFolder:
     runs = output.path / "runs"
-    before = _study(output.path)
+    before = _content(output.path / "study.json")
     if before is not None and before.get("base") != plan.base and resume:
         count = len(before.get("runs", ()))
         what = f"{before.get('scenario')} with {count} runs"
@@ -98,16 +98,13 @@ def _opened(output: OutputFolder, plan: StudyPlan, *, resume: bool, alone: bool)
 
 def read_run(path: Path) -> RunResult | None:
     """Return the content of a result file; None if there is no such file, or it is not whole."""
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return result if isinstance(result, dict) and result.get("format") == "railyard-run" else None
+    result = _content(path)
+    return result if result is not None and result.get("format") == "railyard-run" else None
 
 
-def _study(path: Path) -> dict[str, Any] | None:
+def _content(path: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads((path / "study.json").read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) else None

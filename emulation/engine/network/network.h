@@ -71,11 +71,9 @@ class Network : public SwitchSet {
 
     // Put a station on a host in place of another; null: none. Its first event is `start`.
     void set_station(Index<Host> host, std::shared_ptr<Station> station);
-    // Call a station for an event from outside of the network, and carry out its answer.
     void start(Index<Host> host) {
         consult(host, [this](Station& station, Answer& answer) { station.start(now_, answer); });
     }
-    void consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event);
     void act(Index<Host> host, Answer& answer);
     void send(Index<Host> host, std::string_view bytes, int vl);
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
@@ -123,6 +121,8 @@ class Network : public SwitchSet {
     const std::vector<std::uint64_t>& delivered_bins() const { return bins_; }
 
    private:
+    // Call a station for an event, and carry out its answer.
+    void consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event);
     template <typename T>
     void push(Time time, EventKind kind, Index<T> index);
     RunEnd run_events(Time until, std::uint64_t events);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "hosts/agent.h"
 #include "network/network.h"
 #include "python/bind.h"
 
@@ -111,13 +110,6 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                  Answer answer(n.pool());
                  to_answer(output, answer);
                  n.act(host, answer);
-             })
-        .def("reroute",
-             [](Network& n, Index<Host> host, const Routes& routes) {
-                 n.consult(host, [&](Station& station, Answer& answer) {
-                     if (auto* const agent = dynamic_cast<Participant*>(&station); agent != nullptr)
-                         agent->on_reroute(routes, n.now(), answer);
-                 });
              })
         .def("send", [](Network& n, Index<Host> host, const nb::bytes& frame,
                         int vl) { n.send(host, view(frame), vl); })

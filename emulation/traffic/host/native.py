@@ -26,7 +26,7 @@ from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type
 from emulation.traffic.schedule.schedule import CellPlan, Send, Sliced
 
-__all__ = ["NativeAgent", "NativeIterated", "Ranks", "buckets_of"]
+__all__ = ["NativeAgent", "NativeIterated", "Ranks"]
 
 _ITEM_BYTES = 4
 
@@ -34,13 +34,8 @@ if not hasattr(_engine, "Participant"):
     raise EmulationError("the built engine is older than these sources", remedy="run `make setup`")
 
 
-def buckets_of(lost: Mapping[int, frozenset[int]]) -> list[tuple[int, int]]:
-    """Return sets of buckets by destination CNA as bit sets."""
-    return [(address, sum(1 << bucket for bucket in buckets)) for address, buckets in lost.items()]
-
-
 class _Native:
-    """What both kinds of agents answer; `array`, `counts` and `failure` are the engine's."""
+    """Interface that agents with and without iterations share; the engine defines its annotated members."""
 
     rank: int
     address: int
@@ -69,7 +64,8 @@ class _Native:
 
     def on_reroute(self, routes: Mapping[int, frozenset[int]], now: int) -> Output:
         """Send again what is under way in buckets whose route has changed, by destination CNA."""
-        return self.reroute(buckets_of(routes), now)
+        bits = [(address, sum(1 << bucket for bucket in buckets)) for address, buckets in routes.items()]
+        return self.reroute(bits, now)
 
     def _set_on_done(self, call: Callable[[], None] | None) -> None:
         self.call_when_done(call or _nothing)

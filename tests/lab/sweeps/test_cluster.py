@@ -20,18 +20,10 @@ from lab.sweeps.conduct import conduct, results_of
 from lab.sweeps.plan import plan_study
 from lab.sweeps.pool import Done
 from lab.sweeps.store import open_study
+from tests.lab.sweeps.studies import small_study
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.long
-
-TEXT = """\
-name: small
-topology: {name: full-mesh, dims: [2, 2]}
-collective: {elements: 256, payload_bytes: 256}
-link: {detect_us: 1}
-faults: [{at_us: 0.02, link: npu0-npu1}]
-study: {set: {link.detect_us: [0.1, 0.2, 0.3]}, seeds: 1..20}
-"""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -70,7 +62,7 @@ def test_a_node_that_dies_in_the_middle_changes_no_result(
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     address = f"127.0.0.1:{port}"
-    plan = plan_study(write(TEXT))
+    plan = plan_study(write(small_study(20)))
     start("--head", f"--port={port}", "--include-dashboard=false")
     node, executor = start(f"--address={address}"), None
     for _ in range(20):

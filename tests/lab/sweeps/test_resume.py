@@ -19,18 +19,10 @@ from lab.sweeps.conduct import conduct, shard_of
 from lab.sweeps.plan import Run, plan_study
 from lab.sweeps.pool import Done, InProcess, LocalPool, Stop
 from lab.sweeps.store import open_study
+from tests.lab.sweeps.studies import small_study
 
 Write = Callable[[str], Path]
 Railyard = Callable[..., tuple[int, str, str]]
-
-TEXT = """\
-name: small
-topology: {name: full-mesh, dims: [2, 2]}
-collective: {elements: 256, payload_bytes: 256}
-link: {detect_us: 1}
-faults: [{at_us: 0.02, link: npu0-npu1}]
-study: {set: {link.detect_us: [0.1, 0.2, 0.3]}, seeds: 1..SEEDS}
-"""
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -59,7 +51,7 @@ class Interrupted:
 def test_the_same_command_goes_on_where_it_stopped(
     railyard: Railyard, write: Write, monkeypatch: pytest.MonkeyPatch
 ):
-    path = write(TEXT.replace("SEEDS", "2"))
+    path = write(small_study(2))
     assert railyard("sweep", path, "--jobs", "1", "--out", "whole")[0] == 0
     executors: list[Interrupted] = []
 
@@ -88,7 +80,7 @@ def test_the_same_command_goes_on_where_it_stopped(
 
 
 def test_a_folder_of_another_study_is_refused_and_one_that_grows_is_not(railyard: Railyard, write: Write):
-    path = write(TEXT.replace("SEEDS", "1"))
+    path = write(small_study(1))
     assert railyard("sweep", path, "--jobs", "1", "--out", "out")[0] == 0
     grown = railyard("sweep", path, "--jobs", "1", "--seeds", "1..2", "--out", "out")
     assert "3 are done already" in grown[2]
@@ -102,7 +94,7 @@ def test_a_folder_of_another_study_is_refused_and_one_that_grows_is_not(railyard
 
 
 def test_shards_share_a_folder_and_the_last_writes_the_report(railyard: Railyard, write: Write):
-    path = write(TEXT.replace("SEEDS", "1"))
+    path = write(small_study(1))
     plan = plan_study(path)
     shards = [shard_of(plan.runs, number, 2) for number in (1, 2)]
     assert sorted(run.key for shard in shards for run in shard) == sorted(run.key for run in plan.runs)
@@ -119,7 +111,7 @@ def test_shards_share_a_folder_and_the_last_writes_the_report(railyard: Railyard
 
 
 def test_failures_after_the_end_are_left_out_and_said(railyard: Railyard, write: Write):
-    text = TEXT.partition("study:")[0].replace("at_us: 0.02", "at_us: 500")
+    text = small_study(1).partition("study:")[0].replace("at_us: 0.02", "at_us: 500")
     code, out, _ = railyard("sweep", write(text), "--cut-each", "link", "--jobs", "1", "--out", "out")
     assert code == 1
     assert "over before the cut run: 4 runs left out; the faults come at 500 µs" in " ".join(out.split())
@@ -129,7 +121,7 @@ def test_failures_after_the_end_are_left_out_and_said(railyard: Railyard, write:
 
 @pytest.mark.long
 def test_a_killed_process_costs_its_run_which_is_tried_once_more(write: Write, tmp_path: Path):
-    plan = plan_study(write(TEXT.replace("SEEDS", "2")))
+    plan = plan_study(write(small_study(2)))
     with LocalPool(plan.path, 1) as pool, open_study(tmp_path / "out", plan) as study:
 
         def killed_once(done: Done) -> None:
@@ -175,7 +167,7 @@ def children(pid: int) -> list[int]:
 @pytest.mark.long
 @pytest.mark.parametrize("victim", ["the sweep", "a process"])
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(write: Write, tmp_path: Path, victim: str):
-    path = write(TEXT.replace("SEEDS", "20"))
+    path = write(small_study(20))
     assert swept(path, tmp_path / "whole").wait() == 0
     chance = random.Random(19)
     kills = 0
