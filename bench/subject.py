@@ -10,7 +10,8 @@ from scapy.packet import Raw
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
+from emulation.traffic.frames.layers import LPH, NTH, Ether
+from emulation.traffic.frames.values import mac
 from topologies import HOST_PORT, ub_rack
 
 __all__ = ["TRANSIT", "Transit", "rack_plan", "transit"]

@@ -34,6 +34,9 @@ __all__ = [
     "permitted_graph",
 ]
 
+# Rounds in which dependencies are removed before strong components are looked for, which needs SciPy.
+_ROUNDS = 64
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +158,8 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
 
     The cycle is a shortest cycle through the first channel on any cycle, by the order of the fabric's links.
     """
+    if _ends_without_cycle(graph):
+        return ()
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
     matrix = graph._matrix()
@@ -173,6 +178,22 @@ def find_cycle(graph: DependencyGraph) -> tuple[Channel, ...]:
         at = int(predecessors[at])
         way.append(at)
     return tuple(graph.hops.channel(int(members[member])) for member in reversed(way))
+
+
+def _ends_without_cycle(graph: DependencyGraph) -> bool:
+    """Return whether rounds that remove the dependencies of channels that nothing waits for leave none.
+
+    False may also mean that the rounds were too few.
+    """
+    before, after = graph.before, graph.after
+    for _ in range(_ROUNDS):
+        if not len(before):
+            return True
+        waited_for = np.zeros(graph.hops.channels, dtype=np.bool_)
+        waited_for[after] = True
+        kept = waited_for[before]
+        before, after = before[kept], after[kept]
+    return False
 
 
 def check_acyclic(graph: DependencyGraph, *, what: str = "these routes") -> None:

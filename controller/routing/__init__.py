@@ -8,6 +8,7 @@ all_path       Router: the paths of a pair, by strategy; ports and ECMP routes o
 detours        what replaces a path over a failed link: the place where every detour is decided
 columns        longer paths for a demand, by column generation; loads numpy, imported by its name
 weights        shares of paths: equal, by rate, by demand; apportioned to 16 buckets
+linear_program  sparse linear programs, solved by HiGHS
 circuit_paths  next hops over a core of optical circuits
 path_probing   the path that each value of lb takes, computed; loads numpy, imported by its name
 source_route   the 8-byte source-route header

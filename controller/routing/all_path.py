@@ -17,6 +17,7 @@ from controller.routing.relays import Relays
 from controller.routing.switch_paths import SwitchPaths
 from controller.tables.next_hop import table_path
 from topologies import Fabric
+from topologies.model.components import components
 
 __all__ = ["STRATEGIES", "Router", "port_of_bucket"]
 
@@ -129,16 +130,11 @@ class Router:
 
 def _meshes(fabric: Fabric) -> dict[str, int]:
     """Return, by endpoint, the number of the set of endpoints that links between endpoints join."""
-    # Not networkx, whose import takes longer than the plan of a small fabric.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    place = {node.name: number for number, node in enumerate(node for node in fabric.nodes if not node.tier)}
+    endpoints = {node.name for node in fabric.nodes if not node.tier}
     mesh_links = ((link.a.node, link.b.node) for link in fabric.links if link.dimension is not None)
-    pairs = [(place[a], place[b]) for a, b in mesh_links if a in place and b in place]
-    ends = ([a for a, _ in pairs], [b for _, b in pairs])
-    matrix = coo_array(([True] * len(pairs), ends), shape=(len(place), len(place)))
-    return dict(zip(place, connected_components(matrix, directed=False)[1].tolist(), strict=True))
+    pairs = [pair for pair in mesh_links if endpoints.issuperset(pair)]
+    parts = components((node.name for node in fabric.nodes if not node.tier), pairs)
+    return {name: number for number, part in enumerate(parts) for name in part}
 
 
 def port_of_bucket(bucket: int, ports: int) -> int:

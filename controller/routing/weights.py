@@ -134,9 +134,8 @@ def share_load(
     """Solve the linear program of `minimise_utilisation` and return its shares, load and prices."""
     if not demand:
         return SharedLoad({}, 0.0, 0.0, 0.0, {}, {})
-    # Imported here: importing takes longer than planning, and only plans with a demand need the solver.
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    # Imported here: only plans with a demand need the solver.
+    from controller.routing.linear_program import SparseMatrix, minimise
 
     paths = [(pair, path) for pair in demand for path in candidates[pair]]
     pair_row = {pair: row for row, pair in enumerate(demand)}
@@ -157,32 +156,29 @@ def share_load(
     rate = np.array(rates)
     load = np.array(amounts) / max(demand.values()) / rate[load_rows] * rate.max()
     channels, busiest = len(rates), len(paths)
-    limits = csr_array(
-        (
-            np.concatenate([load, -np.ones(channels)]),
-            (
-                np.concatenate([load_rows, np.arange(channels)]),
-                np.concatenate([load_columns, np.full(channels, busiest)]),
-            ),
-        ),
-        shape=(channels, busiest + 1),
-    )
-    whole = csr_array(
-        (np.ones(len(paths)), ([pair_row[pair] for pair, _ in paths], np.arange(len(paths)))),
-        shape=(len(demand), busiest + 1),
+    # Rows: bytes on a channel less those of the busiest link, then the shares of a pair.
+    matrix = SparseMatrix(
+        np.concatenate([load_rows, np.arange(channels), [channels + pair_row[pair] for pair, _ in paths]]),
+        np.concatenate([load_columns, np.full(channels, busiest), np.arange(len(paths))]),
+        np.concatenate([load, -np.ones(channels), np.ones(len(paths))]),
     )
     hops = np.array([demand[pair] * (len(path) - 1) for pair, path in paths])
     cost = np.append(_HOP_COST * hops / sum(demand.values()), 1.0)
-    solved = linprog(cost, limits, np.zeros(channels), whole, np.ones(len(demand)), method="highs")
-    if solved.status != 0:
-        raise PlanError(f"shares of {len(demand)} pairs: {solved.message}", remedy="plan without a demand")
+    solved = minimise(
+        cost,
+        matrix,
+        np.concatenate([np.full(channels, -np.inf), np.ones(len(demand))]),
+        np.concatenate([np.zeros(channels), np.ones(len(demand))]),
+    )
+    if solved.x is None or solved.row_duals is None:
+        raise PlanError(f"shares of {len(demand)} pairs: {solved.status}", remedy="plan without a demand")
     shares: dict[Pair, list[float]] = {pair: [] for pair in demand}
     for (pair, _), share in zip(paths, solved.x, strict=False):
         shares[pair].append(max(float(share), 0.0))
     total = sum(demand.values())
     # A byte on a hop adds so much to the row of the hop.
     unit = rate.max() / max(demand.values()) / rate
-    prices = -np.asarray(solved.ineqlin.marginals) * unit
+    prices = -solved.row_duals[:channels] * unit
     return SharedLoad(
         shares=shares,
         utilisation=float(solved.x[busiest]),
@@ -191,7 +187,7 @@ def share_load(
         prices=dict(zip(channel_row, prices.tolist(), strict=True)),
         pair_costs={
             pair: float(cost) / demand[pair]
-            for pair, cost in zip(demand, solved.eqlin.marginals, strict=True)
+            for pair, cost in zip(demand, solved.row_duals[channels:], strict=True)
         },
     )
 

@@ -17,7 +17,7 @@ from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
 from controller.recovery.node_controller import SharedRouters
 from controller.tables.node_entries import linear_entries
 from emulation.control.frames import lacpdu_frame, read_lacpdu
-from emulation.traffic.frames.layers import mac
+from emulation.traffic.frames.values import mac
 from topologies import Fabric, Node
 
 __all__ = ["Bonding", "LacpTimes"]

@@ -6,21 +6,23 @@ and every other frame is its copy with other fields: a failure in a Pod sends th
 Ethernet type 0x8809 (IEEE 802.1AX).
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Sequence
 from functools import cache, lru_cache
-
-from scapy.contrib.lacp import LACP
-from scapy.contrib.slowprot import SlowProtocol
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet
+from typing import TYPE_CHECKING
 
 from controller import Notice, Subscription
 from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
-from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
+from emulation.traffic.frames.values import mac
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
+
+# Scapy is imported by the functions that use it: importing it takes longer than a small run.
+if TYPE_CHECKING:
+    from scapy.packet import Packet
 
 __all__ = [
     "SLOW_ETHERTYPE",
@@ -91,6 +93,8 @@ def hello_frame(hello: Hello) -> bytes:
 @lru_cache(maxsize=1 << 14)
 def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
+    from emulation.traffic.frames.layers import Ether, LinkNotice
+
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
     if layer is None or layer.version != _MESSAGE_VERSION or layer.state > _WATCH:
         return None
@@ -136,6 +140,8 @@ def _frame(source_cna: int, destination_cna: int, message: bytes, ports: Sequenc
 @cache
 def _template(*, steered: bool) -> bytes:
     """Return a management frame whose addresses, source route and message are zero."""
+    from emulation.traffic.frames.layers import LPH, NTH, SRH, Ether, LinkNotice
+
     carrier: Packet = Ether(src=mac(0), dst=mac(0)) / LPH()
     if steered:
         carrier /= SRH()
@@ -150,6 +156,10 @@ def is_slow(frame: bytes) -> bool:
 @lru_cache(maxsize=1 << 14)
 def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
     """Return the frame that carries an LACPDU from the MAC address `source`."""
+    from scapy.contrib.lacp import LACP
+    from scapy.contrib.slowprot import SlowProtocol
+    from scapy.layers.l2 import Ether
+
     actor, partner = pdu.actor, pdu.partner
     lacp: Packet = LACP(
         version=_VERSION,
@@ -168,6 +178,9 @@ def lacpdu_frame(pdu: Lacpdu, source: str) -> bytes:
 @lru_cache(maxsize=1 << 14)
 def read_lacpdu(frame: bytes) -> Lacpdu | None:
     """Return the LACPDU that a frame carries; None if it carries no LACPDU."""
+    from scapy.contrib.lacp import LACP
+    from scapy.layers.l2 import Ether
+
     layer: Packet | None = Ether(frame).getlayer(LACP)
     if layer is None or layer.version != _VERSION:
         return None

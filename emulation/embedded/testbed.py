@@ -19,7 +19,7 @@ from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
-from emulation.traffic.frames.layers import SERVED_VLS, VL_RESPONSE
+from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended, Outcome
 from topologies import HOST_PORT, Fabric, Node

@@ -12,7 +12,8 @@ from scapy.packet import Packet
 from controller.routing.source_route import INSTRUCTION_BITS, MAX_HOPS, MAX_INSTRUCTIONS
 from emulation.errors import FrameError
 from emulation.traffic.frames.dissector import headers
-from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice, Opcode, mac
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
+from emulation.traffic.frames.values import Opcode, mac
 from topologies import Fabric
 
 __all__ = ["TABLES", "Kind", "Order", "craft"]

@@ -11,7 +11,8 @@ from controller.planner import make_plan
 from controller.routing.source_route import HEADER_BYTES, MAX_HOPS, MAX_INSTRUCTIONS, SourceRoute, encode
 from emulation._engine import Network
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.traffic.frames.layers import CFG_CNA16, LPH, NTH, Ether, mac
+from emulation.traffic.frames.layers import LPH, NTH, Ether
+from emulation.traffic.frames.values import CFG_CNA16, mac
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
 from lab.run.boot import booted
 from topologies import HOST_PORT, full_mesh

@@ -11,7 +11,7 @@ from controller.plan import CPU_PORT
 from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.testbed import LinkUsage, SwitchReport
-from emulation.traffic.frames.layers import SERVICE_LEVELS
+from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth

@@ -21,7 +21,7 @@ from controller.jobs import Job as MeasuredJob
 from controller.jobs.schedulers import find
 from controller.plan import Plan
 from emulation.testbed import Testbed
-from emulation.traffic.frames.layers import SERVICE_LEVELS
+from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.make import RepeatingParticipant
 from lab.run.job import Job, Jobs
 from lab.run.prepare import JobPlan

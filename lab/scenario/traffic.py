@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from emulation.traffic.collectives.declaration import Algorithm
 from emulation.traffic.collectives.registry import find, kinds, names
-from emulation.traffic.frames.layers import SERVICE_LEVELS
+from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.host.iterations import Rhythm
 from lab.scenario.topology import Model, Name, NotNegative, Positive

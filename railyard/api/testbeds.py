@@ -14,7 +14,8 @@ from controller.planner import make_plan
 from emulation.control.loop import ControlLoop
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.testbed import Output
-from emulation.traffic.frames.layers import NTH, TPH, VL_DATA, Ether
+from emulation.traffic.frames.layers import NTH, TPH, Ether
+from emulation.traffic.frames.values import VL_DATA
 from lab.frames.craft import Order, craft
 from lab.run.boot import Booted, booted
 from lab.run.collect import link_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from emulation.traffic.collectives import bidirectional_dimension_order
-from emulation.traffic.frames.layers import Combine
+from emulation.traffic.frames.values import Combine
 from papers.training.interconnect import DIMENSIONS
 from papers.training.placement import place
 from papers.training.workload import Layout

@@ -9,6 +9,7 @@ graphs    a fabric made from a networkx graph
 checks    every inconsistency of a fabric
 codec     a fabric as JSON, and back
 places    boards, racks, domains and planes of a fabric
+components  connected components of nodes
 distance  shortest paths of a fabric, counted in links
 """
 

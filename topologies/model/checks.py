@@ -9,6 +9,7 @@ from typing import final
 
 from topologies.errors import TopologyError
 from topologies.model.address import CNA_BITS
+from topologies.model.components import components
 from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, OpticalSwitch, Port
 from topologies.transform.circuits import circuit_link, circuit_of
 
@@ -247,10 +248,6 @@ def _circuits(fabric: Fabric, fibres: Mapping[End, str]) -> Iterator[str]:
 
 
 def _unconnected(fabric: Fabric) -> Iterator[str]:
-    # Not networkx: importing it takes longer than all of these checks, in every command that builds a fabric.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     joined: set[End] = {end for link in fabric.links for end in (link.a, link.b)}
     # What an optical switch does not join now it may join later.
     joined |= {end for switch in fabric.optical for end in switch.ends}
@@ -258,16 +255,11 @@ def _unconnected(fabric: Fabric) -> Iterator[str]:
         for port in node.ports:
             if port.number != HOST_PORT and End(node.name, port.number) not in joined:
                 yield f"{node.name}: port {port.number} ({port.name}) has no link"
-    place = {node.name: number for number, node in enumerate(fabric.nodes)}
-    neighbours = [(link.a.node, link.b.node) for link in fabric.links]
+    edges = [(link.a.node, link.b.node) for link in fabric.links]
     for switch in fabric.optical:
-        neighbours += pairwise(end.node for end in switch.ends)
-    rows, columns = [place[a] for a, _ in neighbours], [place[b] for _, b in neighbours]
-    matrix = coo_array(([True] * len(rows), (rows, columns)), shape=(len(place), len(place)))
-    parts: dict[int, list[str]] = {}
-    for name, part in zip(place, connected_components(matrix, directed=False)[1].tolist(), strict=True):
-        parts.setdefault(part, []).append(name)
-    largest, *others = sorted(parts.values(), key=len, reverse=True) or [[]]
+        edges += pairwise(end.node for end in switch.ends)
+    parts = components((node.name for node in fabric.nodes), edges)
+    largest, *others = sorted(parts, key=len, reverse=True) or [[]]
     for part in others:
         yield f"no path joins {_some(sorted(part))} to {min(largest)}"
 

@@ -25,7 +25,8 @@ from scapy.packet import NoPayload, Packet, Raw
 from controller.deadlock.turn_rules import CLASS_VLS
 from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS
 from emulation.errors import FrameError
-from emulation.traffic.frames.layers import BLOCK_FLITS, ETHERTYPE, FLIT_BYTES, LPH, VL_RESPONSE, Opcode
+from emulation.traffic.frames.layers import LPH
+from emulation.traffic.frames.values import BLOCK_FLITS, ETHERTYPE, FLIT_BYTES, VL_RESPONSE, Opcode
 
 __all__ = ["Field", "Header", "dissector", "headers"]
 

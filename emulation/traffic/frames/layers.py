@@ -6,7 +6,6 @@ the UB-Mesh paper, or this testbed. Multi-byte fields are big-endian. Ethernet i
 link cross a Linux interface; type 0x88B5 is IEEE's first local experimental Ethernet type.
 """
 
-from enum import IntEnum, IntFlag
 from typing import ClassVar, Final
 
 from scapy.fields import (
@@ -28,101 +27,18 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
 from emulation.errors import FrameError
+from emulation.traffic.frames.values import (
+    CFG_CNA16,
+    CFG_SOURCE_ROUTE,
+    ETHERTYPE,
+    Combine,
+    ElementType,
+    Opcode,
+    decode_length,
+    encode_length,
+)
 
-__all__ = [
-    "CFG_CNA16",
-    "CFG_SOURCE_ROUTE",
-    "CLH",
-    "ETHERTYPE",
-    "LPH",
-    "MAX_LINK_BYTES",
-    "NTH",
-    "SACK",
-    "SERVED_VLS",
-    "SERVICE_LEVELS",
-    "SRH",
-    "TPH",
-    "VL_DATA",
-    "VL_RESPONSE",
-    "Combine",
-    "ElementType",
-    "Ether",
-    "Flags",
-    "LinkNotice",
-    "Opcode",
-    "decode_length",
-    "encode_length",
-    "mac",
-]
-
-ETHERTYPE: Final = 0x88B5
-CFG_CNA16: Final = 0x6
-CFG_SOURCE_ROUTE: Final = 0xC
-VL_DATA: Final = 0
-VL_RESPONSE: Final = 2
-
-# Service levels of data, in ascending priority; level 1 is for responses. Level s enters on VL 2 s.
-SERVICE_LEVELS: Final = (0, 2, 3, 4, 5, 6, 7)
-
-# VLs in ascending priority: two for each level of data, then the VLs of responses.
-SERVED_VLS: Final = (*(2 * level + lane for level in SERVICE_LEVELS for lane in (0, 1)), VL_RESPONSE, 3)
-
-FLIT_BYTES: Final = 20
-BLOCK_FLITS: Final = 32
-MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
-
-
-class Opcode(IntEnum):
-    """TPH opcodes; the numbers are those of the UnifiedBus base specification's reliable transport."""
-
-    DATA = 1
-    ACK = 2
-
-
-class Flags(IntFlag):
-    """TPH flags, this testbed's own."""
-
-    ACK_NOW = 1
-    RETRANSMISSION = 2
-
-
-class Combine(IntEnum):
-    """Receiver's operation on a payload: add it to its own elements, or replace them."""
-
-    REDUCE = 1
-    COPY = 2
-
-
-class ElementType(IntEnum):
-    """CLH dtype. Elements travel as an NPU's memory holds them: little-endian, 4 bytes."""
-
-    INT32 = 1
-    FLOAT32 = 2
-
-
-def encode_length(link_bytes: int) -> int:
-    """Return LPH.length of a packet of `link_bytes` from the LPH to its end; FrameError if out of range."""
-    if not 1 <= link_bytes <= MAX_LINK_BYTES:
-        raise FrameError(
-            f"packet of {link_bytes} bytes: a UB link packet has 1 to {MAX_LINK_BYTES}",
-            remedy="use smaller slices",
-        )
-    flits, tail = divmod(link_bytes - 1, FLIT_BYTES)
-    blocks, flits = divmod(flits, BLOCK_FLITS)
-    return blocks << 10 | flits << 5 | tail
-
-
-def decode_length(field: int) -> int | None:
-    """Return the bytes from the LPH to the packet's end; None for a last flit of more than 20 bytes."""
-    tail = field & 0x1F
-    if tail >= FLIT_BYTES:
-        return None
-    return ((field >> 10) * BLOCK_FLITS + (field >> 5 & 0x1F)) * FLIT_BYTES + tail + 1
-
-
-def mac(cna: int) -> str:
-    """Return the locally administered MAC address of a CNA on the carrier."""
-    return f"02:00:00:00:{cna >> 8 & 0xFF:02x}:{cna & 0xFF:02x}"
+__all__ = ["CLH", "LPH", "NTH", "SACK", "SRH", "TPH", "Ether", "LinkNotice"]
 
 
 class LPH(Packet):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fast codec of the layers' bytes: frames written from templates and read with struct.
+"""A fast codec of the layers' bytes: frames written and read with struct, without Scapy.
 
-Scapy builds a template once; a frame joins the template's addresses and length, the fields that change, and
-the payload. The layers define the layout: tests compare the bytes of both.
+A frame joins its connection's addresses and length, the fields that change, and the payload. The layers
+define the layout: tests compare the bytes of both.
 """
 
 import struct
@@ -10,20 +10,15 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from emulation.errors import FrameError
-from emulation.traffic.frames.layers import (
+from emulation.traffic.frames.values import (
     CFG_CNA16,
-    CLH,
     ETHERTYPE,
-    LPH,
-    NTH,
-    SACK,
-    TPH,
     VL_RESPONSE,
-    Ether,
+    Combine,
+    ElementType,
     Opcode,
     decode_length,
     encode_length,
-    mac,
 )
 
 __all__ = [
@@ -59,6 +54,10 @@ _FLAGS_AT = 27
 _LB_AT = 24
 _ACK_PSN_AT = 35
 _JOB_AT = 38
+
+# Places of vl and cfg in the LPH's 32 bits.
+_VL_SHIFT = 21
+_CFG_SHIFT = 16
 
 _NO_LENGTH: Final = 1 << 30
 _LENGTHS: Final = tuple(decode_length(field) or _NO_LENGTH for field in range(1 << 14))
@@ -99,29 +98,22 @@ class AckFields(NamedTuple):
 
 
 def mac_bytes(cna: int) -> bytes:
-    """Return the bytes of `layers.mac`."""
+    """Return the bytes of `values.mac`."""
     return b"\x02\0\0\0" + cna.to_bytes(2, "big")
 
 
 @cache
 def _template(opcode: Opcode, level: int = 0) -> bytes:
-    if opcode is Opcode.DATA:
-        frame = (
-            Ether(dst=mac(0), src=mac(0), type=ETHERTYPE)
-            / LPH(vl=2 * level)
-            / NTH(sl=level)
-            / TPH(opcode=opcode)
-            / CLH()
-        )
-    else:
-        frame = (
-            Ether(dst=mac(0), src=mac(0), type=ETHERTYPE)
-            / LPH(vl=VL_RESPONSE)
-            / NTH(sl=1)
-            / TPH(opcode=opcode)
-            / SACK()
-        )
-    return bytes(frame)
+    """Return a frame without payload whose addresses, queues and numbers are 0."""
+    is_data = opcode is Opcode.DATA
+    vl, service_level = (2 * level, level) if is_data else (VL_RESPONSE, 1)
+    size = DATA_HEADER_BYTES if is_data else ACK_BYTES
+    lph = vl << _VL_SHIFT | CFG_CNA16 << _CFG_SHIFT | encode_length(size - ETHERNET_BYTES)
+    addresses = _ADDRESSES.pack(mac_bytes(0), mac_bytes(0), ETHERTYPE, lph, 0, 0, 0)
+    transport = (0, service_level << 4, opcode, 0, 0, 0)
+    if is_data:
+        return addresses + _DATA.pack(*transport, 0, Combine.REDUCE, ElementType.INT32, 0, 0, 0, 0)
+    return addresses + _ACK.pack(*transport, 0)
 
 
 def header(opcode: Opcode, level: int = 0) -> bytes:

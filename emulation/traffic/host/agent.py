@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import VL_RESPONSE, Combine
+from emulation.traffic.frames.values import VL_RESPONSE, Combine
 from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, scan
 from emulation.traffic.host.connections import Peer, connect
 from emulation.traffic.host.gate import StepGate

@@ -16,7 +16,7 @@ import numpy as np
 
 from emulation import _engine
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import Opcode
+from emulation.traffic.frames.values import Opcode
 from emulation.traffic.frames.wire import header
 from emulation.traffic.host.agent import Output, check_agent
 from emulation.traffic.host.connections import Ends, ends_of

@@ -17,7 +17,8 @@ from scapy.packet import Raw
 from controller.routing.source_route import SourceRoute, encode, pack
 from emulation import _engine
 from emulation.errors import FrameError
-from emulation.traffic.frames.layers import CFG_SOURCE_ROUTE, LPH, NTH, SRH, VL_DATA, mac
+from emulation.traffic.frames.layers import LPH, NTH, SRH
+from emulation.traffic.frames.values import CFG_SOURCE_ROUTE, VL_DATA, mac
 
 __all__ = ["LEAST_BYTES", "ROUTE_AT", "Budget", "NativeSaturator", "Saturator", "steered_frame"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import SERVICE_LEVELS, Flags
+from emulation.traffic.frames.values import SERVICE_LEVELS, Flags
 from emulation.traffic.frames.wire import PSN_MASK, AckWriter, DataWriter, readdress
 from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares
 from emulation.traffic.host.spray import Spray

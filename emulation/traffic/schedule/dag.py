@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import Combine
+from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.goals import Goal
 
 __all__ = ["Schedule", "Transfer", "demand", "neighbours"]

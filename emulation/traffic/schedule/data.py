@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import ElementType
+from emulation.traffic.frames.values import ElementType
 from emulation.traffic.schedule.schedule import Combine, Goal, Sliced
 
 __all__ = ["DTYPES", "Array", "Comparison", "compare", "element_type", "fold", "make_data", "truth"]

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import TypeVar
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import Combine
+from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.dag import Schedule
 from emulation.traffic.schedule.goals import Goal
 from emulation.traffic.schedule.slicing import Arrival, Phase, Sliced, bounds_of, slice_schedule

@@ -12,7 +12,7 @@ itself. If steps must not overlap, a rank's sends of a step also wait for all it
 as between two calls of a library.
 """
 
-from emulation.traffic.frames.layers import Combine
+from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.dag import Schedule, Transfer, demand, neighbours
 from emulation.traffic.schedule.goals import Goal, Holds
 from emulation.traffic.schedule.proof import check, check_allreduce, evaluate

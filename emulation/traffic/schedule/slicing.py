@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, final, overload
 
 from emulation.errors import EmulationError
-from emulation.traffic.frames.layers import Combine
+from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.dag import Schedule, Transfer
 
 __all__ = ["Arrival", "CellPlan", "Phase", "Send", "SliceTable", "Sliced", "bounds_of", "slice_schedule"]

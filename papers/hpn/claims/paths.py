@@ -76,7 +76,8 @@ def _measure_search(note: Progress, port_bit: int = 1, planes: int = 2, beside: 
     """Check which uplinks a source reaches by lb, and that frames take the paths of the search."""
     from controller import make_plan
     from controller.routing.path_probing import LB_VALUES, PathProbe, min_reached_members
-    from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
+    from emulation.traffic.frames.layers import LPH, NTH, Ether
+    from emulation.traffic.frames.values import mac
     from lab.frames.walk import walk
     from topologies import HOST_PORT, End, hpn
 

@@ -129,7 +129,8 @@ def _by_pxn(fabric: Fabric, path: tuple[str, ...]) -> bool:
 def _traced(fabric: Fabric) -> Measured:
     """Follow a frame from rank 0 to rank 3 of another domain on the testbed, hop by hop."""
     from controller import make_plan
-    from emulation.traffic.frames.layers import LPH, NTH, Ether, mac
+    from emulation.traffic.frames.layers import LPH, NTH, Ether
+    from emulation.traffic.frames.values import mac
     from lab.frames.walk import walk
     from topologies import HOST_PORT, End
 

@@ -12,7 +12,8 @@ from scapy.packet import Packet
 
 from controller.plan import CPU_PORT
 from emulation.traffic.frames.dissector import headers
-from emulation.traffic.frames.layers import LPH, SRH, Ether, decode_length
+from emulation.traffic.frames.layers import LPH, SRH, Ether
+from emulation.traffic.frames.values import decode_length
 from lab.frames.walk import Hop, Journey
 from railyard.cli.display.table import print_table
 from topologies import HOST_PORT, Fabric

@@ -21,7 +21,8 @@ from emulation.control.frames import (
     read_management,
     watch_frame,
 )
-from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice, mac
+from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice
+from emulation.traffic.frames.values import mac
 from tests.emulation.programs.standing import Standing, installed, router
 from tests.emulation.programs.ub_reference import CPU_PORT, GPU, HRS, LRS, NPU, RAIL, packet_out
 

@@ -14,7 +14,8 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import DeadlockedError
-from emulation.traffic.frames.layers import LPH, NTH, mac
+from emulation.traffic.frames.layers import LPH, NTH
+from emulation.traffic.frames.values import mac
 from topologies import Fabric, full_mesh
 
 BUILD = Path(__file__).parents[3] / "p4" / "build"

@@ -5,7 +5,7 @@ import pytest
 
 from emulation._engine import Network
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.traffic.frames.layers import SERVED_VLS
+from emulation.traffic.frames.values import SERVED_VLS
 from tests.emulation.engine.wires import FOREVER, RATE, Sink, chain, switches
 from topologies import full_mesh
 

@@ -17,7 +17,8 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.errors import FrameError, TestbedError
 from emulation.namespace import enter_new_namespace
-from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice, decode_length
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
+from emulation.traffic.frames.values import decode_length
 from lab.errors import OutputError
 from lab.frames.capture import Record, write_capture
 from lab.frames.craft import Order, craft

@@ -19,6 +19,10 @@ print(json.dumps([name for name in sys.modules]))
 SCENARIO = "name: small\ntopology: {name: full-mesh, dims: [2, 4]}\ncollective: {elements: 65536}\n"
 
 
+# Modules of such a run, 890 in November 2026, and a few for other versions of the packages.
+MODULES = 960
+
+
 def modules(folder: Path, *arguments: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, check=True
@@ -30,9 +34,9 @@ def test_a_run_without_a_report_imports_no_plots_graphs_or_tables(tmp_path: Path
     (tmp_path / "small.yaml").write_text(SCENARIO)
     loaded = modules(tmp_path, "run", "small.yaml", "--no-report", "--quiet")
     packages = {name.partition(".")[0] for name in loaded}
-    assert packages & {"matplotlib", "networkx", "ortools", "pandas", "pyarrow", "ray", "jsonschema"} == set()
-    assert "scipy.stats" not in loaded
-    assert len(loaded) < 1450
+    unused = {"matplotlib", "networkx", "ortools", "pandas", "pyarrow", "ray", "jsonschema", "scapy", "scipy"}
+    assert packages & unused == set()
+    assert len(loaded) < MODULES
 
 
 def test_help_and_version_import_no_machinery(tmp_path: Path):

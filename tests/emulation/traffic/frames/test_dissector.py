@@ -19,20 +19,8 @@ from controller.routing.source_route import decode
 from emulation.errors import FrameError
 from emulation.traffic.frames import dissector as module
 from emulation.traffic.frames.dissector import dissector, headers
-from emulation.traffic.frames.layers import (
-    CLH,
-    LPH,
-    NTH,
-    SACK,
-    SRH,
-    TPH,
-    Ether,
-    LinkNotice,
-    Opcode,
-    decode_length,
-    encode_length,
-    mac,
-)
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
+from emulation.traffic.frames.values import Opcode, decode_length, encode_length, mac
 from lab.frames.capture import Record, write_capture
 from lab.frames.craft import Order, craft
 from lab.frames.walk import walk

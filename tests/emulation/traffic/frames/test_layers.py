@@ -2,21 +2,8 @@
 import pytest
 
 from emulation.errors import FrameError
-from emulation.traffic.frames.layers import (
-    CLH,
-    LPH,
-    MAX_LINK_BYTES,
-    NTH,
-    SACK,
-    SRH,
-    TPH,
-    Ether,
-    LinkNotice,
-    Opcode,
-    decode_length,
-    encode_length,
-    mac,
-)
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
+from emulation.traffic.frames.values import MAX_LINK_BYTES, Opcode, decode_length, encode_length, mac
 
 
 def test_header_sizes_are_those_of_the_wire_format() -> None:

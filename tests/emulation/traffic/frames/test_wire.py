@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulation.errors import FrameError
-from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, TPH, Ether, Opcode, mac
+from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, TPH, Ether
+from emulation.traffic.frames.values import Opcode, mac
 from emulation.traffic.frames.wire import (
     DATA_HEADER_BYTES,
     MAX_PAYLOAD_BYTES,

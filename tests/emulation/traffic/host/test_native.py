@@ -26,7 +26,7 @@ from emulation.traffic.collectives import (
     pipeline,
     walecki,
 )
-from emulation.traffic.frames.layers import SERVICE_LEVELS
+from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.agent import Output
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents

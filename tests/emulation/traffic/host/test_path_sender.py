@@ -3,7 +3,7 @@
 
 from collections import Counter
 
-from emulation.traffic.frames.layers import Flags
+from emulation.traffic.frames.values import Flags
 from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
 from emulation.traffic.host.path_choice import PathShares
 from emulation.traffic.host.path_sender import PathSender

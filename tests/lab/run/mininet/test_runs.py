@@ -16,7 +16,7 @@ from scapy.utils import PcapReader
 
 from emulation.mininet.switches import SwitchKind
 from emulation.testbed import Testbed
-from emulation.traffic.frames.layers import ETHERTYPE
+from emulation.traffic.frames.values import ETHERTYPE
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import compare, make_data
 from lab.run.boot import booted

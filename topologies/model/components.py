@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connected components of nodes, by name.
+
+Not from networkx or scipy: importing either takes longer than all checks of a small fabric.
+"""
+
+from collections.abc import Iterable
+
+__all__ = ["components"]
+
+
+def components(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the sets of nodes that edges join, in the order of their first nodes."""
+    neighbours: dict[str, list[str]] = {node: [] for node in nodes}
+    for a, b in edges:
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    reached: set[str] = set()
+    parts: list[list[str]] = []
+    for start in neighbours:
+        if start in reached:
+            continue
+        reached.add(start)
+        part = [start]
+        for node in part:  # grows while it is read
+            new = [other for other in dict.fromkeys(neighbours[node]) if other not in reached]
+            reached.update(new)
+            part += new
+        parts.append(part)
+    return parts
