@@ -18,6 +18,7 @@ from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
+from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry
 
@@ -51,10 +52,10 @@ class ProgramFiles:
 class P4RuntimeClient:
     """Controls every device of one server, or of many: `address` is one, or one for each node.
 
-    An address is "host:port" or "unix:path". Every method raises InstallError, which names the node, what
-    was asked and what the server said. `timeout` in seconds bounds each exchange with a server.
-    `on_packet_in`, set before connect(), is called with the node in the client's own thread whenever
-    packet_in() has one more to give.
+    An address is "host:port", "unix:path", or that of a server of this process. Every method raises
+    InstallError, which names the node, what was asked and what the server said. `timeout` in seconds bounds
+    each exchange with a server. `on_packet_in`, set before connect(), is called with the node in the client's
+    own thread whenever packet_in() has one more to give.
     """
 
     def __init__(self, address: str | Mapping[str, str], *, timeout: float = 60.0) -> None:
@@ -77,17 +78,22 @@ class P4RuntimeClient:
 
     async def _connect(self, devices: Mapping[str, int], election_id: int) -> None:
         await self._close()
-        stubs: dict[str, p4r_grpc.P4RuntimeStub] = {}
+        stubs: dict[str, p4r_grpc.P4RuntimeStub | LocalStub] = {}
         for node, device_id in devices.items():
             address = self._address if isinstance(self._address, str) else self._address[node]
             if address not in stubs:
-                channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-                self._channels.append(channel)
-                stubs[address] = p4r_grpc.P4RuntimeStub(channel)
+                stubs[address] = self._stub(address)
             device = Device(node, device_id, election_id, stubs[address], address, self._timeout)
             device.on_packet = self.on_packet_in
             self._devices[node] = device
         await _all(device.open() for device in self._devices.values())
+
+    def _stub(self, address: str) -> p4r_grpc.P4RuntimeStub | LocalStub:
+        if is_local(address):
+            return LocalStub(address)
+        channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channels.append(channel)
+        return p4r_grpc.P4RuntimeStub(channel)
 
     def push_pipeline(self, programs: Mapping[str, ProgramFiles]) -> None:
         """Give each node its program; its tables, counters and registers are cleared."""

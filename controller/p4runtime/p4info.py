@@ -8,6 +8,7 @@ encoded in a fraction of a second. Errors are InstallErrors that do not name a n
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import final
 
 from finsy.proto import p4i, p4r
@@ -132,8 +133,9 @@ class P4Info:
         }
 
     @classmethod
+    @lru_cache(maxsize=16)
     def parse(cls, text: bytes) -> "P4Info":
-        """Parse the text form that p4c writes."""
+        """Parse the text form that p4c writes; callers share the result of equal texts."""
         message = p4i.P4Info()
         try:
             text_format.Parse(text.decode(), message)

@@ -55,7 +55,7 @@ class EmbeddedTestbed:
         self,
         fabric: Fabric,
         *,
-        grpc_address: str = "127.0.0.1:0",
+        grpc_address: str | None = None,
         credit_bytes: int = 65536,
         scheduler: Literal["strict", "round-robin"] = "strict",
         bin_ps: int = 0,

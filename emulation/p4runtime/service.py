@@ -11,11 +11,12 @@ import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code
 
 from controller.p4runtime.event_loop import background_loop, run
+from controller.p4runtime.local import offer, withdraw
 from emulation import _engine
 from emulation.errors import MachineError
 from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
-from emulation.p4runtime.pipeline.pipelines import Pipelines
+from emulation.p4runtime.pipeline.pipelines import PIPELINES
 from emulation.p4runtime.status import Refusal, abort
 from emulation.p4runtime.streams import Streams
 
@@ -46,6 +47,8 @@ ControlItem = tuple[str, int, int, int, bool, bytes]
 class P4RuntimeServer:
     """Serves `switches` (device id to switch of `network`) at `address`, "host:port" or "unix:path".
 
+    Without an address it serves clients of this process only, and opens no socket.
+
     The engine is only touched under `lock`: a thread that holds it must not wait for the server, neither in
     stop() nor in a client of the same process. `on_packet_out` is called in the server's thread, without the
     lock, when a packet-out has entered the engine. Timeouts run in real time, or where `at` is given in the
@@ -56,7 +59,7 @@ class P4RuntimeServer:
         self,
         network: _engine.SwitchSet,
         switches: Mapping[int, int],
-        address: str = "127.0.0.1:0",
+        address: str | None = "127.0.0.1:0",
         *,
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None = None,
@@ -64,14 +67,18 @@ class P4RuntimeServer:
     ) -> None:
         self._address = address
         self._server: grpc.aio.Server | None = None
+        self._local: str | None = None
         clock = RealTime() if at is None else VirtualTime(network, at)
         self._service = _Service(network, switches, lock, on_packet_out, clock)
 
     def start(self) -> str:
         """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
+        if self._address is None:
+            self._local = offer(self._service)
+            return self._local
         try:
             _try_address(self._address)
-            return run(self._start())
+            return run(self._start(self._address))
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error.strerror if isinstance(error, OSError) else error).partition(" (while")[0]
             raise MachineError(
@@ -79,15 +86,15 @@ class P4RuntimeServer:
                 remedy="stop what holds the port, or choose another address (port 0 takes a free one)",
             ) from error
 
-    async def _start(self) -> str:
+    async def _start(self, address: str) -> str:
         server = grpc.aio.server(options=_OPTIONS)
         p4r_grpc.add_P4RuntimeServicer_to_server(self._service, server)
-        port = server.add_insecure_port(self._address)
+        port = server.add_insecure_port(address)
         await server.start()
         self._server = server
-        if self._address.startswith("unix:"):
-            return self._address
-        return f"{self._address.rpartition(':')[0]}:{port}"
+        if address.startswith("unix:"):
+            return address
+        return f"{address.rpartition(':')[0]}:{port}"
 
     def deliver(self, item: ControlItem) -> None:
         """Pass packet-ins, digests, idle entries and port changes of the engine on to their controllers.
@@ -102,9 +109,16 @@ class P4RuntimeServer:
 
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
+        if self._local is not None:
+            withdraw(self._local)
+            run(self._close_streams())
+            self._local = None
         if self._server is not None:
             run(self._stop(self._server))
             self._server = None
+
+    async def _close_streams(self) -> None:
+        self._service.streams.close()
 
     async def _stop(self, server: grpc.aio.Server) -> None:
         self._service.streams.close()
@@ -153,10 +167,10 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         clock: Clock,
     ) -> None:
         self.streams = Streams(network, self._device, lock, on_packet_out)
-        pipelines, locked = Pipelines(), _Locked(clock, lock)
+        locked = _Locked(clock, lock)
         self._devices: dict[int, Device] = {}
         for id, switch in switches.items():
-            device = Device(id, network, switch, pipelines, locked)
+            device = Device(id, network, switch, PIPELINES, locked)
             device.publish = partial(self.streams.publish, device)
             self._devices[id] = device
         self._by_switch = {device.switch: device for device in self._devices.values()}

@@ -2,6 +2,7 @@
 """A pipeline: a compiled program and the p4info that describes it, checked against each other before use."""
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
@@ -23,13 +24,15 @@ from emulation.p4runtime.pipeline.layout import (
 from emulation.p4runtime.pipeline.packet_header import PacketHeader
 from emulation.p4runtime.pipeline.resolver import Resolver
 
-__all__ = ["Pipeline", "Pipelines"]
+__all__ = ["PIPELINES", "Pipeline", "Pipelines"]
 
 # Fields and wire types of the P4DeviceConfig message of early P4Runtime. BMv2's server takes plain JSON or
 # this message, which p4lang's tutorials still send. It has left the specification, and no package carries it.
 _DEVICE_DATA = 3
 _VARINT, _LENGTH_DELIMITED = 0, 2
 _LONGEST_VARINT = 63  # bits in front of its last byte
+
+_KEPT = 8  # pipelines that outlive their last switch
 
 
 @final
@@ -71,11 +74,16 @@ class Pipeline:
 
 @final
 class Pipelines:
-    """Cache of pipelines: each configuration is compiled once for all switches it is pushed to."""
+    """Cache of pipelines: each configuration is compiled once for all switches it is pushed to.
+
+    The cache keeps the latest pipelines that no switch has any more: the next run in the process often pushes
+    the same programs.
+    """
 
     def __init__(self) -> None:
         self._programs: WeakValueDictionary[bytes, _Compiled] = WeakValueDictionary()
         self._pipelines: WeakValueDictionary[tuple[bytes, bytes], Pipeline] = WeakValueDictionary()
+        self._latest: deque[Pipeline] = deque(maxlen=_KEPT)
 
     def load(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         """Compile and check a configuration; ProgramError names the first mismatch."""
@@ -90,7 +98,12 @@ class Pipelines:
             self._programs[program_hash] = compiled
             pipeline = _resolve(compiled, config.p4info)
             self._pipelines[program_hash, info_hash] = pipeline
+            self._latest.append(pipeline)
         return pipeline
+
+
+PIPELINES = Pipelines()
+"""The cache of this process. Its servers share an event loop, so no two threads use it at once."""
 
 
 def _compile(source: bytes) -> _Compiled:

@@ -54,11 +54,14 @@ class Bench:
     address: str
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
+SOCKET = "127.0.0.1:0"
+
+
+@pytest.fixture(params=[SOCKET, None], ids=["socket", "same process"])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     network = Network()
     switches = {device_id: network.add_switch(node) for node, device_id in DEVICES.items()}
-    server = P4RuntimeServer(network, switches, lock=threading.RLock())
+    server = P4RuntimeServer(network, switches, request.param, lock=threading.RLock())
     yield Bench(network, server, server.start())
     server.stop()
 
@@ -323,6 +326,7 @@ class TestPackets:
         with pytest.raises(InstallError, match="npu0: egress_port = 0x200 does not fit in 9 bits"):
             client.packet_out("npu0", b"", egress_port=512)
 
+    @pytest.mark.parametrize("bench", [SOCKET], indirect=True)
     def test_refused_packet_out_shows_in_the_barrier(self, client: P4RuntimeClient, bench: Bench) -> None:
         """A controller of another role changes the program under the client's feet."""
         _, info = sampler.program()

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime between a client and a server of the same process: same messages, same event loop, no socket.
+
+A server offers its service under an address of the form "local:N", and the client's calls run the methods of
+the service. gRPC has such a transport in C++ and Java, but not in Python.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from itertools import count
+from typing import Any, NoReturn, Protocol, Self, final
+
+import grpc
+from finsy.proto import p4r
+
+__all__ = ["LocalStub", "is_local", "offer", "withdraw"]
+
+_PREFIX = "local:"
+
+
+class Service(Protocol):
+    """The methods of P4RuntimeServicer that a controller calls; `context` is used for abort() only."""
+
+    def SetForwardingPipelineConfig(
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: Any
+    ) -> Coroutine[Any, Any, p4r.SetForwardingPipelineConfigResponse]:
+        """Give a device its program."""
+        ...
+
+    def GetForwardingPipelineConfig(
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: Any
+    ) -> Coroutine[Any, Any, p4r.GetForwardingPipelineConfigResponse]:
+        """Return the program of a device."""
+        ...
+
+    def Write(self, request: p4r.WriteRequest, context: Any) -> Coroutine[Any, Any, p4r.WriteResponse]:
+        """Carry out updates."""
+        ...
+
+    def Read(self, request: p4r.ReadRequest, context: Any) -> AsyncIterator[p4r.ReadResponse]:
+        """Yield the entities that a request selects."""
+        ...
+
+    def StreamChannel(
+        self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: Any
+    ) -> AsyncIterator[p4r.StreamMessageResponse]:
+        """Answer the messages of a controller."""
+        ...
+
+
+_offered: dict[str, Service] = {}
+_numbers = count(1)
+
+
+def offer(service: Service) -> str:
+    """Let clients of this process reach a service; return its address."""
+    address = f"{_PREFIX}{next(_numbers)}"
+    _offered[address] = service
+    return address
+
+
+def withdraw(address: str) -> None:
+    """Refuse further calls to an address."""
+    _offered.pop(address, None)
+
+
+def is_local(address: str) -> bool:
+    """Return whether an address has the form that offer() returns."""
+    return address.startswith(_PREFIX)
+
+
+class LocalError(grpc.RpcError):
+    """A refused call: the methods are those of a call that gRPC refuses."""
+
+    def __init__(
+        self, code: grpc.StatusCode, details: str, metadata: tuple[tuple[str, bytes], ...] = ()
+    ) -> None:
+        super().__init__(details)
+        self._code = code
+        self._details = details
+        self._metadata = metadata
+
+    def code(self) -> grpc.StatusCode:
+        """Return the status code."""
+        return self._code
+
+    def details(self) -> str:
+        """Return the reason."""
+        return self._details
+
+    def trailing_metadata(self) -> Any:
+        """Return what the server adds to the reason, by key."""
+        return self._metadata
+
+
+@final
+class _Context:
+    """The part of a gRPC servicer context that a service uses."""
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", trailing_metadata: tuple[tuple[str, bytes], ...] = ()
+    ) -> NoReturn:
+        raise LocalError(code, details, trailing_metadata)
+
+
+@final
+class LocalStub:
+    """Calls the service that is offered at an address; every method is one of P4RuntimeStub.
+
+    The service gets each request by reference: neither side changes a message that it has handed over.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def _service(self) -> Service:
+        service = _offered.get(self._address)
+        if service is None:
+            raise LocalError(grpc.StatusCode.UNAVAILABLE, f"no server of this process is at {self._address}")
+        return service
+
+    # A method of the service waits for nothing but the event loop, so no timeout can pass.
+
+    def SetForwardingPipelineConfig(
+        self, request: p4r.SetForwardingPipelineConfigRequest, timeout: float | None = None
+    ) -> Coroutine[Any, Any, p4r.SetForwardingPipelineConfigResponse]:
+        """Give a device its program."""
+        return self._service().SetForwardingPipelineConfig(request, _Context())
+
+    def GetForwardingPipelineConfig(
+        self, request: p4r.GetForwardingPipelineConfigRequest, timeout: float | None = None
+    ) -> Coroutine[Any, Any, p4r.GetForwardingPipelineConfigResponse]:
+        """Return the program of a device."""
+        return self._service().GetForwardingPipelineConfig(request, _Context())
+
+    def Write(
+        self, request: p4r.WriteRequest, timeout: float | None = None
+    ) -> Coroutine[Any, Any, p4r.WriteResponse]:
+        """Carry out updates."""
+        return self._service().Write(request, _Context())
+
+    def Read(self, request: p4r.ReadRequest, timeout: float | None = None) -> AsyncIterator[p4r.ReadResponse]:
+        """Yield the entities that a request selects."""
+        return self._service().Read(request, _Context())
+
+    def StreamChannel(self) -> "_LocalStream":
+        """Open a stream to the service."""
+        return _LocalStream(self._service())
+
+
+@final
+class _LocalStream:
+    """A StreamChannel: written messages go to the service, iteration yields the messages of the service."""
+
+    def __init__(self, service: Service) -> None:
+        self._requests: asyncio.Queue[p4r.StreamMessageRequest | None] = asyncio.Queue()
+        self._responses = service.StreamChannel(self._requested(), _Context())
+
+    async def _requested(self) -> AsyncIterator[p4r.StreamMessageRequest]:
+        while (message := await self._requests.get()) is not None:
+            yield message
+
+    async def write(self, message: p4r.StreamMessageRequest) -> None:
+        """Send a message."""
+        self._requests.put_nowait(message)
+
+    async def done_writing(self) -> None:
+        """End the stream from this side."""
+        self._requests.put_nowait(None)
+
+    def cancel(self) -> None:
+        """End the stream at once."""
+        self._requests.put_nowait(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> p4r.StreamMessageResponse:
+        return await anext(self._responses)
