@@ -54,6 +54,7 @@ def make_plan(
     rules: str = "T2-G",
     hashing: Hashing = "per-tier",
     standby: int = 0,
+    payload_bytes: int = 0,
     check: bool = True,
 ) -> Plan:
     """Make a plan that avoids the `failed` links, given by name.
@@ -64,14 +65,14 @@ def make_plan(
     `shortest` gives a destination one path, lower dimensions first. `all-path` spreads over all paths of up
     to two hops: by rate and length, or under a `demand` (bytes by source and destination) so that the
     busiest link is least busy, with every permitted longer path in a mesh that relieves it
-    (controller.routing.columns); pairs without demand then use their paths of fewest hops. Up to `standby`
-    buckets of a pair that would otherwise depend on a single path get paths that share no link with it.
-    Longer and standby paths and exact weights exist only where `steers_every_hop`: other sources send by all
-    buckets alike. What is farther goes by switches, in equal shares; `detour` and `borrow` then use longer
-    ways as well. Where there is a core of circuits shares follow from these, whatever the demand
-    (controller.routing.circuit_paths). `hashed` is `shortest`, but where switches lead, a source chooses no
-    more than its port; they choose by `hashing`. DeadlockError when the routes could deadlock, unless `check`
-    is off; PlanError when a pair has no path.
+    (controller.routing.columns), except for pairs that send too few frames of `payload_bytes`; pairs without
+    demand then use their paths of fewest hops. Up to `standby` buckets of a pair that would otherwise depend
+    on a single path get paths that share no link with it. Longer and standby paths and exact weights exist
+    only where `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches,
+    in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits
+    shares follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`,
+    but where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError
+    when the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
     turns = rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
@@ -89,7 +90,7 @@ def make_plan(
         routes = {pair: router.ecmp_routes(paths) for pair, paths in candidates.items()}
         weights = {}
     else:
-        routes, weights = _routes(router, candidates, demand)
+        routes, weights = _routes(router, candidates, demand, payload_bytes)
         if steers_every_hop(fabric):
             _stand_by(routes, weights, candidates, standby)
         for pair, paths in routes.items():
@@ -160,7 +161,10 @@ def _until_refused_turn(rules: RuleSet, fabric: Fabric, path: Path) -> Path:
 
 
 def _routes(
-    router: Router | GraphRouter, candidates: Mapping[Pair, list[Path]], demand: Demand | None
+    router: Router | GraphRouter,
+    candidates: Mapping[Pair, list[Path]],
+    demand: Demand | None,
+    payload_bytes: int,
 ) -> tuple[dict[Pair, tuple[Path, ...]], dict[Pair, tuple[float, ...]]]:
     """Return the paths of the 16 buckets by pair, and the weights of those that do not count alike."""
     finder, fabric = router.finder, router.finder.fabric
@@ -172,7 +176,7 @@ def _routes(
     meshed = [pair for pair in wanted if steered and router.uses_longer_paths(*pair)]
     solved: Mapping[Pair, tuple[Sequence[Path], list[float]]] = {}
     if solvable:
-        solved = relieve(finder, router.rules, wanted, candidates, meshed)
+        solved = relieve(finder, router.rules, wanted, candidates, meshed, payload_bytes)
     routes: dict[Pair, tuple[Path, ...]] = {}
     weights: dict[Pair, tuple[float, ...]] = {}
     for pair, paths in candidates.items():

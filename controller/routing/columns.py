@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from controller.deadlock.channels import VLS
 from controller.deadlock.dependency_graph import permitted_graph
 from controller.deadlock.turn_rules import ENTRY_VLS, RuleSet
-from controller.plan import Path
+from controller.plan import BUCKETS, Path
 from controller.routing.paths import PathFinder
 from controller.routing.source_route import MAX_INSTRUCTIONS
 from controller.routing.weights import Pair, SharedLoad, share_load, utilisation_bound
@@ -43,8 +43,12 @@ def relieve(
     demand: Mapping[Pair, float],
     candidates: Mapping[Pair, Sequence[Path]],
     meshed: Sequence[Pair],
+    payload_bytes: int = 0,
 ) -> Mapping[Pair, tuple[Sequence[Path], list[float]]]:
     """Return paths and shares of each pair with demand; `meshed` pairs may get paths beyond their candidates.
+
+    A pair whose demand fills fewer frames of `payload_bytes` than it has buckets gets none: so few frames
+    cannot follow exact shares, and then meet each other on links that the shares leave free, after more hops.
 
     A pair has only a window of frames under way, so longer round trips cost it throughput: a limit of more
     hops is taken only if it lowers the product of hops and utilisation of the busiest link. The candidates
@@ -53,6 +57,7 @@ def relieve(
     paths = {pair: list(candidates[pair]) for pair in demand}
     first = load = share_load(finder.fabric, demand, paths)
     planned = {pair: (tuple(candidates[pair]), first.shares[pair]) for pair in demand}
+    meshed = [pair for pair in meshed if demand[pair] >= BUCKETS * payload_bytes]
     search = _LayeredSearch.of(finder, rules) if meshed else None
     if search is None:
         return planned

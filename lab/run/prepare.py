@@ -341,6 +341,7 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
         demand=wanted if known else None,
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
+        payload_bytes=max(job.collective.payload_bytes for job in jobs),
         standby=_STANDBY if variant.routing.strategy == "all-path" else 0,
         check=variant.expect != "deadlock",
     )

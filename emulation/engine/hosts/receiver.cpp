@@ -48,7 +48,10 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     }
     echo_ |= flags & kRetransmission;
     ++unacknowledged_;
-    if ((flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
+    if ((flags & kAckNow) != 0 && fresh && ahead != 0) owed_ = psn;
+    const bool complete = owed_ && ((expected_ - *owed_ - 1) & kPsnMask) < kHalf;
+    if (complete) owed_.reset();
+    if (complete || (flags & kAckNow) != 0 || unacknowledged_ >= parameters_.ack_every) ack_at = now;
     else if (unacknowledged_ == 1) ack_at = now + parameters_.ack_delay;
     return fresh ? Accepted::New : Accepted::Duplicate;
 }

@@ -37,7 +37,8 @@ class Receiver {
     std::uint8_t lb_, echo_ = 0;
     int last_ = -1;  // load-balance value of the last acknowledgement; -1: none
     std::uint32_t expected_, unacknowledged_ = 0;
-    std::uint64_t bitmap_ = 0;  // bit i: expected + 1 + i is received
+    std::optional<std::uint32_t> owed_;  // PSN up to which all frames are to be acknowledged once they are in
+    std::uint64_t bitmap_ = 0;           // bit i: expected + 1 + i is received
 };
 
 }  // namespace railyard

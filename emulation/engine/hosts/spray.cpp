@@ -54,8 +54,12 @@ void PathHealth::suspect(std::uint32_t path, Time now) { lost(path, now, kSuspec
 Spray::Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health)
     : health_(std::move(health)), next_(lb) {
     for (std::size_t bucket = 0; bucket < shares.weights.size(); ++bucket)
-        if (const double weight = shares.weights[bucket]; weight > 0)
-            fair_.push_back({0.5 / weight, 1 / weight, static_cast<std::uint8_t>(bucket)});
+        if (const double weight = shares.weights[bucket]; weight > 0) {
+            // Each first turn is at another place in the bucket's period, from lb on.
+            const std::size_t turn = (bucket + kBuckets - lb % kBuckets) % kBuckets;
+            const double place = (static_cast<double>(turn) + 0.5) / kBuckets;
+            fair_.push_back({place / weight, 1 / weight, static_cast<std::uint8_t>(bucket)});
+        }
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
         order_[bucket] = static_cast<std::uint8_t>(bucket);
     if (!shares.weights.empty())

@@ -114,9 +114,12 @@ class Spray:
         self.health = health
         self._next = lb & 0xFF
         weights = shares.weights
-        # Fair queueing: the bucket whose share is due first goes next.
+        # Fair queueing: the bucket whose share is due first goes next. First turns begin at different places
+        # of a period, from `lb` on, so that messages of a few frames follow the shares over many pairs.
         self._heap = [
-            (0.5 / weight, bucket, 1 / weight) for bucket, weight in enumerate(weights or ()) if weight > 0
+            (((bucket - lb) % BUCKETS + 0.5) / BUCKETS / weight, bucket, 1 / weight)
+            for bucket, weight in enumerate(weights or ())
+            if weight > 0
         ]
         heapify(self._heap)
         self._order = sorted(range(BUCKETS), key=lambda bucket: weights is not None and not weights[bucket])

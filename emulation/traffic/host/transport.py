@@ -258,7 +258,9 @@ class Sender:
 class Receiver:
     """The receiving end: received PSNs, and the time of the next acknowledgement.
 
-    `ack_at` is the latest time of the next acknowledgement, NEVER if none is due.
+    `ack_at` is the latest time of the next acknowledgement, NEVER if none is due. A frame that asks for an
+    acknowledgement before earlier frames have arrived gets a second one once these have arrived: the sender
+    would otherwise wait for the delay of an acknowledgement, and take them for lost.
     """
 
     __slots__ = (
@@ -269,6 +271,7 @@ class Receiver:
         "_expected",
         "_last",
         "_lb",
+        "_owed",
         "_paths",
         "_spray",
         "_unacknowledged",
@@ -293,6 +296,7 @@ class Receiver:
         self._expected = parameters.first_psn
         self._bitmap = 0  # bit i: expected + 1 + i is received
         self._unacknowledged = 0
+        self._owed = -1  # PSN up to which all frames are to be acknowledged once they have arrived; -1: none
         self.ack_at = NEVER
         self.acks = self.duplicates = self.received = 0
 
@@ -327,7 +331,12 @@ class Receiver:
                 self._last = -1
         self._echo |= flags & RETRANSMISSION
         self._unacknowledged += 1
-        if flags & ACK_NOW or self._unacknowledged >= self._ack_every:
+        if flags & ACK_NOW and new and ahead:
+            self._owed = psn
+        complete = self._owed >= 0 and (self._expected - self._owed - 1) & PSN_MASK < _HALF
+        if complete:
+            self._owed = -1
+        if complete or flags & ACK_NOW or self._unacknowledged >= self._ack_every:
             self.ack_at = now
         elif self._unacknowledged == 1:
             self.ack_at = now + self._ack_delay

@@ -131,3 +131,16 @@ def test_standby_paths_share_no_link_with_the_path_in_use_and_carry_nothing() ->
         idle = [path for path, weight in zip(paths, weights, strict=True) if not weight]
         assert 1 <= len(idle) <= 2
         assert all(used.isdisjoint(pairwise(path)) for path in idle)
+
+
+def test_pairs_with_too_few_frames_for_exact_shares_use_no_longer_paths() -> None:
+    mesh, demand = full_mesh([8, 8]), {("npu0", "npu9"): 65536.0}
+    lengths = [
+        {
+            len(path) - 1
+            for path in make_plan(mesh, demand=demand, peers=demand, payload_bytes=payload).routes[pair]
+        }
+        for pair in demand
+        for payload in (4096, 4100)
+    ]
+    assert lengths == [{2, 3}, {2}]

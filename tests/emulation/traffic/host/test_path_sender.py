@@ -44,6 +44,14 @@ def test_weights_are_shares_of_frames_and_standby_buckets_carry_none() -> None:
     assert {bucket: round(count, -1) for bucket, count in drawn.items()} == {0: 500, 1: 300, 2: 200}
 
 
+def test_messages_of_a_few_frames_follow_the_weights_over_many_pairs() -> None:
+    shares = PathShares((0, 1) + (2,) * 14, (0.5, 0.3) + (0.2 / 14,) * 14)
+    ends = [Spray(shares, lb, PathHealth(shares.paths)) for lb in range(16)]
+    paths = Counter(shares.paths[end.next_lb(0)] for end in ends for _ in range(2))
+    # Of 32 frames, two a pair: exact shares are 16, 9.6 and 6.4.
+    assert all(abs(paths[path] - exact) <= 4 for path, exact in enumerate((16, 9.6, 6.4))), paths
+
+
 def test_a_later_frame_of_the_same_path_proves_a_loss_at_once() -> None:
     end = sender(TWO)
     send(end, 6)

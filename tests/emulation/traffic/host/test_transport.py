@@ -122,6 +122,19 @@ def test_sixteen_timeouts_try_all_buckets() -> None:
             seen.add(data(frame).lb & 15)
 
 
+def test_frames_that_the_last_frame_has_overtaken_are_acknowledged_once_they_arrive() -> None:
+    end = receiver()
+    end.accept(3, 1, 100)  # asks for an acknowledgement, by a shorter path
+    assert end.ack_at == 100
+    end.ack()
+    for psn, delay in ((0, 2 * US), (2, 2 * US), (1, 0)):
+        end.accept(psn, 0, 200)
+        assert end.ack_at == 200 + delay
+    assert said(end) == (4, 0)
+    end.accept(4, 0, 300)
+    assert end.ack_at == 300 + 2 * US
+
+
 def test_timer_backs_off_and_recovers_with_the_estimate() -> None:
     end = sender(initial_rto_ps=100 * US, min_rto_ps=10 * US, ack_delay_ps=US, max_rto_ps=300 * US)
     send(end, 0)
