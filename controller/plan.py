@@ -97,7 +97,7 @@ class Entry:
     A key that matches anything (ternary, range, optional, prefix 0) is left out of `match`.
     `priority` is 0 unless the table has a ternary, range or optional key; then higher wins. In a table with
     an action selector `members` gives the parameters of each member in the order in which the selector
-    numbers them, and `params` is empty.
+    numbers them, and `params` is empty. A `default` entry is the default action of its table.
     """
 
     table: str
@@ -106,11 +106,12 @@ class Entry:
     params: Params = ()
     priority: int = 0
     members: tuple[Params, ...] = ()
+    default: bool = False
 
     @property
     def key(self) -> Hashable:
         """Identity of the entry in a switch: two entries of equal key replace each other."""
-        return self.table, self.match, self.priority
+        return self.table, self.match, self.priority, self.default
 
 
 @final

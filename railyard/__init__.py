@@ -27,7 +27,7 @@ if typing.TYPE_CHECKING:
     from railyard.api.drawings import Drawing, draw
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
     from railyard.api.plans import entries, paths, plan, trace
-    from railyard.api.programs import ProgramTestbed, program_testbed
+    from railyard.api.programs import ProgramTestbed, exchange, program_testbed
     from railyard.api.records import Record
     from railyard.api.results import Result
     from railyard.api.scenarios import run
@@ -54,6 +54,7 @@ __all__ = [
     # testbeds
     "ProgramTestbed",
     "Testbed",
+    "exchange",
     "program_testbed",
     "testbed",
     # scenarios and results
@@ -78,6 +79,7 @@ _MODULES = {
     "Testbed": "railyard.api.testbeds",
     "draw": "railyard.api.drawings",
     "entries": "railyard.api.plans",
+    "exchange": "railyard.api.programs",
     "fabric": "railyard.api.fabrics",
     "fabrics": "railyard.api.fabrics",
     "links": "railyard.api.fabrics",

@@ -211,10 +211,10 @@ class Device:
         return self._info
 
     async def install(self, entries: Sequence[Entry], report: Callable[[int], None]) -> None:
-        """Insert entries in batches; `report` gets the size of each batch."""
+        """Insert entries in batches, and set default actions; `report` gets the size of each batch."""
         for start in range(0, len(entries), _BATCH):
             batch = entries[start : start + _BATCH]
-            await self._write([("insert", entry) for entry in batch])
+            await self._write([("modify" if entry.default else "insert", entry) for entry in batch])
             report(len(batch))
 
     async def write(self, updates: Sequence[Update]) -> None:

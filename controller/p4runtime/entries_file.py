@@ -6,6 +6,10 @@ JSON gives a list of entries by node; `*` stands for every node:
     {"npu0": [{"table": "ipv4", "match": {"dst": ["10.0.1.0", 24]},
                "action": "forward", "params": {"port": 2}}]}
 
+A folder gives a node's list by a file NODE.json or NODE-runtime.json, which may be the value of a key
+`table_entries`, as in the tutorials of the P4 language project. An entry with `"default_action": true` sets
+the default action of its table.
+
 A value is a number, a number as text (0x1f), an IPv4 or IPv6 address or a MAC. Beside it in a list stands
 the prefix of an lpm key, the mask of a ternary key, the upper end of a range. `action_name` and
 `action_params`, as in the entries of many BMv2 programs, are read as `action` and `params`.
@@ -27,7 +31,9 @@ from controller.plan import Entry, Exact, Lpm, Match, Optional, Range, Ternary
 __all__ = ["read_entries"]
 
 _SHAPE = "write {NODE: [{table, match, action, params, priority}]}; docs/use/bring-your-own.md"
-_KEYS = frozenset({"table", "match", "action", "action_name", "params", "action_params", "priority"})
+_KEYS = frozenset(
+    {"table", "match", "action", "action_name", "params", "action_params", "priority", "default_action"}
+)
 _SINGLE: Mapping[type[Match], type[Exact] | type[Optional]] = {Exact: Exact, Optional: Optional}
 _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
     Lpm: Lpm,
@@ -39,12 +45,9 @@ _PAIRS: Mapping[type[Match], type[Lpm] | type[Ternary] | type[Range]] = {
 def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, list[Entry]]:
     """Return the entries of every node; InstallError names file, node and entry, and a remedy."""
     names = list(nodes)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as ex:
-        raise InstallError(
-            f"{path}: {getattr(ex, 'strerror', None) or 'not UTF-8 text'}", remedy=_SHAPE
-        ) from None
+    if path.is_dir():
+        return _from_folder(path, info, names)
+    text = _text(path)
     if path.suffix == ".json":
         return _from_json(path, text, info, names)
     message = p4r.WriteRequest()
@@ -61,11 +64,56 @@ def read_entries(path: Path, info: P4Info, nodes: Iterable[str]) -> dict[str, li
     return {name: own if number in (0, at) else [] for at, name in enumerate(names, 1)}
 
 
-def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
+def _text(path: Path) -> str:
     try:
-        document = json.loads(text)
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as ex:
+        raise InstallError(
+            f"{path}: {getattr(ex, 'strerror', None) or 'not UTF-8 text'}", remedy=_SHAPE
+        ) from None
+
+
+def _document(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as ex:
         raise InstallError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+
+
+def _from_folder(folder: Path, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
+    entries: dict[str, list[Entry]] = {name: [] for name in names}
+    present: dict[str, Path] = {}
+    for name in names:
+        for path in (folder / f"{name}.json", folder / f"{name}-runtime.json"):
+            if path.is_file():
+                present[name] = path
+    if not present:
+        raise InstallError(
+            f"{folder}: no file {names[0]}.json or {names[0]}-runtime.json", remedy="name files by nodes"
+        )
+    for name, path in present.items():
+        document = _document(path, _text(path))
+        rows = document.get("table_entries") if isinstance(document, dict) else document
+        entries[name] = _entries(path, name, rows, info)
+    return entries
+
+
+def _entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
+    """Return the entries of a node; each is encoded, so that a wrong entry is refused before any start."""
+    if not isinstance(rows, list):
+        raise InstallError(f"{path}: {node}: no list of entries", remedy=_SHAPE)
+    entries: list[Entry] = []
+    for number, row in enumerate(rows):
+        try:
+            entries.append(_entry(row, info))
+            info.encode(entries[-1], p4r.TableEntry())
+        except InstallError as ex:
+            raise InstallError(f"{path}: {node}[{number}]: {ex.message}", remedy=ex.remedy) from None
+    return entries
+
+
+def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[str, list[Entry]]:
+    document = _document(path, text)
     if not isinstance(document, dict):
         raise InstallError(f"{path}: no entries by node", remedy=_SHAPE)
     entries: dict[str, list[Entry]] = {name: [] for name in names}
@@ -74,17 +122,9 @@ def _from_json(path: Path, text: str, info: P4Info, names: list[str]) -> dict[st
             raise InstallError(
                 f"{path}: no node named {node!r}", remedy=f"nodes are {', '.join(names[:4])} ..."
             )
-        if not isinstance(rows, list):
-            raise InstallError(f"{path}: {node}: no list of entries", remedy=_SHAPE)
-        for number, row in enumerate(rows):
-            try:
-                entry = _entry(row, info)
-                # Encoded here, so that a wrong entry is refused before anything starts.
-                info.encode(entry, p4r.TableEntry())
-            except InstallError as ex:
-                raise InstallError(f"{path}: {node}[{number}]: {ex.message}", remedy=ex.remedy) from None
-            for name in names if node == "*" else [node]:
-                entries[name].append(entry)
+        own = _entries(path, node, rows, info)
+        for name in names if node == "*" else [node]:
+            entries[name] += own
     return entries
 
 
@@ -107,6 +147,7 @@ def _entry(row: Any, info: P4Info) -> Entry:
         action,
         tuple((name, _number(name, value)) for name, value in values),
         row.get("priority", 0),
+        default=row.get("default_action", False) is True,
     )
 
 

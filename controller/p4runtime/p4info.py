@@ -201,6 +201,8 @@ class P4Info:
 
     def _encode_key(self, table: _Table, entry: Entry, message: p4r.TableEntry) -> None:
         message.table_id = table.id
+        if entry.default:
+            message.is_default_action = True
         if entry.priority:
             message.priority = entry.priority
         keys, add = table.keys_by_name, message.match.add
@@ -241,7 +243,9 @@ class P4Info:
         match = tuple((key.name, match) for key, match in decoded if not _matches_all(match, key.bits))
         members = tuple(_decode_params(action, call) for call in calls)
         params = () if members else _decode_params(action, message.action.action)
-        return Entry(table.name, match, action.name, params, message.priority, members)
+        return Entry(
+            table.name, match, action.name, params, message.priority, members, message.is_default_action
+        )
 
     # -- everything else
 

@@ -3,4 +3,6 @@
 
 testbed    EmbeddedTestbed: its start and stop, hosts, time, the P4Runtime server
 links      links and circuits in the engine: state, impairments, captures, usage
+host_ports     frames into and out of host ports; frame_service: the same by gRPC, beside P4Runtime
+taps       TAP devices at host ports
 """

@@ -14,6 +14,8 @@ from typing import Any, Literal, Self, TypeVar, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
+from emulation.embedded.frame_service import frame_service
+from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
@@ -22,7 +24,7 @@ from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, Port
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended, Outcome
-from topologies import HOST_PORT, Fabric, Node
+from topologies import Fabric, Node
 from topologies.transform.circuits import circuit_link
 
 __all__ = ["EmbeddedTestbed"]
@@ -80,6 +82,7 @@ class EmbeddedTestbed:
         self._attached: dict[str, Any] = {}
         self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
         self._node_of = [node.name for node in fabric.nodes]
+        self.host_ports = HostPorts(self.network, self._hosts, self._lock, self._work)
         self._switches = {name: index for index, name in enumerate(self._node_of)}
         self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
@@ -113,6 +116,7 @@ class EmbeddedTestbed:
             lock=self._lock,
             on_packet_out=self._work.set,
             at=self.at,
+            others=[frame_service(self.host_ports)],
         )
         self._address = server.start()
         self._server = server
@@ -122,17 +126,15 @@ class EmbeddedTestbed:
         for node in fabric.nodes:
             network.add_switch(node.name)
         self._links.build()
-        for node in fabric.nodes:
-            if any(port.number == HOST_PORT and port.dimension is None for port in node.ports):
-                rate = fabric.host_lanes * fabric.lane_rate_bps
-                self._hosts[node.name] = network.attach_host(
-                    self._switches[node.name],
-                    HOST_PORT,
-                    rate,
-                    fabric.host_delay_ps,
-                    self._host_credit(node),
-                    scheduler=self._scheduler,
-                )
+        for name, end in fabric.host_ends().items():
+            self._hosts[name] = network.attach_host(
+                self._switches[end.node],
+                end.port,
+                fabric.host_lanes * fabric.lane_rate_bps,
+                fabric.host_delay_ps,
+                self._host_credit(fabric.node(end.node)),
+                scheduler=self._scheduler,
+            )
 
     def _links_with(self, name: str) -> Links:
         if self._address is None:
@@ -296,23 +298,28 @@ class EmbeddedTestbed:
                 self._engine(lambda: self.network.act(self._hosts[node], answer))
 
     def serve(self, stopped: threading.Event) -> None:
-        """Run the network after every packet-out, until `stopped` is set.
+        """Run the network after every packet-out and frame of a host, until `stopped` is set.
 
-        A frame that its program stops is dropped and reported to `on_log`. Frames that circulate between
-        switches without end leave the P4Runtime server its turns.
+        Host ports are open for frames (`host_ports`); no agent may be attached. A frame that its program
+        stops is dropped and reported to `on_log`. Frames that circulate between switches without end leave
+        the P4Runtime server its turns.
         """
         with self._lock:
             self.network.set_tolerant(True)
+        self.host_ports.open()
         while not stopped.is_set():
             if not self._work.wait(timeout=0.2):
                 continue
             self._work.clear()
+            waiting = self.host_ports.take_waiting()
             while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (
                 _CONTROL,
                 _PAUSED,
             ):
                 if end == _PAUSED:
                     time.sleep(_SERVER_TURN_SECONDS)
+            for callback in waiting:
+                callback()
 
     def _engine(self, call: Callable[[], _T]) -> _T:
         try:

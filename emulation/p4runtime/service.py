@@ -3,7 +3,7 @@
 
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -53,6 +53,7 @@ class P4RuntimeServer:
     stop() nor in a client of the same process. `on_packet_out` is called in the server's thread, without the
     lock, when a packet-out has entered the engine. Timeouts run in real time, or where `at` is given in the
     network's virtual time: `at(time_ps, callback)` calls back between two of its events, without the lock.
+    `others` are further services at the address.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class P4RuntimeServer:
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None = None,
         at: At | None = None,
+        others: Sequence[grpc.GenericRpcHandler] = (),
     ) -> None:
         self._address = address
+        self._others = tuple(others)
         self._server: grpc.aio.Server | None = None
         self._local: str | None = None
         clock = RealTime() if at is None else VirtualTime(network, at)
@@ -89,6 +92,7 @@ class P4RuntimeServer:
     async def _start(self, address: str) -> str:
         server = grpc.aio.server(options=_OPTIONS)
         p4r_grpc.add_P4RuntimeServicer_to_server(self._service, server)
+        server.add_generic_rpc_handlers(self._others)
         port = server.add_insecure_port(address)
         await server.start()
         self._server = server

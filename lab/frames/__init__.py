@@ -7,5 +7,6 @@ Its modules:
     walk            its journey through all switches
     capture         pcap and pcapng files
     send            a frame on a real interface
+    exchange        frames into and out of a fabric that another process runs
     header_vectors  every source-route header through the compiled program
 """

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from controller.errors import PlanError
 from emulation.embedded.testbed import EmbeddedTestbed
+from lab.frames.exchange import Departure, vl_of
+from lab.frames.exchange import exchange as exchange_frames
 from lab.run.boot import Booted, filled
 from lab.run.own_program import entries_for, own_program
 from railyard.api.records import Record, entry_record
 from railyard.api.testbeds import Station
 from topologies import Fabric
 
-__all__ = ["ProgramTestbed", "program_testbed"]
+__all__ = ["ProgramTestbed", "exchange", "program_testbed"]
 
 
 @final
@@ -27,7 +29,7 @@ class ProgramTestbed:
         self.fabric = fabric
         self._bed = bed
         self._booted = booted
-        self._stations = {node.name: Station() for node in fabric.nodes if not node.tier}
+        self._stations = {name: Station() for name in fabric.host_ends()}
         for name, station in self._stations.items():
             bed.attach(name, station)
 
@@ -36,29 +38,32 @@ class ProgramTestbed:
         """HOST:PORT of the P4Runtime server, which serves every switch under its device id."""
         return self._bed.address
 
-    def send(self, node: str, frame: bytes) -> None:
-        """Send a frame, any bytes, from the host of an endpoint into port 0 of its switch, now."""
-        self._station(node).waiting.append((bytes(frame), 0))
-        self._bed.attach(node, self._station(node))
+    def send(self, host: str, frame: bytes) -> None:
+        """Send a frame, any bytes, from a host into the port of its switch, now.
+
+        A host goes by the name of its endpoint, whose port 0 it is behind, or by its own name.
+        """
+        self._station(host).waiting.append((bytes(frame), 0))
+        self._bed.attach(host, self._station(host))
 
     def run(self, until_us: float | None = None) -> None:
         """Let virtual time pass: until a time in microseconds, or until nothing moves."""
         self._bed.run(None if until_us is None else round(until_us * 10**6))
 
-    def received(self, node: str) -> list[bytes]:
-        """Return the frames that left port 0 of an endpoint's switch, in their order."""
-        return [frame for _, frame in self._station(node).arrived]
+    def received(self, host: str) -> list[bytes]:
+        """Return the frames that left by a host's port, in their order."""
+        return [frame for _, frame in self._station(host).arrived]
 
     def entries(self, node: str) -> list[Record]:
         """Return the table entries that a switch holds now, read back over P4Runtime."""
         self.fabric.node(node)
         return [entry_record(node, entry) for entry in self._booted.client.read(node)]
 
-    def _station(self, node: str) -> Station:
-        self.fabric.node(node)
-        if node not in self._stations:
-            raise PlanError(f"{node} is a switch and has no host", remedy="name an endpoint")
-        return self._stations[node]
+    def _station(self, host: str) -> Station:
+        if host not in self._stations:
+            self.fabric.node(host)
+            raise PlanError(f"{host} is a switch and has no host", remedy="name an endpoint")
+        return self._stations[host]
 
 
 @contextmanager
@@ -73,10 +78,12 @@ def program_testbed(
     """Start a fabric in virtual time with a program of your own on every node; stop it when the block ends.
 
     Args:
-        fabric: the fabric; the host of an endpoint is behind port 0 of its switch.
+        fabric: the fabric; the host of an endpoint is behind port 0 of its switch, a host of the graph behind
+            the port of its edge.
         program: FILE.json that p4c wrote for v1model, or FILE.p4 where p4c is installed.
         p4info: FILE.txtpb beside FILE.json.
-        entries: FILE.json or FILE.txtpb with table entries; without it the tables are empty.
+        entries: FILE.json, FILE.txtpb or a folder of NODE.json with table entries; without it the
+            tables are empty.
         address: HOST:PORT of the P4Runtime server; port 0 takes a free port.
 
     Raises:
@@ -87,3 +94,31 @@ def program_testbed(
     bed = EmbeddedTestbed(fabric, grpc_address=address)
     with filled(bed, {node.name: files for node in fabric.nodes}, rows) as booted:
         yield ProgramTestbed(fabric, bed, booted)
+
+
+def exchange(
+    address: str,
+    frames: Iterable[tuple[str, Any]],
+    *,
+    hosts: Collection[str] = (),
+    seconds: float = 30.0,
+) -> list[Record]:
+    """Send frames into a fabric that `railyard up` runs, and return the frames that leave it.
+
+    Args:
+        address: HOST:PORT that `railyard up` prints.
+        frames: pairs of a host and a frame: a Scapy packet, or bytes.
+        hosts: hosts whose ports are watched; without any, all hosts.
+        seconds: real time after which frames that still circulate are an error.
+
+    Returns:
+        Records in the order in which frames left: host, time_us, frame.
+
+    Raises:
+        RailyardError: nothing answers, a host does not exist, or frames circulate without end.
+    """
+    sent = [Departure(host, data := bytes(frame), vl_of(data)) for host, frame in frames]
+    return [
+        {"host": item.host, "time_us": item.time_ps / 10**6, "frame": item.frame}
+        for item in exchange_frames(address, sent, hosts, seconds=seconds)
+    ]

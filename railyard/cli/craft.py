@@ -30,6 +30,8 @@ railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route 3,9 --set srh
 An acknowledgement and a management frame, which travel on lanes of their own:
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --ack --psn 8
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --notice npu4-npu5
+Into a fabric that `railyard up` runs:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --grpc 127.0.0.1:9559
 A hundred frames a second on a real interface:
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --send eth0 --count 500 --rate 100
 """
@@ -116,7 +118,7 @@ def craft(
         bool | None,
         typer.Option(
             "--walk/--no-walk",
-            help="follow the frame hop by hop; the default without --send",
+            help="follow the frame hop by hop; the default without --send and --grpc",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -139,6 +141,14 @@ def craft(
     ] = "",
     namespace: Annotated[
         str, typer.Option(help="network namespace of the interface", rich_help_panel=OUTPUT)
+    ] = "",
+    grpc: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="send the frame into a fabric that `railyard up` runs at this address",
+            rich_help_panel=OUTPUT,
+        ),
     ] = "",
     count: Annotated[
         int, typer.Option(min=1, help="number of times to send the frame", rich_help_panel=OUTPUT)
@@ -181,7 +191,7 @@ def craft(
     console = out()
     _show(fabric, bytes(frame))
     journey = None
-    if walk or (walk is None and not interface):
+    if walk or (walk is None and not interface and not grpc):
         journey = _walk(fabric, bytes(frame), entry, strategy, rules, cut or ())
     if file is not None:
         _write(file, bytes(frame), order, journey)
@@ -191,7 +201,25 @@ def craft(
 
         seconds = send(bytes(frame), interface, namespace=namespace, count=count, rate=rate)
         console.print(f"sent {count} on {interface} in {seconds:.3f} s", markup=False)
-    raise typer.Exit(1 if journey is not None and not journey.arrived else 0)
+    arrived = journey is None or journey.arrived
+    if grpc:
+        arrived = _exchange(grpc, entry, bytes(frame), count)
+    raise typer.Exit(0 if arrived else 1)
+
+
+def _exchange(address: str, entry: End, frame: bytes, count: int) -> bool:
+    """Send a frame into a running fabric, print the frames that leave it, and return whether any did."""
+    from lab.frames.exchange import Departure, exchange, vl_of
+    from railyard.cli.send import print_arrivals
+    from topologies import HOST_PORT
+
+    if entry.port != HOST_PORT:
+        raise typer.BadParameter("with --grpc a frame enters by a host port", param_hint="--at")
+    departures = [Departure(entry.node, frame, vl_of(frame))] * count
+    if print_arrivals(exchange(address, departures), None):
+        return True
+    out().print("no frame left the fabric")
+    return False
 
 
 def _payload(elements: str, size: int | None) -> bytes:

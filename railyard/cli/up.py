@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from topologies import Fabric
 
 __all__ = ["EXAMPLES", "up"]
+
+_GRPC = "127.0.0.1:9559"
 
 EXAMPLES = """
 railyard up ub-rack
@@ -48,7 +50,7 @@ def up(
     ] = None,
     grpc: Annotated[
         str,
-        typer.Option(metavar="HOST:PORT", help="P4Runtime server on embedded; unless given, 127.0.0.1:9559"),
+        typer.Option(metavar="HOST:PORT", help=f"P4Runtime server on embedded; unless given, {_GRPC}"),
     ] = "",
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
@@ -60,16 +62,23 @@ def up(
     ] = None,
     p4info: Annotated[Path | None, typer.Option(help="p4info of that JSON, in text form")] = None,
     entries: Annotated[
-        Path | None, typer.Option(help="table entries of your program, JSON or a WriteRequest in text form")
+        Path | None,
+        typer.Option(
+            help="table entries of your program: JSON, a WriteRequest in text form, or a folder of NODE.json"
+        ),
     ] = None,
     controller: Annotated[
         bool, typer.Option(help="fill the tables; --no-controller leaves them to your client")
     ] = True,
+    tap: Annotated[
+        bool, typer.Option("--tap", help="a TAP device at each host port, in a namespace; as root")
+    ] = False,
 ) -> None:
     """Start a fabric, fill its tables and keep it running until Ctrl-C.
 
     On the embedded testbed, a single P4Runtime server answers for all switches, each with its own device id;
-    the clients that connect control them. With --p4 the switches run your program with your entries.
+    the clients that connect control them. With --p4 the switches run your program with your entries. Frames
+    enter and leave at the hosts' ports: `railyard send`, `craft --grpc`, or interfaces with --tap.
 
     On mininet, controllers route around links that fail, and the terminal shows Mininet's command line.
     """
@@ -82,7 +91,7 @@ def up(
             raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
         if p4 is None and controller:
             raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
-        _keep_own(fabric, p4, p4info, entries, grpc or "127.0.0.1:9559")
+        _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap)
         return
     if testbed is Bed.mininet:
         from emulation.mininet.switches import choose
@@ -90,6 +99,8 @@ def up(
 
         if grpc:
             raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
+        if tap:
+            raise typer.BadParameter("on mininet every host has an interface eth0", param_hint="--tap")
         kind = choose(switch.value if switch else None)
         options = ["--dims", dims] if dims else []
         options += [part for text in param or () for part in ("--param", text)]
@@ -98,19 +109,21 @@ def up(
         return
     if switch is not None:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
-    _keep_embedded(make_plan(fabric), grpc or "127.0.0.1:9559")
+    _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap)
 
 
-def _keep_embedded(plan: Plan, grpc: str) -> None:
+def _keep_embedded(plan: Plan, grpc: str, *, tap: bool) -> None:
     from emulation.embedded.testbed import EmbeddedTestbed
     from lab.run.boot import booted
 
     testbed = EmbeddedTestbed(plan.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
-        _serve(plan.fabric, testbed, running)
+        _serve(plan.fabric, testbed, running, tap=tap)
 
 
-def _keep_own(fabric: Fabric, p4: Path | None, p4info: Path | None, entries: Path | None, grpc: str) -> None:
+def _keep_own(
+    fabric: Fabric, p4: Path | None, p4info: Path | None, entries: Path | None, grpc: str, *, tap: bool
+) -> None:
     """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
     from emulation.embedded.testbed import EmbeddedTestbed
     from lab.run.boot import filled, programs_of
@@ -123,29 +136,39 @@ def _keep_own(fabric: Fabric, p4: Path | None, p4info: Path | None, entries: Pat
         programs, rows = dict.fromkeys(programs, files), entries_for(fabric, files, entries)
     testbed = EmbeddedTestbed(fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), filled(testbed, programs, rows) as running:
-        _serve(fabric, testbed, running)
+        _serve(fabric, testbed, running, tap=tap)
 
 
-def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted) -> None:
+def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bool) -> None:
     import threading
 
     # With the controller gone, a client may become primary with any election id.
     running.client.close()
     console = out()
     testbed.on_log = lambda line: console.print(line, markup=False, soft_wrap=True)
-    for line in _welcome(fabric, testbed.address, running.entries):
+    for line in _welcome(fabric, testbed, running.entries):
         console.print(line, markup=False, soft_wrap=True)
-    console.print("Ctrl-C ends it")
-    testbed.serve(threading.Event())
+    testbed.host_ports.open()
+    with ExitStack() as stack:
+        if tap:
+            from emulation.embedded.taps import INTERFACE, taps
+
+            for host, namespace in stack.enter_context(taps(testbed.host_ports)).items():
+                console.print(f"{host}: {INTERFACE} in {namespace}", markup=False, soft_wrap=True)
+        console.print("Ctrl-C ends it")
+        testbed.serve(threading.Event())
 
 
-def _welcome(fabric: Fabric, address: str, entries: int) -> Iterator[str]:
+def _welcome(fabric: Fabric, testbed: EmbeddedTestbed, entries: int) -> Iterator[str]:
     """Yield lines that say how a client reaches the switches of an embedded fabric."""
     first, last = fabric.nodes[0], fabric.nodes[-1]
     yield f"{fabric.name}: {len(fabric.nodes)} switches, {entries} table entries"
-    yield f"P4Runtime: {address}"
+    yield f"P4Runtime: {testbed.address}"
     ids = f"{first.device_id} ({first.name}) to {last.device_id} ({last.name})"
     yield f"Every device id answers at this address: {ids}."
+    hosts = testbed.host_ports.names
+    if hosts:
+        yield f"`railyard send` reaches {len(hosts)} host ports, {hosts[0]} to {hosts[-1]}."
     yield f"`railyard show` of the same fabric with `--node {last.name}` prints the id of a node."
 
 

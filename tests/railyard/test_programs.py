@@ -120,3 +120,36 @@ def test_a_source_needs_its_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         railyard.program_testbed(LINE, SOURCE),
     ):
         pass
+
+
+def test_entries_of_a_folder_and_default_actions(tmp_path: Path) -> None:
+    for node, rows in ROWS.items():
+        document = rows if node == "n0" else {"table_entries": rows}
+        (tmp_path / f"{node}{'' if node == 'n0' else '-runtime'}.json").write_text(json.dumps(document))
+    default = {"table": "ipv4", "default_action": True, "action_name": "forward"}
+    default |= {"action_params": {"mac": "02:00:00:00:00:09", "port": 0}}
+    (tmp_path / "n0.json").write_text(json.dumps([*ROWS["n0"], default]))
+    with railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=tmp_path) as bed:
+        bed.send("n0", bytes(FRAME))
+        bed.send("n0", bytes(Ether(dst="02:00:00:00:00:bb") / IP(dst="10.9.9.9", ttl=9)))
+        bed.run()
+        assert len(bed.received("n2")) == 1
+        assert Ether(bed.received("n0")[0]).dst == "02:00:00:00:00:09"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"table_entries": 1}, "n0.json: n0: no list of entries"),
+        ([{"table": "ipv6"}], "n0.json: n0[0]: table ipv6 is not in the p4info"),
+        (None, "no file n0.json or n0-runtime.json; name files by nodes"),
+    ],
+)
+def test_a_wrong_folder_of_entries_is_refused(rows: Any, message: str, tmp_path: Path) -> None:
+    if rows is not None:
+        (tmp_path / "n0.json").write_text(json.dumps(rows))
+    with (
+        pytest.raises(railyard.RailyardError, match=re.escape(message)),
+        railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=tmp_path),
+    ):
+        pass

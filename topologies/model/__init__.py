@@ -5,7 +5,7 @@ fabric    nodes with ports, links, optical switches
 address   addresses cut into fields
 wiring    a fabric put together by the names of its nodes
 cuts      rates between sets of endpoints, and between halves
-graphs    a fabric made from a networkx graph
+graphs    a fabric made from a networkx graph; port_numbers: the ports of its edges
 checks    every inconsistency of a fabric
 codec     a fabric as JSON, and back
 places    boards, racks, domains and planes of a fabric

@@ -116,6 +116,8 @@ def _nodes(fabric: Fabric) -> Iterator[str]:
             yield f"{node.name}: no host port {HOST_PORT}"
         if node.tier > 0 and has_host:
             yield f"{node.name}: a host port {HOST_PORT}, which a node of tier {node.tier} has not"
+    edges = [port.name for node in fabric.nodes for port in node.ports if port.edge]
+    yield from _repeated("name of a node or host", (*edges, *(node.name for node in fabric.nodes if edges)))
     grouped = [dimension for group in fabric.groups for dimension in group]
     if sorted(grouped) != list(range(len(fabric.dims))):
         yield f"groups {fabric.groups} do not name each of {len(fabric.dims)} dimensions once"
@@ -138,6 +140,8 @@ def _links(fabric: Fabric) -> Iterator[str]:
                 yield f"link {link.name}: {end.node} has no port {end.port}"
             elif end.port == HOST_PORT:
                 yield f"link {link.name}: ends on the host port of {end.node}"
+            elif port.edge:
+                yield f"link {link.name}: ends on port {end.port} of {end.node}, which host {port.name} has"
             elif (port.lanes, port.dimension) != (link.lanes, link.dimension):
                 yield (
                     f"link {link.name}: x{link.lanes} in {_axis(link.dimension)}, but port {end.port} of "
@@ -253,7 +257,7 @@ def _unconnected(fabric: Fabric) -> Iterator[str]:
     joined |= {end for switch in fabric.optical for end in switch.ends}
     for node in fabric.nodes:
         for port in node.ports:
-            if port.number != HOST_PORT and End(node.name, port.number) not in joined:
+            if port.number != HOST_PORT and not port.edge and End(node.name, port.number) not in joined:
                 yield f"{node.name}: port {port.number} ({port.name}) has no link"
     edges = [(link.a.node, link.b.node) for link in fabric.links]
     for switch in fabric.optical:

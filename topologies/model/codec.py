@@ -26,6 +26,7 @@ class _Port(_Strict):
     name: str
     lanes: int
     dimension: int | None
+    edge: bool = Field(default=False, exclude_if=lambda edge: not edge)
 
 
 class _Node(_Strict):
@@ -126,7 +127,7 @@ def from_json(text: str) -> Fabric:
 
 
 def _node(read: _Node) -> Node:
-    ports = tuple(Port(port.number, port.name, port.lanes, port.dimension) for port in read.ports)
+    ports = tuple(Port(port.number, port.name, port.lanes, port.dimension, port.edge) for port in read.ports)
     return Node(
         name=read.name,
         index=read.index,

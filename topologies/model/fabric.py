@@ -73,12 +73,16 @@ class NodeKind(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port and its lanes; `dimension` is None on the host port and where a link leads to another tier."""
+    """A port and its lanes; `dimension` is None on the host port and where a link leads to another tier.
+
+    An `edge` port of a switch has no link: the host that gives the port its name is behind it.
+    """
 
     number: int
     name: str
     lanes: int
     dimension: int | None
+    edge: bool = False
 
 
 @final
@@ -285,6 +289,18 @@ class Fabric:
         """Return the neighbours of a node, in the order of the ports that lead to them."""
         self.node(node)
         return tuple(self._ports[node])
+
+    def host_ends(self) -> dict[str, End]:
+        """Return the ports at which frames enter and leave the fabric.
+
+        An endpoint's host port goes by the name of the node, an edge port by that of its host.
+        """
+        return {
+            node.name if port.number == HOST_PORT else port.name: End(node.name, port.number)
+            for node in self.nodes
+            for port in node.ports
+            if port.edge or (port.number == HOST_PORT and port.dimension is None)
+        }
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the value of a key, computed on the first call: it may depend on the fabric alone."""

@@ -3,7 +3,8 @@
 
 Attributes of a node:
 
-    kind    npu (the default) or gpu, an endpoint with a host; switch, a node without a host
+    kind    npu (the default) or gpu, an endpoint with a host; switch, a node without a host; host, a host at
+            a port of the switch to which its only edge leads, for frames of any kind
     tier    height of a switch, 1 by default; 0 for endpoints
     place   coordinates in `dims`, a tuple; by default an endpoint's place is its number
 
@@ -11,18 +12,20 @@ Attributes of an edge:
 
     rate_gbps   rate each way; by default that of the whole graph
     delay_ns    propagation delay; by default that of the whole graph
+    ports       port numbers as text, "s1:3 s3:1"; by default ports count in the order of the edges
 
 A MultiGraph may have parallel links. Links need not follow any structure: routes are searched in the graph.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from topologies.errors import TopologyError
 from topologies.model.address import CNA_BITS, AddressField, AddressPlan
 from topologies.model.fabric import HOST_PORT, End, Fabric, Link, Node, NodeKind, Port
+from topologies.model.port_numbers import PortNumbers, wanted_ports
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -35,11 +38,10 @@ DELAY_NS = 5.0
 # Bits of an address that number nodes; the others are its class.
 _NODE_BITS = 13
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
-# The source-route header names a port in 8 bits.
-_MAX_PORT = 255
 _PROGRAMS = {True: "ub_npu", False: "ub_switch"}
 _NODE_KEYS = frozenset({"kind", "tier", "place"})
-_EDGE_KEYS = frozenset({"rate_gbps", "delay_ns"})
+_EDGE_KEYS = frozenset({"rate_gbps", "delay_ns", "ports"})
+_HOST = "host"
 
 
 def from_graph(
@@ -64,26 +66,40 @@ def from_graph(
     if not graph.nodes:
         raise TopologyError(f"{name}: a graph without nodes", remedy="add nodes and edges")
     names = {node: _name(name, node) for node in graph.nodes}
-    kinds = {node: _kind(name, node, data) for node, data in graph.nodes(data=True)}
-    tiers = {node: _tier(name, node, data, kinds[node]) for node, data in graph.nodes(data=True)}
-    edges = [(a, b, *_edge(name, a, b, data, rate_gbps, delay_ns)) for a, b, data in graph.edges(data=True)]
-    plan, places = _addresses(name, graph, tiers, dims)
-    lane_bps = max((rate for *_, rate, _ in edges), default=round(rate_gbps * 10**9))
-    own_bps = dict.fromkeys(graph.nodes, 0)
+    attributes = {node: data for node, data in graph.nodes(data=True) if data.get("kind") != _HOST}
+    hosts = _hosts(name, graph, attributes)
+    kinds = {node: _kind(name, node, data) for node, data in attributes.items()}
+    tiers = {node: _tier(name, node, data, kinds[node]) for node, data in attributes.items()}
+    edges = [_edge(name, names, hosts, *edge, rate_gbps, delay_ns) for edge in graph.edges(data=True)]
+    numbers = PortNumbers(name, ((f"{names[a]}-{names[b]}", wanted) for a, b, _, _, wanted in edges))
+    plan, places = _addresses(name, attributes, tiers, dims)
+    lane_bps = max((rate for _, _, rate, _, _ in edges), default=round(rate_gbps * 10**9))
+    own_bps = dict.fromkeys(attributes, 0)
     ports: dict[Any, list[Port]] = {
-        node: [] if tiers[node] else [Port(HOST_PORT, "host", 1, None)] for node in graph.nodes
+        node: [] if tiers[node] else [Port(HOST_PORT, "host", 1, None)] for node in attributes
     }
+
+    def add_port(node: Any, other: Any, wanted: Mapping[str, int]) -> End:
+        number = numbers.take(names[node], wanted)
+        edge = other in hosts
+        label = names[other] if edge else f"to_{names[other]}"
+        ports[node].append(Port(number, label, 1, None, edge=edge))
+        return End(names[node], number)
+
     links: list[Link] = []
     taken: dict[str, int] = {}
-    for a, b, rate, delay in edges:
+    for a, b, rate, delay, wanted in edges:
+        if a in hosts or b in hosts:
+            add_port(*((b, a) if a in hosts else (a, b)), wanted)
+            continue
         pair = f"{names[a]}-{names[b]}"
         taken[pair] = taken.get(pair, 0) + 1
-        ends = (_port(ports[a], names[a], names[b]), _port(ports[b], names[b], names[a]))
+        ends = add_port(a, b, wanted), add_port(b, a, wanted)
         label = pair if taken[pair] == 1 else f"{pair}.{taken[pair]}"
         links.append(Link(label, *ends, lanes=1, rate_bps=rate, delay_ps=delay, dimension=None))
         own_bps[a] += rate
         own_bps[b] += rate
-    endpoints = [node for node in graph.nodes if not tiers[node]]
+    endpoints = [node for node in attributes if not tiers[node]]
     nodes = tuple(
         Node(
             name=names[node],
@@ -92,11 +108,11 @@ def from_graph(
             program=_PROGRAMS[not tiers[node]],
             address=_packed(plan, places[node]),
             coordinates=places[node],
-            ports=tuple(ports[node]),
+            ports=tuple(sorted(ports[node], key=lambda port: port.number)),
             tier=tiers[node],
             lanes=max(1, len(ports[node])),
         )
-        for index, node in enumerate(graph.nodes)
+        for index, node in enumerate(attributes)
     )
     sizes = tuple(dims) if dims else (len(endpoints),)
     return Fabric(
@@ -122,13 +138,27 @@ def _name(fabric: str, node: object) -> str:
     return text
 
 
+def _hosts(fabric: str, graph: "nx.Graph", attributes: Mapping[Any, object]) -> set[Any]:
+    """Return the nodes of kind host, each of which has a single edge, to a switch."""
+    hosts = {node for node in graph.nodes if node not in attributes}
+    for host in hosts:
+        _refuse_unknown(fabric, f"host {host}", graph.nodes[host], frozenset({"kind"}))
+        ends = [other for _, other in graph.edges(host)]
+        if len(ends) != 1 or graph.nodes[ends[0]].get("kind") != "switch":
+            raise TopologyError(
+                f"{fabric}: host {host}: {len(ends)} edges", remedy="give a host one edge, to a switch"
+            )
+    return hosts
+
+
 def _kind(fabric: str, node: object, data: Mapping[str, Any]) -> NodeKind:
     _refuse_unknown(fabric, f"node {node}", data, _NODE_KEYS)
     word = data.get("kind", "npu")
     allowed = {"npu": NodeKind.NPU, "gpu": NodeKind.GPU, "switch": NodeKind.ROUTER}
     if word not in allowed:
         raise TopologyError(
-            f"{fabric}: node {node}: kind {word!r} is not known", remedy=f"give {', '.join(allowed)}"
+            f"{fabric}: node {node}: kind {word!r} is not known",
+            remedy=f"give {', '.join((*allowed, _HOST))}",
         )
     return allowed[word]
 
@@ -142,11 +172,18 @@ def _tier(fabric: str, node: object, data: Mapping[str, Any], kind: NodeKind) ->
 
 
 def _edge(
-    fabric: str, a: object, b: object, data: Mapping[str, Any], rate_gbps: float, delay_ns: float
-) -> tuple[int, int]:
-    """Return the rate in bits per second and the delay in picoseconds of an edge."""
+    fabric: str,
+    names: Mapping[Any, str],
+    hosts: Set[Any],
+    a: Any,
+    b: Any,
+    data: Mapping[str, Any],
+    rate_gbps: float,
+    delay_ns: float,
+) -> tuple[Any, Any, int, int, dict[str, int]]:
+    """Return an edge's ends, rate in bits per second, delay in picoseconds and port numbers by node."""
     what = f"edge {a} to {b}"
-    _refuse_unknown(fabric, what, data, _EDGE_KEYS)
+    _refuse_unknown(fabric, what, data, frozenset({"ports"}) if {a, b} & hosts else _EDGE_KEYS)
     values: list[int] = []
     for key, default, scale, least in (("rate_gbps", rate_gbps, 10**9, 1), ("delay_ns", delay_ns, 1000, 0)):
         value = data.get(key, default)
@@ -157,7 +194,8 @@ def _edge(
         values.append(round(value * scale))
     if a == b:
         raise TopologyError(f"{fabric}: {what}: both ends on one node", remedy="remove the edge")
-    return values[0], values[1]
+    wanted = wanted_ports(fabric, names[a], names[b], data["ports"]) if "ports" in data else {}
+    return a, b, values[0], values[1], wanted
 
 
 def _refuse_unknown(fabric: str, what: str, data: Mapping[str, Any], known: frozenset[str]) -> None:
@@ -169,13 +207,16 @@ def _refuse_unknown(fabric: str, what: str, data: Mapping[str, Any], known: froz
 
 
 def _addresses(
-    fabric: str, graph: "nx.Graph", tiers: Mapping[Any, int], dims: Sequence[int] | None
+    fabric: str,
+    attributes: Mapping[Any, Mapping[str, Any]],
+    tiers: Mapping[Any, int],
+    dims: Sequence[int] | None,
 ) -> tuple[AddressPlan, dict[Any, tuple[int, ...]]]:
     """Return the address plan and the place of every node, the switches' after those of all endpoints."""
     places: dict[Any, tuple[int, ...]] = {}
     if dims:
         widths = [max(1, (size - 1).bit_length()) for size in dims]
-        for node, data in graph.nodes(data=True):
+        for node, data in attributes.items():
             place = tuple(data.get("place", ()))
             inside = len(place) == len(dims) and all(
                 0 <= at < size for at, size in zip(place, dims, strict=True)
@@ -187,12 +228,12 @@ def _addresses(
                 )
             places[node] = place
     else:
-        widths = [max(1, (len(graph.nodes) - 1).bit_length())]
-        for number, node in enumerate(sorted(graph.nodes, key=lambda node: tiers[node] > 0)):
+        widths = [max(1, (len(attributes) - 1).bit_length())]
+        for number, node in enumerate(sorted(attributes, key=lambda node: tiers[node] > 0)):
             places[node] = (number,)
     if sum(widths) > _NODE_BITS:
         raise TopologyError(
-            f"{fabric}: {len(graph.nodes)} nodes need addresses of {sum(widths)} bits of {_NODE_BITS}",
+            f"{fabric}: {len(attributes)} nodes need addresses of {sum(widths)} bits of {_NODE_BITS}",
             remedy=f"use up to {1 << _NODE_BITS} nodes",
         )
     fields = [AddressField(f"d{axis}", width) for axis, width in enumerate(widths)]
@@ -202,11 +243,3 @@ def _addresses(
 
 def _packed(plan: AddressPlan, place: tuple[int, ...]) -> int:
     return plan.pack(**{f"d{axis}": value for axis, value in enumerate(place)})
-
-
-def _port(ports: list[Port], node: str, neighbour: str) -> End:
-    number = len(ports) if ports and ports[0].number == HOST_PORT else len(ports) + 1
-    if number > _MAX_PORT:
-        raise TopologyError(f"{node}: more than {_MAX_PORT} links", remedy="use fewer links a node")
-    ports.append(Port(number, f"to_{neighbour}", 1, None))
-    return End(node, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics in files: JSON that `railyard show --json` writes, GraphML, node-link JSON of networkx."""
+"""Fabrics in files: JSON of `railyard show --json`, GraphML, node-link JSON, topologies of P4 tutorials."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from topologies.model.checks import check
 from topologies.model.codec import FORMAT, from_json
 from topologies.model.fabric import Fabric
 from topologies.model.graphs import DELAY_NS, RATE_GBPS, from_graph
+from topologies.sources.tutorial import is_tutorial, tutorial_graph
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -59,6 +60,8 @@ def _from_json(path: Path, text: str) -> Fabric:
         document = json.loads(text)
     except json.JSONDecodeError as ex:
         raise TopologyError(f"{path}:{ex.lineno}: not JSON: {ex.msg}", remedy="correct the line") from None
+    if is_tutorial(document):
+        return fabric_of_graph(tutorial_graph(path, document), path.stem)
     is_graph = isinstance(document, dict) and "nodes" in document and "format" not in document
     if not is_graph or "address_plan" in document:
         return from_json(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from topologies import TopologyError, from_graph, full_mesh
+from topologies import End, TopologyError, from_graph, full_mesh
 from topologies.families.declaration import Family
 from topologies.model.codec import to_json
 from topologies.sources.fabrics import is_outside, open_fabric
@@ -80,6 +80,13 @@ def test_names_of_families_are_no_files() -> None:
             "edge n0 to n2: no attribute 'speed'; attributes are delay",
         ),
         (lambda g: g.add_edge("n0", "n0"), "edge n0 to n0: both ends on one node"),
+        (lambda g: g.add_node("h", kind="host"), "host h: 0 edges; give a host one edge, to a switch"),
+        (lambda g: g.add_edge("n0", "n2", ports="n1:3"), "edge n0 to n2: ports is 'n1:3'; write the number"),
+        (lambda g: g.add_edge("n0", "n2", ports="n0:0"), "edge n0 to n2: port 0 of n0; use ports 1 to 255"),
+        (
+            lambda g: g.add_edges_from((("n0", "n2", {"ports": "n0:9"}), ("n0", "n3", {"ports": "n0:9"}))),
+            "share port 9 of n0; give each its own number",
+        ),
     ],
 )
 def test_a_wrong_graph_is_refused_by_element(change, message: str, tmp_path: Path) -> None:
@@ -125,3 +132,51 @@ def test_two_ends_on_one_port_are_named(tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text(json.dumps(document))
     with pytest.raises(TopologyError, match="links n0-n1 and n0-n4 share port 1 of n0"):
         open_fabric(str(tmp_path / "f.json"))
+
+
+def test_edges_choose_ports_and_hosts_stand_at_ports_of_switches(tmp_path: Path) -> None:
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(("s1", "s2"), kind="switch")
+    graph.add_node("h1", kind="host")
+    graph.add_edge("s1", "s2")
+    graph.add_edge("s1", "s2", ports="s1:1 s2:7")
+    graph.add_edge("h1", "s1", ports="s1:5")
+    nx.write_graphml(graph, tmp_path / "two.graphml")
+    fabric = open_fabric(str(tmp_path / "two.graphml"))
+    assert [(link.a.port, link.b.port) for link in fabric.links] == [(2, 1), (1, 7)]
+    assert fabric.host_ends() == {"h1": End("s1", 5)}
+    (tmp_path / "two.json").write_text(to_json(fabric))
+    assert open_fabric(str(tmp_path / "two.json")) == fabric
+
+
+TUTORIAL = {
+    "hosts": {"h1": {"ip": "10.0.1.1/24"}, "h2": {}},
+    "switches": {"s1": {"runtime_json": "s1.json"}, "s2": {}},
+    "links": [["h1", "s1-p1"], ["s1-p3", "s2-p2", "2us", 100], ["s2-p1", "h2"]],
+}
+
+
+def test_a_topology_of_the_p4_tutorials(tmp_path: Path) -> None:
+    path = tmp_path / "topology.json"
+    path.write_text(json.dumps(TUTORIAL))
+    fabric = open_fabric(str(path))
+    assert fabric.host_ends() == {"h1": End("s1", 1), "h2": End("s2", 1)}
+    (link,) = fabric.links
+    assert (link.a, link.b, link.delay_ps, link.rate_bps) == (End("s1", 3), End("s2", 2), 2 * 10**6, 10**8)
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (["h1"], "links[3] is ['h1']; write"),
+        (["h1", "s3-p1"], "links[3]: no switch or host named 's3'; write"),
+        (["s1-p4", "s2-p4", "soon"], "links[3]: latency 'soon'; write it as 10ms or 5us"),
+        (["s1-p3", "s2-p4"], "edges s1-s2 and s1-s2 share port 3 of s1"),
+    ],
+)
+def test_a_wrong_link_of_a_tutorial_is_refused(link: list[str], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "topology.json"
+    path.write_text(json.dumps({**TUTORIAL, "links": [*TUTORIAL["links"], link]}))
+    with pytest.raises(TopologyError, match=re.escape(message)) as raised:
+        open_fabric(str(path))
+    assert str(raised.value).startswith(str(path))

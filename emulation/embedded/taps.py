@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TAP devices at the host ports of an embedded fabric, each in a network namespace of its own.
+
+A program in the namespace of a host sends and receives by its interface eth0. The devices end with this
+process, whatever ends it; the namespaces are recorded, and `railyard clean` removes those of a killed run.
+"""
+
+import fcntl
+import os
+import selectors
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from emulation.embedded.host_ports import HostPorts
+from emulation.errors import MachineError
+from emulation.mininet.linux import netns
+from emulation.mininet.linux.record import RunRecord
+
+__all__ = ["INTERFACE", "taps"]
+
+INTERFACE = "eth0"
+"""Name of the interface in the namespace of each host."""
+
+_TUN = "/dev/net/tun"
+# Requests and flags of <linux/if_tun.h> and <linux/sockios.h>.
+_TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFMTU, _IFF_UP = 0x8913, 0x8914, 0x8922, 0x1
+_MTU = 9000
+_MAX_READ = 65536
+
+
+@contextmanager
+def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
+    """Make a TAP device for every host, and carry frames both ways; yield the namespace of each host.
+
+    Raises:
+        MachineError: The process is not root, or the kernel has no TAP devices.
+    """
+    with ExitStack() as stack:
+        record = stack.enter_context(RunRecord.create())
+        namespaces = {name: record.namespace(name) for name in ports.names}
+        devices: dict[str, int] = {}
+        for name, namespace in namespaces.items():
+            devices[name] = netns.inside(namespace, _open)
+            stack.callback(os.close, devices[name])
+        stop = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        stack.callback(os.close, stop)
+        reader = threading.Thread(target=_read, args=(ports, devices, stop), name="railyard-taps")
+        reader.start()
+        stack.callback(reader.join)
+        stack.callback(os.eventfd_write, stop, 1)
+
+        def write(host: str, _: int, frame: bytes) -> None:
+            # The kernel refuses frames that are shorter than an Ethernet header or longer than the MTU.
+            with suppress(OSError):
+                os.write(devices[host], frame)
+
+        stack.callback(ports.listen(ports.names, write))
+        yield namespaces
+
+
+def _open() -> int:
+    """Return the descriptor of a new TAP device in the calling thread's namespace, up."""
+    try:
+        device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as ex:
+        raise MachineError(f"{_TUN}: {ex.strerror}", remedy="load the kernel module tun") from None
+    try:
+        name = INTERFACE.encode()
+        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name, _IFF_TAP | _IFF_NO_PI))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+            fcntl.ioctl(control, _SIOCSIFMTU, struct.pack("16si20x", name, _MTU))
+            flags = struct.unpack("16sH22x", fcntl.ioctl(control, _SIOCGIFFLAGS, name.ljust(40, b"\0")))[1]
+            fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH22x", name, flags | _IFF_UP))
+    except OSError as ex:
+        os.close(device)
+        raise MachineError(f"a TAP device: {ex.strerror}", remedy="load the kernel module tun") from None
+    return device
+
+
+def _read(ports: HostPorts, devices: dict[str, int], stop: int) -> None:
+    """Let frames that programs send enter the fabric, until `stop` is written."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stop, selectors.EVENT_READ)
+        for host, device in devices.items():
+            selector.register(device, selectors.EVENT_READ, host)
+        while True:
+            for key, _ in selector.select():
+                if key.data is None:
+                    return
+                with suppress(BlockingIOError):
+                    ports.send(key.data, os.read(key.fd, _MAX_READ))

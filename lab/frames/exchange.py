@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames into and out of the host ports of a fabric that `railyard up` runs, from another process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from emulation.errors import MachineError, TestbedError
+
+if TYPE_CHECKING:
+    from scapy.packet import Packet
+
+__all__ = ["Arrival", "Departure", "exchange", "listen", "vl_of"]
+
+_MAX_MESSAGE_BYTES = 1 << 20
+_START = "start the fabric by `railyard up`, and give the address that it prints"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A frame that enters the fabric at the port of a host, on a virtual lane."""
+
+    host: str
+    frame: bytes
+    vl: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A frame that has left the fabric at the port of a host, and the virtual time at which it did."""
+
+    host: str
+    time_ps: int
+    frame: bytes
+
+
+def vl_of(frame: bytes | Packet) -> int:
+    """Return the virtual lane in a UB frame's header, 0 for a frame of another kind."""
+    from emulation.traffic.frames.layers import LPH, Ether
+
+    packet = Ether(bytes(frame))
+    return packet[LPH].vl if LPH in packet else 0
+
+
+def exchange(
+    address: str, sent: Iterable[Departure], hosts: Collection[str] = (), *, seconds: float = 30.0
+) -> Iterator[Arrival]:
+    """Send frames into host ports, and yield the frames that leave until no frame is on its way any more.
+
+    Args:
+        address: HOST:PORT at which the fabric answers.
+        sent: frames to send, in their order.
+        hosts: hosts whose ports are watched; without any, all hosts.
+        seconds: real time after which frames that still circulate are an error.
+
+    Raises:
+        MachineError: Nothing answers at the address.
+        TestbedError: A host does not exist, a frame is too long, or frames circulate without end.
+    """
+    from emulation.embedded.frame_service import HostFrame
+
+    def requests() -> Iterator[Any]:
+        yield from _watched(hosts)
+        for item in sent:
+            yield HostFrame(host=item.host, frame=item.frame, vl=item.vl)
+
+    return _call(address, requests(), seconds)
+
+
+def listen(address: str, hosts: Collection[str] = ()) -> Iterator[Arrival]:
+    """Yield the frames that leave by the ports of hosts, all hosts without any, until the fabric stops."""
+    from threading import Event
+
+    def requests() -> Iterator[Any]:
+        yield from _watched(hosts)
+        Event().wait()
+
+    return _call(address, requests(), None)
+
+
+def _watched(hosts: Collection[str]) -> Iterator[Any]:
+    from emulation.embedded.frame_service import ALL_HOSTS, HostFrame
+
+    for host in hosts or (ALL_HOSTS,):
+        yield HostFrame(host=host)
+
+
+def _call(address: str, requests: Iterator[Any], seconds: float | None) -> Iterator[Arrival]:
+    import grpc
+
+    from emulation.embedded.frame_service import EXCHANGE, HostFrame
+
+    options = [
+        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.enable_http_proxy", 0),
+    ]
+    with grpc.insecure_channel(address, options=options) as channel:
+        method = channel.stream_stream(
+            EXCHANGE,
+            request_serializer=HostFrame.SerializeToString,
+            response_deserializer=HostFrame.FromString,
+        )
+        try:
+            for answer in method(requests, timeout=seconds):
+                yield Arrival(answer.host, answer.time_ps, answer.frame)
+        except grpc.RpcError as ex:
+            raise _error(address, ex, seconds) from None
+
+
+def _error(address: str, error: Any, seconds: float | None) -> TestbedError:
+    import grpc
+
+    match error.code():
+        case grpc.StatusCode.INVALID_ARGUMENT:
+            message, _, remedy = error.details().partition("; ")
+            return TestbedError(message, remedy=remedy)
+        case grpc.StatusCode.UNAVAILABLE:
+            return MachineError(f"{address}: nothing answers", remedy=_START)
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return TestbedError(f"{address}: this server takes no frames", remedy=_START)
+        case grpc.StatusCode.DEADLINE_EXCEEDED:
+            return TestbedError(
+                f"{address}: frames are still on their way after {seconds:g} s",
+                remedy="look for a loop in the tables, or give more seconds",
+            )
+        case _:
+            return TestbedError(f"{address}: {error.details()}", remedy=_START)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard send: frames of a capture file into a running fabric, and the frames that leave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.display.screen import out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lab.frames.exchange import Arrival, Departure
+
+__all__ = ["EXAMPLES", "print_arrivals", "send"]
+
+EXAMPLES = """
+railyard send frames.pcap --from h1
+railyard send frames.pcap --from h1 --watch h2 --watch h3 --out arrived.pcapng
+What leaves anywhere, until Ctrl-C:
+railyard send
+"""
+
+ADDRESS = "127.0.0.1:9559"
+
+
+def send(
+    file: Annotated[
+        Path | None, typer.Argument(help=".pcap or .pcapng with the frames; without it nothing is sent")
+    ] = None,
+    host: Annotated[str, typer.Option("--from", metavar="HOST", help="host that sends the frames")] = "",
+    grpc: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="address that `railyard up` prints")
+    ] = ADDRESS,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="print frames that leave to this host; unless given, to any host"),
+    ] = None,
+    file_out: Annotated[
+        Path | None, typer.Option("--out", help="capture file of the frames that leave, .pcap or .pcapng")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="longest wait for frames on their way")] = 30.0,
+) -> None:
+    """Send frames into a fabric that `railyard up` keeps running, and print the frames that leave it.
+
+    Without a file, frames that leave are printed until Ctrl-C.
+
+    Exit code 0: a frame left the fabric; 1: none did.
+    """
+    from lab.frames.exchange import exchange, listen
+
+    if file is None:
+        if host:
+            raise typer.BadParameter("belongs to a file of frames", param_hint="--from")
+        arrivals = listen(grpc, watch or ())
+    else:
+        if not host:
+            raise typer.BadParameter("name the host that sends the frames", param_hint="--from")
+        departures = _departures(file, host)
+        arrivals = exchange(grpc, departures, watch or (), seconds=seconds)
+    if not print_arrivals(arrivals, file_out):
+        out().print("no frame left the fabric")
+        raise typer.Exit(1)
+
+
+def print_arrivals(arrivals: Iterable[Arrival], file: Path | None) -> int:
+    """Print frames as they leave, write them to a capture file if one is given, and return their number."""
+    import scapy.layers.inet  # noqa: F401  (for the summaries of IP frames)
+
+    from emulation.traffic.frames.layers import Ether
+    from lab.frames.capture import Record, write_capture
+
+    console, records = out(), []
+    try:
+        for arrival in arrivals:
+            summary = Ether(arrival.frame).summary()
+            line = f"{arrival.time_ps / 10**6:.3f} us  {arrival.host}  {len(arrival.frame)} bytes  {summary}"
+            console.print(line, markup=False, soft_wrap=True)
+            records.append(
+                Record(arrival.time_ps // 1000, arrival.host, f"host {arrival.host}", arrival.frame)
+            )
+    finally:
+        if file is not None:
+            write_capture(file, records)
+            console.print(f"written: {file}", markup=False, soft_wrap=True)
+    return len(records)
+
+
+def _departures(file: Path, host: str) -> list[Departure]:
+    """Return the frames of a capture file; a usage error when it cannot be read."""
+    from lab.frames.exchange import Departure, vl_of
+
+    return [Departure(host, frame, vl_of(frame)) for frame in _frames(file)]
+
+
+def _frames(file: Path) -> Iterator[bytes]:
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    try:
+        with RawPcapReader(str(file)) as reader:
+            yield from (frame for frame, _ in reader)
+    except OSError as ex:
+        raise typer.BadParameter(f"{file}: {ex.strerror}", param_hint="FILE") from None
+    except Scapy_Exception as ex:
+        raise typer.BadParameter(f"{file}: no capture file: {ex}", param_hint="FILE") from None

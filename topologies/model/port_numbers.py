@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port numbers of the nodes of a graph: those that edges ask for, and else the lowest free number."""
+
+from collections.abc import Iterable, Mapping
+from typing import final
+
+from topologies.errors import TopologyError
+
+__all__ = ["PortNumbers", "wanted_ports"]
+
+# The source-route header names a port in 8 bits.
+_MAX_PORT = 255
+_SHAPE = "write the number at one end or both, as in ports: s1:3 s3:1"
+
+
+def wanted_ports(fabric: str, a: str, b: str, text: object) -> dict[str, int]:
+    """Return the port numbers by node that the attribute `ports` of an edge asks for."""
+    result: dict[str, int] = {}
+    for part in text.split() if isinstance(text, str) else [str(text)]:
+        node, _, number = part.rpartition(":")
+        if node not in (a, b) or node in result or not number.isdecimal():
+            raise TopologyError(f"{fabric}: edge {a} to {b}: ports is {text!r}", remedy=_SHAPE)
+        if not 1 <= int(number) <= _MAX_PORT:
+            raise TopologyError(
+                f"{fabric}: edge {a} to {b}: port {number} of {node}", remedy=f"use ports 1 to {_MAX_PORT}"
+            )
+        result[node] = int(number)
+    return result
+
+
+@final
+class PortNumbers:
+    """Hands out the port numbers of each node from 1 on, those that edges ask for to these edges alone."""
+
+    def __init__(self, fabric: str, wanted: Iterable[tuple[str, Mapping[str, int]]]) -> None:
+        """Reserve the numbers that each edge, given with its name, asks for by node."""
+        self._holders: dict[tuple[str, int], tuple[int, str]] = {}
+        self._next: dict[str, int] = {}
+        for at, (edge, numbers) in enumerate(wanted):
+            for node, number in numbers.items():
+                holder, name = self._holders.setdefault((node, number), (at, edge))
+                if holder != at:
+                    raise TopologyError(
+                        f"{fabric}: edges {name} and {edge} share port {number} of {node}",
+                        remedy="give each its own number",
+                    )
+
+    def take(self, node: str, wanted: Mapping[str, int]) -> int:
+        """Return the number that an edge asks for at a node, or the lowest that is free."""
+        if node in wanted:
+            return wanted[node]
+        number = self._next.get(node, 1)
+        while (node, number) in self._holders:
+            number += 1
+        if number > _MAX_PORT:
+            raise TopologyError(f"{node}: more than {_MAX_PORT} links", remedy="use fewer links a node")
+        self._next[node] = number + 1
+        return number
