@@ -14,7 +14,6 @@ from typing import Any, Literal, Self, TypeVar, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
-from emulation.embedded.frame_service import frame_service
 from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
@@ -116,7 +115,7 @@ class EmbeddedTestbed:
             lock=self._lock,
             on_packet_out=self._work.set,
             at=self.at,
-            others=[frame_service(self.host_ports)],
+            others=[] if self._grpc_address is None else [_frame_service(self.host_ports)],
         )
         self._address = server.start()
         self._server = server
@@ -382,3 +381,10 @@ class EmbeddedTestbed:
         for host in self._hosts.values():
             self.network.set_handler(host, None)
         self.network.end_recordings()
+
+
+def _frame_service(ports: HostPorts) -> Any:
+    """Return the gRPC service of host ports, whose module imports gRPC."""
+    from emulation.embedded.frame_service import frame_service
+
+    return frame_service(ports)

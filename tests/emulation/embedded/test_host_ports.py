@@ -25,6 +25,7 @@ from lab.frames.exchange import Departure, exchange, listen
 from lab.run.boot import booted, filled
 from topologies import Fabric, from_graph, full_mesh
 
+ANY_PORT = "127.0.0.1:0"
 BUILD = Path(__file__).resolve().parents[2] / "programs" / "build"
 
 
@@ -70,7 +71,7 @@ def serving(bed: EmbeddedTestbed) -> Iterator[str]:
 def bed() -> Iterator[EmbeddedTestbed]:
     fabric = two_switches()
     files = dict.fromkeys(("s1", "s2"), program("ipv4"))
-    testbed = EmbeddedTestbed(fabric)
+    testbed = EmbeddedTestbed(fabric, grpc_address=ANY_PORT)
     with filled(testbed, files, rows()), serving(testbed):
         yield testbed
 
@@ -137,7 +138,7 @@ def test_an_address_without_fabric_is_the_machines_fault() -> None:
 
 def test_a_fabric_with_agents_takes_no_frames() -> None:
     with (
-        EmbeddedTestbed(full_mesh([2])) as testbed,
+        EmbeddedTestbed(full_mesh([2]), grpc_address=ANY_PORT) as testbed,
         pytest.raises(TestbedError, match="this fabric runs agents on its hosts"),
     ):
         list(exchange(testbed.address, [Departure("npu0", b"x" * 60)]))
@@ -165,7 +166,7 @@ def test_send_prints_and_writes_what_leaves(railyard, bed: EmbeddedTestbed, tmp_
 
 def test_craft_sends_a_frame_into_a_running_fabric(railyard) -> None:
     plan = make_plan(full_mesh([2, 2]))
-    testbed = EmbeddedTestbed(plan.fabric)
+    testbed = EmbeddedTestbed(plan.fabric, grpc_address=ANY_PORT)
     order = ("craft", "full-mesh", "--dims", "2x2", "--from", "npu0", "--to", "npu3")
     with booted(testbed, plan), serving(testbed) as address:
         code, out, _ = railyard(*order, "--grpc", address, "--count", "2")
@@ -188,7 +189,7 @@ def test_tap_devices_carry_frames_and_are_gone_afterwards() -> None:
         opened.settimeout(30)
         return opened
 
-    testbed = EmbeddedTestbed(two_switches())
+    testbed = EmbeddedTestbed(two_switches(), grpc_address=ANY_PORT)
     files = dict.fromkeys(("s1", "s2"), program("ipv4"))
     with filled(testbed, files, rows()), serving(testbed):
         with taps(testbed.host_ports) as namespaces:
@@ -207,7 +208,7 @@ def test_default_actions_come_with_entries() -> None:
     info = P4Info.parse(program("ipv4").p4info)
     kept = Entry("ipv4", (), "forward", (("mac", 2), ("port", 1)), default=True)
     fabric = two_switches()
-    testbed = EmbeddedTestbed(fabric)
+    testbed = EmbeddedTestbed(fabric, grpc_address=ANY_PORT)
     assert kept.key != Entry("ipv4", (), "drop").key
     with (
         filled(testbed, dict.fromkeys(("s1", "s2"), program("ipv4")), {"s2": [kept]}),
