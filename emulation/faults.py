@@ -63,6 +63,12 @@ class Fault:
             )
 
     @property
+    def end_ps(self) -> int:
+        """Time of the last change, after which the target stays as it is."""
+        turns = max(0, self.count - 1) if self.event == "flap" else 0
+        return self.at_ps + turns * self.period_ps + (self.period_ps // 2 if self.event == "flap" else 0)
+
+    @property
     def text(self) -> str:
         """The fault in words: `npu0-npu1 goes down`."""
         return f"{self.target.name} {EVENTS[self.event].text(self)}"

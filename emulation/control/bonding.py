@@ -116,6 +116,11 @@ class Bonding:
         self.sent = 0
         self.up_ps: int | None = None  # time at which all bundles were up or were given up
 
+    @property
+    def period_ps(self) -> int:
+        """Period of LACPDUs."""
+        return self._times.period_ps
+
     def uses_lacp(self, node: str, port: int) -> bool:
         """Return whether a port exchanges LACPDUs."""
         return port in self._ports.get(node, ())

@@ -143,6 +143,13 @@ class ControlLoop:
         )
 
     @property
+    def period_ps(self) -> int | None:
+        """Shortest period of hellos and LACPDUs; None without both."""
+        hellos = self._hello_times and self._hello_times.period_ps
+        lacp = self.bonding and self.bonding.period_ps
+        return min((period for period in (hellos, lacp) if period), default=None)
+
+    @property
     def down(self) -> frozenset[str]:
         """Links that at least one of their ends knows to be down."""
         known = {name: controller.down for name, controller in self._controllers.items()}

@@ -10,6 +10,7 @@ Its modules:
     boot         a testbed with its tables filled
     runner       the run of every variant
     job          jobs and their agents on a running testbed
+    standstill   whom failures have cut off while only timers of the control plane run
     scheduling   priorities of jobs from measurements
     collect      observation of a run that has ended
     crossings    frames that changed rail or plane, from counters

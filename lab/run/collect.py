@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.plan import CPU_PORT
-from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.testbed import LinkUsage, SwitchReport
 from emulation.traffic.frames.values import SERVICE_LEVELS
@@ -29,6 +28,7 @@ from lab.run.observation import (
     Traffic,
 )
 from lab.run.prepare import Prepared
+from lab.run.standstill import cut_off
 from lab.scenario.traffic import LAST_PRIORITY
 from topologies import HOST_PORT, Fabric, Link
 from topologies.transform.circuits import circuit_link, circuit_of
@@ -55,7 +55,7 @@ def collect(
     ends = [end for job in jobs.all for end in job.ends]
     wrong = next((first for _, first in reports if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
-    missing = stopped_by or (_cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
+    missing = stopped_by or (cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
     reaction = control.report
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
@@ -161,13 +161,6 @@ def link_of(fabric: Fabric, name: str) -> Link:
     """Return the link of that name, which may be a circuit created during the run."""
     circuit = circuit_of(fabric, name)
     return fabric.link(name) if circuit is None else circuit_link(fabric, *circuit)
-
-
-def _cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
-    """Say which nodes the controllers know to be unreachable; empty when there are none."""
-    holder = dict(zip(ready.members, jobs.holders, strict=True))
-    pairs = [(holder[source], holder[target]) for source, target in ready.demand]
-    return describe_unreachable(control.plan, control.down, pairs)
 
 
 def _waiting(control: ControlLoop) -> str:

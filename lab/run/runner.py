@@ -26,6 +26,7 @@ from lab.run.job import Before, Jobs
 from lab.run.observation import Deadlock, Observation
 from lab.run.prepare import Prepared
 from lab.run.scheduling import Scheduling
+from lab.run.standstill import Standstill
 from lab.run.testbeds import Embedded, TestbedChoice
 from lab.scenario.schema import ELEMENT_BYTES
 from topologies.transform.spares import has_spares
@@ -149,9 +150,14 @@ def _observe(
             look(testbed)
         control.start(lambda: jobs.busy)
         deadlock, stopped_by = None, ""
+        moves = has_spares(ready.fabric) or variant.control.circuits != "static"
+        standstill = Standstill(ready, control, jobs, moves=moves)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
                 progress(variant.name, "running", min(1.0, delivered / expected))
+                if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
+                    testbed.give_up()
+                    break
         except DeadlockedError as stopped:
             deadlock = Deadlock(stopped.at_ps, stopped.cycle)
         except CutOffError as stopped:

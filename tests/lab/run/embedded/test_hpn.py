@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from emulation.traffic.host.make import Hosts
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
-from lab.run.runner import observe
+from lab.run.runner import observe, run
+from lab.run.testbeds import Embedded
 from lab.scenario.loader import load
 
 Write = Callable[[str], Path]
@@ -79,3 +81,28 @@ def test_a_backup_host_of_the_segment_takes_the_place_of_one(seen: Seen) -> None
     assert (result.correct_nodes, result.first_wrong) == (result.nodes, "")
     (took,) = result.takeovers
     assert sorted([(took.npu, took.spare), *took.along]) == [("gpu0", "spare0"), ("gpu1", "spare1")]
+
+
+BOTH_CABLES = "{at_us: 2, link: gpu0-tor0.0.0}, {at_us: 2, link: gpu0-tor0.0.1}"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "control"), [("native", "lacp_us: 10"), ("python", "lacp_us: 10"), ("native", "hello_us: 10")]
+)
+def test_a_gpu_without_cables_ends_the_run_long_before_its_senders_give_up(
+    write: Write, hosts: Hosts, control: str
+) -> None:
+    text = SCENARIO.format(faults=BOTH_CABLES, topology="", control=control, segments=2)
+    prepared = prepare(*load(write(text)))
+    seen = next(iter(run(prepared, 1, choice=Embedded(hosts)).runs.values())).observation
+    assert seen.cut_off.startswith("gpu0 ")
+    assert "no data has arrived" in seen.cut_off
+    # Ten timeouts, each twice as long as the one before, take 20 ms.
+    assert seen.completion_ps < 1_000_000_000
+
+
+def test_a_run_waits_for_a_repair_to_come(seen: Seen) -> None:
+    repair = "{at_us: 250, link: gpu0-tor0.0.0, event: up}"
+    after = seen(faults=f"{BOTH_CABLES}, {repair}", control="lacp_us: 10")
+    assert after.cut_off == ""
+    assert after.correct_nodes == after.nodes
