@@ -3,9 +3,11 @@
 
 Next hops are those of up*/down* routes to every endpoint (controller.routing.general.next_hops). A block of
 aligned addresses whose next hops are equal takes one entry of the table `segment`; other blocks index an
-array of the table `linear`, an entry an address. Of all such partitions the one of fewest entries is taken.
+array of the table `linear`, an entry an address. Of all such partitions the one of fewest entries is taken;
+where its blocks are too many, one of fewer blocks and longer arrays.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -23,6 +25,10 @@ __all__ = ["graph_path_entries", "graph_segments"]
 # Sizes of the tables segment and linear of the UB programs (p4/include/size.p4).
 _SEGMENTS = 64
 _LINEAR = 1024
+# Blocks of a node: when a link fails, new blocks are inserted before old blocks are deleted.
+_BLOCKS = _SEGMENTS // 2
+# Entries that a block counts for beside its own, tried in turn until the blocks are few enough.
+_PENALTIES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 1024)
 # Next hop of an address that no endpoint has: any will do.
 _ANY = ""
 # Next hop of an endpoint that no route reaches.
@@ -38,26 +44,28 @@ def graph_segments(finder: PathFinder, node: str) -> tuple[Segment, ...]:
         if not other.tier and other.name != node:
             hops[other.address] = next_hops(finder, other.name).get(node, _NONE)
     width = max(hops).bit_length()
-    segments = _blocks(hops, bits, width)
-    linear = sum(segment.mask + 1 for segment in segments)
-    if len(segments) > _SEGMENTS or linear > _LINEAR:
-        whole = Segment(Prefix(0, bits - width), 0, (1 << width) - 1, _array(hops, 0, width))
-        if whole.mask >= _LINEAR:
-            raise PlanError(
-                f"{node}: {len(hops)} destinations take {len(segments)} segments and {linear} next hops, and "
-                f"its tables hold {_SEGMENTS} and {_LINEAR}",
-                remedy=f"use a fabric of up to {_LINEAR} endpoints",
-            )
-        return (whole,)
-    return tuple(segments)
+    sizes: list[str] = []
+    for penalty in _PENALTIES:
+        segments = _blocks(hops, bits, width, penalty)
+        arrays = {segment.next_hops for segment in segments}
+        linear = sum(hop is not None for array in arrays for hop in array)
+        if len(segments) <= _BLOCKS and linear <= _LINEAR:
+            return tuple(segments)
+        sizes.append(f"{len(segments)} blocks and {linear} next hops")
+    raise PlanError(
+        f"{node}: routes to {len(hops)} addresses take {sizes[0]}, or {sizes[-1]}, and its tables hold "
+        f"{_BLOCKS} and {_LINEAR}",
+        remedy=f"use up to {_LINEAR} endpoints, or list endpoints that are near each other one after the "
+        "other: they then share blocks",
+    )
 
 
-def _blocks(hops: Mapping[int, str], bits: int, width: int) -> list[Segment]:
-    """Return the segments of fewest entries in both tables.
+def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> list[Segment]:
+    """Return the segments of fewest entries in both tables, each segment counting for 1 + `penalty`.
 
     Blocks of one next hop share its entry in the table linear, which counts for a block that has it alone.
     """
-    addresses = Counter(hops.values())
+    addresses, ordered = Counter(hops.values()), sorted(hops)
     uniform: dict[tuple[int, int], str | None] = {}
 
     def next_hop(value: int, size: int) -> str | None:
@@ -74,15 +82,13 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int) -> list[Segment]:
     @cache
     def cost(value: int, size: int) -> tuple[int, bool]:
         """Return the entries of a block, and whether it is cut in two."""
-        single, inside = (
-            next_hop(value, size),
-            sum(value <= address < value + (1 << size) for address in hops),
-        )
+        single = next_hop(value, size)
         if single in (_ANY, _NONE):
             return 0, False
+        inside = bisect_left(ordered, value + (1 << size)) - bisect_left(ordered, value)
         if single is not None:
-            return 1 + (addresses[single] == inside), False
-        array = 1 + inside
+            return 1 + penalty + (addresses[single] == inside), False
+        array = 1 + penalty + inside
         parts = cost(value, size - 1)[0] + cost(value | 1 << size - 1, size - 1)[0]
         return min((array, False), (parts, True))
 

@@ -109,7 +109,9 @@ def rail_table(finder: PathFinder, node: str) -> tuple[TernarySegment, ...]:
 def pxn_table(finder: PathFinder, node: str) -> tuple[Segment, ...]:
     """Return the segments that an endpoint looks up before its own segments."""
     here = finder.fabric.node(node)
-    return () if here.tier else pxn_segments(finder, here, finder.cached_for(node, segments))
+    if here.tier or is_graph(finder.fabric):
+        return ()
+    return pxn_segments(finder, here, finder.cached_for(node, segments))
 
 
 def _last_field(fabric: Fabric) -> int:
