@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SEQUENCES",
+    "Acknowledgement",
     "Mode",
     "Notice",
     "Outgoing",
@@ -58,6 +59,23 @@ class Subscription:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Confirmation of the node `origin` that a notice with this sequence number, or a subscription, arrived.
+
+    A subscription has the sequence number 0.
+    """
+
+    cna_a: int
+    port_a: int
+    cna_b: int
+    port_b: int
+    subscription: bool
+    sequence: int
+    origin: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Outgoing:
     """A message to send, and the egress port of each hop, the first being this node's.
 
@@ -65,7 +83,7 @@ class Outgoing:
     takes a source route.
     """
 
-    message: Notice | Subscription
+    message: Notice | Subscription | Acknowledgement
     destination_cna: int
     ports: tuple[int, ...] = ()
 

@@ -14,21 +14,20 @@ the link is down already. This is derived here: the paper does not describe a se
 Which detour replaces a failed path is decided in controller.routing.detours.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import final, get_args
 
-from controller.deadlock.turn_rules import rule_set
 from controller.diff import diff
 from controller.errors import PlanError
 from controller.plan import Entry, Path, Plan
 from controller.recovery.messages import SEQUENCES, Mode, Notice, Outgoing, Reaction, Subscription, is_newer
-from controller.routing.all_path import Router
+from controller.recovery.shared_routers import SharedRouters
 from controller.routing.circuit_paths import dependent_switches
 from controller.routing.detours import reroute, upper_end
 from controller.routing.general.order import is_graph
-from controller.routing.general.router import GraphRouter, router_for
-from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.general.router import GraphRouter
+from controller.routing.paths import hops_of, ocs_dimensions
 from controller.routing.source_route import MAX_INSTRUCTIONS
 from controller.tables.linear import segments
 from controller.tables.next_hop import next_hop
@@ -36,44 +35,7 @@ from controller.tables.node_entries import TABLES, all_path_entries, linear_entr
 from controller.tables.segment import has_table
 from topologies import Fabric, Link
 
-__all__ = ["NodeController", "SharedRouters"]
-
-# Routers that are kept; all are dropped when there are more.
-_MAX_ROUTERS = 64
-
-
-@final
-class SharedRouters:
-    """Routers shared by the controllers of a plan: most controllers know of the same failures."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.rules = rule_set(plan.rules, plan.fabric)
-        self._last: dict[frozenset[str], Router | GraphRouter] = {}
-        self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
-
-    def router_without(self, failed: Set[str]) -> Router | GraphRouter:
-        """Return the router over the links that have not failed."""
-        key = frozenset(failed)
-        if key not in self._last:
-            if len(self._last) >= _MAX_ROUTERS:
-                self._last.clear()
-            finder = PathFinder(self.plan.fabric, key, self.plan.hashing, up_first=self.rules.up_first)
-            self._last[key] = router_for(finder, self.rules, self.plan.strategy)
-        return self._last[key]
-
-    def destinations_over(self, source: str, link: str) -> Sequence[str]:
-        """Return the destinations to which planned paths of a source use a link."""
-        if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
-            fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
-            for destination, paths in self.plan.routes_from(source).items():
-                for path in dict.fromkeys(paths):
-                    for over in (
-                        parallel for hop in hops_of(path) for parallel in fabric.links_between(*hop)
-                    ):
-                        by_link.setdefault(over.name, {})[destination] = None
-            self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
-        return self._by_link[source].get(link, ())
+__all__ = ["NodeController"]
 
 
 @final

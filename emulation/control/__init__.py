@@ -2,6 +2,7 @@
 """The control loop: node controllers driven by port events, hellos and notices of a running testbed.
 
 loop               ControlLoop: table writes, notices and hellos, after detection and processing times
+messenger          messages of node controllers in band, acknowledged and repeated
 takeover           replacement of failed nodes by spares
 rewiring           optical circuits that follow the jobs and the ports that have light
 rewiring_record    a change of circuits as a value, for results

@@ -14,7 +14,7 @@ from typing import Protocol, final
 from controller.diff import Update, diff
 from controller.plan import Entry, Plan
 from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
-from controller.recovery.node_controller import SharedRouters
+from controller.recovery.shared_routers import SharedRouters
 from controller.tables.node_entries import linear_entries
 from emulation.control.frames import lacpdu_frame, read_lacpdu
 from emulation.traffic.frames.values import mac

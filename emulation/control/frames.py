@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of the control plane: notices, watches and hellos as management frames, and LACPDUs.
+"""Frames of the control plane: management frames, and LACPDUs.
 
-docs/reference/wire-format.md defines the management frames. Scapy builds one frame of each kind of carrier,
-and every other frame is its copy with other fields: a failure in a Pod sends thousands. An LACPDU has
-Ethernet type 0x8809 (IEEE 802.1AX).
+Management frames carry notices, watches, their acknowledgements, and hellos: docs/reference/wire-format.md.
+Scapy builds one frame of each kind of carrier, and every other frame is its copy with other fields: a failure
+in a Pod sends thousands. An LACPDU has Ethernet type 0x8809 (IEEE 802.1AX).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from controller import Notice, Subscription
 from controller.recovery.hello import Hello
 from controller.recovery.lacp import Lacpdu, Participant, State
+from controller.recovery.messages import Acknowledgement
 from controller.routing.source_route import MAX_INSTRUCTIONS, pack
 from emulation.traffic.frames.values import mac
 from emulation.traffic.frames.wire import ETHERNET_BYTES, SRH_BYTES, mac_bytes
@@ -29,14 +30,14 @@ __all__ = [
     "hello_frame",
     "is_slow",
     "lacpdu_frame",
-    "notice_frame",
+    "message_frame",
     "read_lacpdu",
     "read_management",
-    "watch_frame",
+    "sender_of",
 ]
 
 # LinkNotice.state
-_DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH = range(5)
+_DOWN, _UP, _HELLO, _HELLO_HEARD, _WATCH, _ACKNOWLEDGED, _WATCH_ACKNOWLEDGED = range(7)
 
 SLOW_ETHERTYPE = 0x8809
 
@@ -54,21 +55,21 @@ _LACP = 1
 _VERSION = 1
 
 
-def notice_frame(notice: Notice, source_cna: int, destination_cna: int, ports: Sequence[int] = ()) -> bytes:
-    """Return the management frame that carries a notice in band, source-routed out of `ports`."""
-    return _frame(
-        source_cna,
-        destination_cna,
-        _message(_UP if notice.up else _DOWN, notice, notice.sequence),
-        ports,
-    )
-
-
-def watch_frame(
-    watch: Subscription, source_cna: int, destination_cna: int, ports: Sequence[int] = ()
+def message_frame(
+    message: Notice | Subscription | Acknowledgement,
+    source_cna: int,
+    destination_cna: int,
+    ports: Sequence[int] = (),
 ) -> bytes:
-    """Return the management frame that subscribes to a link's state, source-routed out of `ports`."""
-    return _frame(source_cna, destination_cna, _message(_WATCH, watch), ports)
+    """Return the management frame that carries a message in band, source-routed out of `ports`."""
+    if isinstance(message, Subscription):
+        content = _message(_WATCH, message)
+    elif isinstance(message, Notice):
+        content = _message(_UP if message.up else _DOWN, message, message.sequence)
+    else:
+        state = _WATCH_ACKNOWLEDGED if message.subscription else _ACKNOWLEDGED
+        content = _message(state, message, message.sequence)
+    return _frame(source_cna, destination_cna, content, ports)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -91,12 +92,12 @@ def hello_frame(hello: Hello) -> bytes:
 
 
 @lru_cache(maxsize=1 << 14)
-def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
+def read_management(frame: bytes) -> Notice | Subscription | Acknowledgement | Hello | None:
     """Return the message of a management frame; None for an unknown one."""
     from emulation.traffic.frames.layers import Ether, LinkNotice
 
     layer: Packet | None = Ether(frame).getlayer(LinkNotice)
-    if layer is None or layer.version != _MESSAGE_VERSION or layer.state > _WATCH:
+    if layer is None or layer.version != _MESSAGE_VERSION or layer.state > _WATCH_ACKNOWLEDGED:
         return None
     if layer.state in (_HELLO, _HELLO_HEARD):
         return Hello(
@@ -115,10 +116,22 @@ def read_management(frame: bytes) -> Notice | Subscription | Hello | None:
     }
     if layer.state == _WATCH:
         return Subscription(**link)
+    if layer.state in (_ACKNOWLEDGED, _WATCH_ACKNOWLEDGED):
+        subscription = layer.state == _WATCH_ACKNOWLEDGED
+        return Acknowledgement(**link, subscription=subscription, sequence=layer.sequence)
     return Notice(**link, up=layer.state == _UP, sequence=layer.sequence)
 
 
-def _message(state: int, link: Notice | Subscription, sequence: int = 0) -> bytes:
+@lru_cache(maxsize=1 << 14)
+def sender_of(frame: bytes) -> int:
+    """Return the address of the node that sent a management frame."""
+    from emulation.traffic.frames.layers import NTH, Ether
+
+    header: Packet = Ether(frame)[NTH]
+    return int(header.scna)
+
+
+def _message(state: int, link: Notice | Subscription | Acknowledgement, sequence: int = 0) -> bytes:
     return _MESSAGE.pack(
         _MESSAGE_VERSION, state, sequence, link.cna_a, link.port_a, link.cna_b, link.port_b, link.origin
     )

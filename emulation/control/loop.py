@@ -5,19 +5,20 @@ It runs on any testbed. Writes go over P4Runtime and messages travel in band, af
 processing in the testbed's own clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
 
-from controller import Entry, Mode, NodeController, Notice, Outgoing, Plan, Reaction, Subscription, Update
+from controller import Entry, Mode, NodeController, Notice, Plan, Reaction, Subscription, Update
 from controller.diff import apply_updates
 from controller.p4runtime.client import P4RuntimeClient
 from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
-from controller.recovery.messages import latest_sequences
-from controller.recovery.node_controller import SharedRouters
+from controller.recovery.messages import Acknowledgement, latest_sequences
+from controller.recovery.shared_routers import SharedRouters
 from emulation.control.bonding import Bonding, LacpTimes
-from emulation.control.frames import hello_frame, is_slow, notice_frame, read_management, watch_frame
+from emulation.control.frames import hello_frame, is_slow, read_management
+from emulation.control.messenger import Messenger
 from emulation.control.rewiring import RewiringController, RewiringPolicy
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
@@ -35,8 +36,9 @@ _LOOKS = 12
 class ControlReport:
     """Activity of the node controllers.
 
-    `notices_sent` counts subscriptions too; `nodes_notified` is the number of nodes that acted on a notice.
-    `converged_ps` is the time of the last table write, None without one.
+    `notices_sent` counts subscriptions too, `notices_repeated` repetitions of either, and
+    `notices_unconfirmed` messages that stayed unacknowledged in spite of these. `nodes_notified` is the
+    number of nodes that acted on a notice. `converged_ps` is the time of the last table write, or None.
     """
 
     notices_sent: int
@@ -45,6 +47,8 @@ class ControlReport:
     converged_ps: int | None
     hellos_sent: int = 0
     lacpdus_sent: int = 0
+    notices_repeated: int = 0
+    notices_unconfirmed: int = 0
 
 
 @final
@@ -60,10 +64,11 @@ class HelloTimes:
 class ControlLoop:
     """Drives a `NodeController` for each node of the plan on a testbed.
 
-    A change of carrier is detected after `detect_ps`; a reaction takes effect `processing_ps` later. With
-    `hellos`, a port counts as up only while its two ends hear each other, from start() on. With `lacp`, a
-    port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare NPU replaces
-    a failed one. With `rewiring`, optical circuits follow the jobs.
+    A change of carrier is detected after `detect_ps`; a reaction takes effect `processing_ps` later. Notices
+    are acknowledged, and repeated after `repeat_ps` without an acknowledgement; without `repeat_ps` they are
+    sent once. With `hellos`, a port counts as up only while its two ends hear each other, from start() on.
+    With `lacp`, a port between a NIC and a ToR counts as up while it is in its bundle. With `spares`, a spare
+    NPU replaces a failed one. With `rewiring`, optical circuits follow the jobs.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class ControlLoop:
         mode: Mode,
         detect_ps: int,
         processing_ps: int,
+        repeat_ps: int | None = None,
         hellos: HelloTimes | None = None,
         spares: SparePolicy | None = None,
         rewiring: RewiringPolicy | None = None,
@@ -85,6 +91,7 @@ class ControlLoop:
         self._detect_ps = detect_ps
         self._processing_ps = processing_ps
         self._mode: Mode = mode
+        self._messenger = Messenger(testbed, client, repeat_ps)
         self._use_plan(plan, {})
         self._first_plan = plan
         self._updated: dict[str, list[Update]] = {}
@@ -106,7 +113,6 @@ class ControlLoop:
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
         self._told: set[str] = set()
-        self._notices = 0
         self._rewritten = 0
         self._converged: int | None = None
         self._hello_times = hellos
@@ -128,18 +134,20 @@ class ControlLoop:
             node.name: NodeController(plan, node.name, self._mode, finders, sequences)
             for node in plan.fabric.nodes
         }
-        self._cna = {node.name: node.address for node in plan.fabric.nodes}
+        self._messenger.use(finders, self._controllers)
 
     @property
     def report(self) -> ControlReport:
         """Activity up to now."""
         return ControlReport(
-            self._notices,
+            self._messenger.sent,
             len(self._told),
             self._rewritten,
             self._converged,
             self._hellos,
             self.bonding.sent if self.bonding else 0,
+            self._messenger.repeated,
+            self._messenger.unconfirmed,
         )
 
     @property
@@ -343,6 +351,11 @@ class ControlLoop:
             if node in self._sessions:
                 self._apply_hello(node, self._sessions[node].on_hello(port, message, self._testbed.now_ps))
             return
+        if isinstance(message, Acknowledgement):
+            self._messenger.on_acknowledgement(node, message)
+            return
+        if isinstance(message, Notice | Subscription):
+            self._messenger.acknowledge(node, port, packet.payload, message)
         if isinstance(message, Subscription):
             self._later(node, self._controllers[node].on_subscription(message))
         if not isinstance(message, Notice):
@@ -384,29 +397,13 @@ class ControlLoop:
         self._write(node, reaction.updates)
         if reaction.lost:
             self._testbed.routes_lost(node, reaction.lost)
-        self._send(node, (*reaction.notices, *reaction.subscriptions))
+        self._messenger.send(node, (*reaction.notices, *reaction.subscriptions))
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:
         if updates:
             self.learn(node, updates)
             self._rewritten += len(updates)
             self._converged = self._testbed.now_ps
-
-    def _send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
-        sent = 0
-        for message in outgoing:
-            ports = message.ports if len(message.ports) > 1 else ()
-            ends = self._cna[node], message.destination_cna
-            if isinstance(message.message, Subscription):
-                frame = watch_frame(message.message, *ends, ports)
-            else:
-                frame = notice_frame(message.message, *ends, ports)
-            direct = len(message.ports) == 1
-            port = next(iter(message.ports)) if direct else 0
-            self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
-            sent += 1
-        self._notices += sent
-        self._await_packet_outs(node, sent)
 
     def _await_packet_outs(self, node: str, frames: int) -> None:
         if frames and self._testbed.virtual:

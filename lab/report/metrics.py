@@ -173,6 +173,18 @@ METRICS: Mapping[str, Metric] = {
         "us", "time from the first fault to the last table write", _convergence_us, timed=True
     ),
     "notices": Metric("frames", "notices of failed links sent", lambda run: run.observation.recovery.notices),
+    "notices_repeated": Metric(
+        "",
+        "notices sent again because nobody acknowledged them",
+        lambda run: run.observation.recovery.notices_repeated,
+        timed=True,
+    ),
+    "notices_unconfirmed": Metric(
+        "",
+        "notices that nobody acknowledged in spite of repetitions",
+        lambda run: run.observation.recovery.notices_unconfirmed,
+        timed=True,
+    ),
     "nodes_notified": Metric(
         "",
         "nodes that received a notice of a failed link",

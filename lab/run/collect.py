@@ -80,6 +80,8 @@ def collect(
             reaction.notices_sent,
             reaction.nodes_notified,
             reaction.entries_rewritten,
+            reaction.notices_repeated,
+            reaction.notices_unconfirmed,
         ),
         deadlock=deadlock,
         takeovers=control.takeovers,

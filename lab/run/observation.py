@@ -81,6 +81,8 @@ class Recovery:
     notices: int
     nodes_notified: int
     entries_rewritten: int
+    notices_repeated: int = 0
+    notices_unconfirmed: int = 0
 
 
 @final

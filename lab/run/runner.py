@@ -186,6 +186,7 @@ def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
         mode=ready.variant.routing.notification,
         detect_ps=round(link.detect_us * 10**6),
         processing_ps=round(control.processing_us * 10**6),
+        repeat_ps=None if control.repeat_us is None else round(control.repeat_us * 10**6),
         hellos=hellos,
         spares=_spares(ready, jobs),
         rewiring=_rewiring(ready, jobs),

@@ -117,6 +117,7 @@ class Control(Model):
 
     Attributes:
         processing_us: Time from a message to the table writes that it causes.
+        repeat_us: Time after which a notice goes again unless it is acknowledged; null sends notices once.
         hello_us: Time between two hellos of a link; None sends none.
         hello_multiplier: Hellos in a row that must be missing, or arrive, to change the state of a link.
         lacp_us: Time between two LACPDUs of a NIC port; None sends none.
@@ -129,6 +130,7 @@ class Control(Model):
     """
 
     processing_us: NotNegative = 5.0
+    repeat_us: Positive | None = 20.0
     hello_us: Positive | None = None
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     lacp_us: Positive | None = None

@@ -168,7 +168,15 @@ class CLH(Packet):
     ]
 
 
-NOTICE_STATES: Final = ("down", "up", "hello", "hello, heard", "watch")
+NOTICE_STATES: Final = (
+    "down",
+    "up",
+    "hello",
+    "hello, heard",
+    "watch",
+    "acknowledged",
+    "watch acknowledged",
+)
 
 
 class LinkNotice(Packet):
@@ -177,7 +185,8 @@ class LinkNotice(Packet):
     It reports that the link between ports a and b is up or down, or is a hello from a to b, or subscribes to
     the link's state (watch). In a report, origin is the CNA of the node that detected the change, and
     sequence counts that node's reports. In a hello, origin is a, sequence is 0, and state "heard" means that
-    a hears b. In a watch, origin is the subscriber, and sequence is 0.
+    a hears b. In a watch, origin is the subscriber, and sequence is 0. State "acknowledged" confirms a report
+    and has its sequence, "watch acknowledged" a watch; origin is then the node that confirms.
     """
 
     name = "LinkNotice"

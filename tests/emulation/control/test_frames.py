@@ -10,16 +10,17 @@ from scapy.packet import Packet
 from controller import Notice, Subscription
 from controller.recovery.hello import Hello
 from controller.recovery.lacp import SYSTEM, UNKNOWN_PARTNER, Lacpdu, Participant, State
+from controller.recovery.messages import Acknowledgement
 from controller.routing.source_route import pack
 from controller.tables.pipeline import DropReason
 from emulation.control.frames import (
     hello_frame,
     is_slow,
     lacpdu_frame,
-    notice_frame,
+    message_frame,
     read_lacpdu,
     read_management,
-    watch_frame,
+    sender_of,
 )
 from emulation.traffic.frames.layers import LPH, NTH, SRH, LinkNotice
 from emulation.traffic.frames.values import mac
@@ -52,14 +53,18 @@ def test_management_frames_are_those_of_the_layers(seed: int) -> None:
     up = bool(seed % 2)
     notice, watch = Notice(**link, up=up, sequence=sequence), Subscription(**link)
     hello = Hello(cna=cna_a, port=port_a, neighbour_cna=cna_b, neighbour_port=port_b, hears=up)
+    answer = Acknowledgement(**link, subscription=not up, sequence=sequence)
     frames = {
-        notice: notice_frame(notice, scna, dcna, ports),
-        watch: watch_frame(watch, scna, dcna, ports),
+        notice: message_frame(notice, scna, dcna, ports),
+        watch: message_frame(watch, scna, dcna, ports),
         hello: hello_frame(hello),
+        answer: message_frame(answer, scna, dcna, ports),
     }
     assert frames[notice] == built(scna, dcna, ports, state=int(up), sequence=sequence, **link)
     assert frames[watch] == built(scna, dcna, ports, state=4, **link)
     assert frames[hello] == built(cna_a, cna_b, [], state=2 + up, **{**link, "origin": cna_a})
+    assert frames[answer] == built(scna, dcna, ports, state=5 + (not up), sequence=sequence, **link)
+    assert {sender_of(frames[notice]), sender_of(frames[answer])} == {scna}
     for said, frame in frames.items():
         assert read_management(frame) == said
 

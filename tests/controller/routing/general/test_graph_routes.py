@@ -12,7 +12,7 @@ from controller.deadlock.dependency_graph import find_cycle, permitted_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import BUCKETS, Plan
 from controller.recovery.messages import Mode
-from controller.recovery.node_controller import SharedRouters
+from controller.recovery.shared_routers import SharedRouters
 from controller.routing.general.lanes import lanes_used, layers_needed
 from controller.routing.general.order import is_graph, ranks, relays
 from controller.routing.paths import hops_of

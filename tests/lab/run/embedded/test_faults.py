@@ -77,6 +77,23 @@ def test_hellos_of_a_healthy_fabric_change_nothing_but_the_load(write: Write) ->
     assert sum(map(sum, hellos.link_bytes.values())) > sum(map(sum, quiet.link_bytes.values()))
 
 
+def test_a_notice_that_is_lost_comes_again(write: Write) -> None:
+    """npu2 hears neither end of the link while they tell it of the cut."""
+    lost = "\n".join(
+        f"  - {{at_us: {at}, direction: npu{end}->npu2, event: {event}}}"
+        for at, event in ((1.5, "loss, percent: 100"), (3, "clear"))
+        for end in (0, 1)
+    )
+    text = HEAD + "routing: {weights: oblivious}\nfaults:\n  - {at_us: 1, link: npu0-npu1}\n" + lost + "\n"
+    once = seen(write(text.replace("processing_us: 0.5", "processing_us: 0.5, repeat_us: null")))
+    again = seen(write(text.replace("processing_us: 0.5", "processing_us: 0.5, repeat_us: 5")))
+    assert once.correct_nodes == again.correct_nodes == 16
+    assert again.recovery.nodes_notified == once.recovery.nodes_notified + 1
+    assert again.recovery.entries_rewritten > once.recovery.entries_rewritten
+    assert again.recovery.notices_repeated >= 2
+    assert (once.recovery.notices_repeated, again.recovery.notices_unconfirmed) == (0, 0)
+
+
 @pytest.mark.long
 def test_one_way_that_fails_with_its_carrier_up_is_found_by_hellos_alone(write: Write) -> None:
     fault = "faults: [{at_us: 1, direction: npu0->npu1}]\n"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routers over the links that work, shared by the controllers of a plan: most know of the same failures."""
+
+from collections.abc import Mapping, Sequence, Set
+from typing import final
+
+from controller.deadlock.turn_rules import rule_set
+from controller.plan import Path, Plan
+from controller.routing.all_path import Router
+from controller.routing.general.router import GraphRouter, router_for
+from controller.routing.paths import PathFinder, hops_of
+from controller.routing.source_route import MAX_INSTRUCTIONS
+
+__all__ = ["SharedRouters"]
+
+# Routers that are kept; all are dropped when there are more.
+_MAX_ROUTERS = 64
+
+
+@final
+class SharedRouters:
+    """Routers shared by the controllers of a plan: most controllers know of the same failures."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rules = rule_set(plan.rules, plan.fabric)
+        self._last: dict[frozenset[str], Router | GraphRouter] = {}
+        self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
+        self._trees: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
+
+    def router_without(self, failed: Set[str]) -> Router | GraphRouter:
+        """Return the router over the links that have not failed."""
+        key = frozenset(failed)
+        if key not in self._last:
+            if len(self._last) >= _MAX_ROUTERS:
+                self._last.clear()
+            finder = PathFinder(self.plan.fabric, key, self.plan.hashing, up_first=self.rules.up_first)
+            self._last[key] = router_for(finder, self.rules, self.plan.strategy)
+        return self._last[key]
+
+    def destinations_over(self, source: str, link: str) -> Sequence[str]:
+        """Return the destinations to which planned paths of a source use a link."""
+        if source not in self._by_link:  # most nodes of a large fabric never hear of a failure
+            fabric, by_link = self.plan.fabric, dict[str, dict[str, None]]()
+            for destination, paths in self.plan.routes_from(source).items():
+                for path in dict.fromkeys(paths):
+                    for over in (
+                        parallel for hop in hops_of(path) for parallel in fabric.links_between(*hop)
+                    ):
+                        by_link.setdefault(over.name, {})[destination] = None
+            self._by_link[source] = {name: tuple(fars) for name, fars in by_link.items()}
+        return self._by_link[source].get(link, ())
+
+    def path_to(self, node: str, target: str, failed: Set[str]) -> Path | None:
+        """Return a path of fewest hops from a node to another, switches too; None if none is permitted.
+
+        All nodes follow a tree that is searched once for each target.
+        """
+        key = (target, frozenset(failed))
+        if key not in self._trees:
+            self._trees[key] = self._tree(target, failed)
+        tree, path = self._trees[key], [node]
+        while path[-1] != target:
+            if path[-1] not in tree:
+                return None
+            path.append(tree[path[-1]])
+        return tuple(path) if self.rules.vls_of(self.plan.fabric, tuple(path)) is not None else None
+
+    def _tree(self, target: str, failed: Set[str]) -> dict[str, str]:
+        """Return the next hop to a target by node, over at most as many hops as a source route steers."""
+        finder = self.router_without(failed).finder
+        tree: dict[str, str] = {}
+        reached = [target]
+        for _ in range(MAX_INSTRUCTIONS):
+            layer = []
+            for node in reached:
+                for neighbour in finder.neighbours(node):
+                    if neighbour != target and neighbour not in tree:
+                        tree[neighbour] = node
+                        layer.append(neighbour)
+            reached = layer
+        return tree

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of node controllers in band: frames out, acknowledgements in, repetitions when they are due."""
+
+from collections.abc import Iterable, Mapping
+from typing import final
+
+from controller import NodeController, Notice, Outgoing, Subscription
+from controller.p4runtime.client import P4RuntimeClient
+from controller.recovery.delivery import Delivery
+from controller.recovery.messages import Acknowledgement
+from controller.recovery.shared_routers import SharedRouters
+from emulation.control.frames import message_frame, sender_of
+from emulation.testbed import Testbed
+
+__all__ = ["Messenger"]
+
+
+@final
+class Messenger:
+    """Sends the messages of all node controllers, and repeats those that are not acknowledged in time.
+
+    A message is repeated after `repeat_ps`, then after twice that time, and so on. Without `repeat_ps`
+    messages are sent once and nothing is acknowledged. `sent` counts notices and subscriptions, each
+    once; repetitions and acknowledgements are counted apart.
+    """
+
+    def __init__(self, testbed: Testbed, client: P4RuntimeClient, repeat_ps: int | None) -> None:
+        self.sent = self.acknowledgements = 0
+        self._testbed = testbed
+        self._client = client
+        self._repeat_ps = repeat_ps
+        self._cna: dict[str, int] = {}
+        self._controllers: Mapping[str, NodeController] = {}
+        self._deliveries: dict[str, Delivery] = {}
+        self._routers: SharedRouters | None = None
+        self._repeated = self._unconfirmed = 0
+
+    @property
+    def repeated(self) -> int:
+        """Repetitions up to now."""
+        return self._repeated + sum(delivery.repeated for delivery in self._deliveries.values())
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages given up: no repetition was acknowledged."""
+        return self._unconfirmed + sum(len(delivery.unconfirmed) for delivery in self._deliveries.values())
+
+    def use(self, routers: SharedRouters, controllers: Mapping[str, NodeController]) -> None:
+        """Continue with the controllers of another plan; what is pending for an earlier plan is void."""
+        self._repeated, self._unconfirmed = self.repeated, self.unconfirmed
+        self._routers = routers
+        self._controllers = controllers
+        self._cna = {node.name: node.address for node in routers.plan.fabric.nodes}
+        self._deliveries = {}
+
+    def send(self, node: str, outgoing: Iterable[Outgoing]) -> None:
+        """Send messages of a node, and await their acknowledgements."""
+        messages = tuple(outgoing)
+        if self._repeat_ps is not None and messages:
+            delivery = self._delivery(node)
+            for message in messages:
+                delivery.sent(message, self._testbed.now_ps)
+            self._wake_at(delivery, self._testbed.now_ps + self._repeat_ps)
+        self._transmit(node, messages)
+        self.sent += len(messages)
+
+    def acknowledge(self, node: str, port: int, frame: bytes, message: Notice | Subscription) -> None:
+        """Confirm a message that has arrived at a port of a node."""
+        if self._repeat_ps is None:
+            return
+        failed = self._controllers[node].down
+        answer = self._delivery(node).acknowledge(message, sender_of(frame), port, failed)
+        if answer is not None:
+            self._transmit(node, (answer,))
+            self.acknowledgements += 1
+
+    def on_acknowledgement(self, node: str, answer: Acknowledgement) -> None:
+        """Note that a message of a node has arrived."""
+        if self._repeat_ps is not None:
+            self._delivery(node).on_acknowledgement(answer)
+
+    def _delivery(self, node: str) -> Delivery:
+        if node not in self._deliveries:
+            assert self._routers is not None
+            assert self._repeat_ps is not None
+            self._deliveries[node] = Delivery(self._routers, node, self._repeat_ps)
+        return self._deliveries[node]
+
+    def _wake_at(self, delivery: Delivery, time_ps: int) -> None:
+        self._testbed.at(time_ps, lambda: self._wake(delivery))
+
+    def _wake(self, delivery: Delivery) -> None:
+        """Repeat the messages of a node that are due; set the next timer if any has been repeated."""
+        now = self._testbed.now_ps
+        due = delivery.deadline_ps
+        if due is None or due > now or self._deliveries.get(delivery.node) is not delivery:
+            return
+        again = delivery.on_timer(now, self._controllers[delivery.node].down)
+        self._transmit(delivery.node, again)
+        due = delivery.deadline_ps
+        if due is not None:
+            self._wake_at(delivery, due)
+
+    def _transmit(self, node: str, messages: Iterable[Outgoing]) -> None:
+        sent = 0
+        for message in messages:
+            ports = message.ports if len(message.ports) > 1 else ()
+            frame = message_frame(message.message, self._cna[node], message.destination_cna, ports)
+            direct = len(message.ports) == 1
+            port = message.ports[0] if direct else 0
+            self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
+            sent += 1
+        if sent and self._testbed.virtual:
+            # The server passes packet-outs to the switch before virtual time goes on.
+            self._client.barrier(node)
