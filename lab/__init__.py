@@ -13,6 +13,7 @@ assertions.
     report     metrics, result.json, report.html and all figures
     frames     one frame built, sent, captured or followed by hand
     files      where compiled programs and experiments are, in a source tree or a wheel
+    program    hash of the program, on which results depend
     version    Railyard's version
     errors     errors of this floor
 """

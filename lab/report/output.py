@@ -25,13 +25,17 @@ class OutputFolder:
         self.path = path
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file and rename it into place, so that readers see the old or the new file in full."""
+        """Write a text file and rename it into place, so that readers see the old or the new file in full."""
+        return self.write_bytes(name, text.encode())
+
+    def write_bytes(self, name: str, content: bytes) -> Path:
+        """Write a file as `write` does."""
         target = self.path / name
         try:
             descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=self.path)
             try:
-                with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                    file.write(text)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
                 Path(temporary).chmod(0o666 & ~_umask())
                 Path(temporary).replace(target)
             except BaseException:

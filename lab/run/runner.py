@@ -23,6 +23,7 @@ from lab.report.metrics import VariantRun
 from lab.run.boot import Booted, booted
 from lab.run.collect import collect, dropped, link_of
 from lab.run.job import Before, Jobs
+from lab.run.kept import KeptVariants
 from lab.run.observation import Deadlock, Observation
 from lab.run.prepare import Prepared
 from lab.run.scheduling import Scheduling
@@ -81,6 +82,7 @@ def run(
     progress: Progress = silent,
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] = _NONE,
+    kept: KeptVariants | None = None,
 ) -> Run:
     """Run all variants.
 
@@ -90,18 +92,26 @@ def run(
         progress: Receives the progress of each variant.
         choice: Testbed of all variants.
         captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
+        kept: Variants that have finished before, and those that finish now.
     """
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
     for ready in prepared:
+        name = ready.variant.name
+        if kept is not None and (before := kept.get(name)) is not None:
+            runs[name], seconds[name] = before
+            progress(name, "read back", 1.0)
+            continue
         watch = _Stopwatch()
         seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
-        rates = {name: link_of(ready.fabric, name).rate_bps for name in seen.link_usage}
+        rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
-        runs[ready.variant.name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps)
-        seconds[ready.variant.name] = watch.seconds
+        runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps)
+        seconds[name] = watch.seconds
+        if kept is not None and len(prepared) > 1:
+            kept.put(name, runs[name], seconds[name])
     return Run(runs, seconds)
 
 

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-import lab
 from lab.errors import ScenarioError
-from lab.files import PROGRAMS
+from lab.program import program_digest
 from lab.scenario.digest import canonical, digest, sha256
 from lab.scenario.document import Document
 from lab.scenario.loader import read
@@ -23,9 +20,7 @@ from lab.sweeps.cases import Case, cases_of
 from lab.version import railyard_version
 from topologies import Fabric
 
-__all__ = ["Run", "StudyPlan", "plan_study", "program_digest"]
-
-_ROOMS = ("topologies", "controller", "emulation", "lab")
+__all__ = ["Run", "StudyPlan", "plan_study"]
 
 
 @final
@@ -121,18 +116,6 @@ def plan_study(
                 runs += [_run(failing, own, point, case) for own in study.seeds or (seed,)]
     base = {"scenario": _base(scenario), "program": program_digest()}
     return StudyPlan(path, scenario, study, names, sha256(canonical(base)), tuple(runs))
-
-
-@cache
-def program_digest() -> str:
-    """Return the hash of everything that a result may depend on: our code, the engine, the P4 programs."""
-    root = Path(lab.__file__).parents[1]
-    paths = [path for room in _ROOMS for path in sorted((root / room).rglob("*.py"))]
-    paths += sorted(PROGRAMS.glob("*.json")) + sorted(PROGRAMS.glob("*.txtpb"))
-    engine = importlib.util.find_spec("emulation._engine")
-    if engine is not None and engine.origin is not None:
-        paths.append(Path(engine.origin))
-    return sha256(b"".join(sha256(path.read_bytes()).encode() for path in paths))
 
 
 def _joined(own: Study, options: Study) -> Study:

@@ -11,6 +11,7 @@ and imports what a measurement needs when it runs, so that listing checks builds
     check.py        check, row of the table, counts by kind
     statistics.py   median over seeds and its bootstrap interval
     mutations.py    each mutation applied: the verdict has to turn
+    store.py        values of finished checks, read back by the next call
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
     runs.py         scenarios of the experiments, run for claims

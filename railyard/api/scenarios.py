@@ -10,6 +10,7 @@ from typing import Any
 
 from lab.errors import ScenarioError
 from lab.report.results import conclude
+from lab.run.kept import KeptVariants
 from lab.run.prepare import prepare
 from lab.run.runner import run as run_variants
 from lab.run.testbeds import Embedded, TestbedChoice
@@ -59,6 +60,7 @@ def execute(
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] | None = None,
     command: str = "",
+    kept: KeptVariants | None = None,
 ) -> Result:
     """Run a checked scenario on any testbed.
 
@@ -70,6 +72,7 @@ def execute(
         choice: the testbed.
         captures: folder for the capture file of each link, by name of the link.
         command: the command that repeats the run, for the report.
+        kept: variants that have finished before, and those that finish now.
     """
     note = progress or (lambda variant, stage, share: None)
     seed = scenario.seed if seed is None else seed
@@ -78,7 +81,7 @@ def execute(
     fabric = prepared[0].fabric
     for link in captures or {}:
         fabric.link(link)
-    done = run_variants(prepared, seed, note, choice, captures or {})
+    done = run_variants(prepared, seed, note, choice, captures or {}, kept)
     verdict = conclude(scenario, seed, choice.name, done.runs, switch=choice.switch)
     return Result(scenario, fabric, verdict, done.runs, done.seconds, command)
 

@@ -20,6 +20,7 @@ from railyard.cli.display.table import print_table
 if TYPE_CHECKING:
     from lab.report.output import OutputFolder
     from papers.claims import Check, Row
+    from papers.claims.store import KeptChecks
 
 __all__ = ["EXAMPLES", "experiments"]
 
@@ -72,6 +73,9 @@ def experiments(
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder for the results, else results/PAPER")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="keep checks that the folder has, or begin anew")
+    ] = True,
 ) -> None:
     """Check the claims of a paper; print a table, write experiments.json and experiments.html.
 
@@ -86,7 +90,8 @@ def experiments(
     Verdicts: holds; known difference (ours lies in the interval of the difference, with the reason below the
     table); unexpected (ours lies in neither interval).
 
-    Results are printed and written check by check; after Ctrl-C the folder has those of the finished checks.
+    Results are printed and written check by check. After Ctrl-C or a kill the same command goes on: checks
+    that the folder has from the same program are read back.
 
     Exit code 1: a verdict is unexpected, or with --mutate a mutation changes no verdict.
     """
@@ -100,7 +105,7 @@ def experiments(
     chosen = _chosen(known, only or (), long, kinds)
     if mutate:
         raise typer.Exit(0 if _mutate(chosen) else 1)
-    good = _run(paper.value, known, chosen, kinds, folder or Path("results", paper.value))
+    good = _run(paper.value, known, chosen, kinds, folder or Path("results", paper.value), resume=resume)
     left_out = [check for check in known if check.long and check not in chosen]
     if left_out and not only:
         names = ", ".join(check.name for check in left_out)
@@ -127,10 +132,13 @@ def _run(
     chosen: Sequence[Check],
     kinds: Sequence[str],
     folder: Path,
+    *,
+    resume: bool,
 ) -> bool:
     """Run the checks; print and write the rows of each as it ends; return whether all passed."""
     from lab.report.output import output_folder
     from papers.claims import PAPERS, headline, passed
+    from papers.claims.store import KeptChecks
 
     console = out()
     done: dict[str, Sequence[Row]] = {}
@@ -138,12 +146,19 @@ def _run(
     written: dict[str, Path] = {}
     console.print(PAPERS[paper], style="bold", highlight=False)
     with output_folder(folder) as target:
+        kept = KeptChecks(target, resume=resume)
+        before = [check.name for check in chosen if kept.rows(check) is not None]
+        if before:
+            console.print(f"read back: {', '.join(before)}", markup=False, soft_wrap=True)
         try:
             for number, check in enumerate(chosen, 1):
-                rows = _rows([item.name for item in chosen], check)
+                rows = kept.rows(check)
+                if rows is None:
+                    rows = _rows([item.name for item in chosen], check)
+                    kept.put(check, rows)
                 done[check.name] = [row for row in rows if not kinds or row.claim.kind.value in kinds]
                 _print(check, done[check.name], notes)
-                _write(target, paper, known, done, written, finished=number == len(chosen))
+                _write(target, paper, known, done, written, kept, finished=number == len(chosen))
         except (KeyboardInterrupt, SystemExit):
             console.print(f"stopped: {len(done)} of {len(chosen)} checks are done", markup=False)
             _say(written)
@@ -157,7 +172,7 @@ def _run(
     return passed(every)
 
 
-def _rows(names: list[str], check: Check) -> Sequence[Row]:
+def _rows(names: list[str], check: Check) -> tuple[Row, ...]:
     """Return the rows of a check; if it cannot be run, each of its claims is unexpected."""
     from papers.claims import Row
     from topologies.errors import RailyardError
@@ -167,7 +182,7 @@ def _rows(names: list[str], check: Check) -> Sequence[Row]:
         try:
             return check.rows(lambda stage, share: note(check.name, stage, share))
         except RailyardError as ex:
-            return [Row(claim, None, "unexpected", str(ex)) for claim in check.claims]
+            return tuple(Row(claim, None, "unexpected", str(ex)) for claim in check.claims)
 
 
 def _write(
@@ -176,6 +191,7 @@ def _write(
     known: Sequence[Check],
     done: dict[str, Sequence[Row]],
     written: dict[str, Path],
+    kept: KeptChecks,
     *,
     finished: bool,
 ) -> None:
@@ -185,9 +201,9 @@ def _write(
     from papers.claims.page import experiments_html
 
     last = next(check for check in known if check.name == list(done)[-1])
-    if last.picture is not None and all(row.measured is not None for row in done[last.name]):
+    if picture := kept.picture(last):
         name = f"{last.name}.svg"
-        written[name] = target.write(name, last.picture() + "\n")
+        written[name] = target.write(name, picture + "\n")
     pictures = {
         name: path.read_text(encoding="utf-8") for name, path in written.items() if path.suffix == ".svg"
     }

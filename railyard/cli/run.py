@@ -84,11 +84,18 @@ def run(
     no_report: Annotated[
         bool, typer.Option("--no-report", help="write no report.html and picture.svg, which takes less time")
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--no-resume", help="keep variants that an interrupted run finished, or not"),
+    ] = True,
 ) -> None:
     """Run scenarios; write result.json, report.html, picture.svg and timing.json of each.
 
     All files are read and checked before the first runs. A scenario that fails does not keep the next from
     running; the exit code is then the highest of all.
+
+    A finished variant is kept until the result is written: after Ctrl-C or a kill the same command runs the
+    others only.
 
     Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
@@ -99,7 +106,7 @@ def run(
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
-        _choice(testbed, switch, dilation, hosts), pcap or (), quiet or json_to == "-", not no_report
+        _choice(testbed, switch, dilation, hosts), pcap or (), quiet or json_to == "-", not no_report, resume
     )
     loaded = [load(file) for file in files]
     scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
@@ -129,15 +136,20 @@ class _Bench:
     pcap: Sequence[str]
     quiet: bool
     report: bool
+    resume: bool
     code: int = 0
     done: list[Result] = field(default_factory=list)
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
         from lab.report.output import output_folder
+        from lab.run.kept import KeptVariants, run_key
         from railyard.api.scenarios import execute
 
         with output_folder(folder) as target:
+            captures = dict.fromkeys(self.pcap, target.path)
+            key = run_key(scenario, seed, self.choice, captures)
+            kept = KeptVariants(target, key, resume=self.resume)
             with progress([variant.name for variant in scenario.variants], quiet=self.quiet) as note:
                 result = execute(
                     scenario,
@@ -145,10 +157,12 @@ class _Bench:
                     seed,
                     progress=note,
                     choice=self.choice,
-                    captures=dict.fromkeys(self.pcap, target.path),
+                    captures=captures,
                     command=command,
+                    kept=kept,
                 )
             written = result.write(target, report=self.report)
+            kept.clear()
         self.done.append(result)
         self.verdicts.append(result.verdict)
         self.code = max(self.code, 0 if result.passed else 1)

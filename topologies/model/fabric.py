@@ -2,7 +2,7 @@
 """A fabric as data: nodes with ports, and links between ports."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self, TypeVar, cast, final
@@ -301,6 +301,10 @@ class Fabric:
             for port in node.ports
             if port.edge or (port.number == HOST_PORT and port.dimension is None)
         }
+
+    def __reduce__(self) -> tuple[type["Fabric"], tuple[object, ...]]:
+        # Pickled without what is computed from the fields.
+        return Fabric, tuple(getattr(self, item.name) for item in fields(self) if item.init)
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the value of a key, computed on the first call: it may depend on the fabric alone."""
