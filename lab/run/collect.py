@@ -102,9 +102,8 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     ends = job.ends
     logs = job.logs
     last = max(0, max(map(len, logs), default=0) - 1)
-    comparison = compare(
-        [end.result for end in ends], [input_of(data, last) for data in job.inputs], job.plan.sliced
-    )
+    inputs = [input_of(data, last) for data in job.inputs] if last else job.inputs
+    comparison = compare([end.result for end in ends], inputs, job.plan.sliced)
     wrong, first = _wrong_iterations(job, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run, which fails for its wrong data.

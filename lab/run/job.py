@@ -12,7 +12,7 @@ from emulation.testbed import Testbed
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
-from emulation.traffic.schedule.data import Array, make_data
+from emulation.traffic.schedule.data import Array, make_inputs
 from lab.run.collectives.connections import path_shares
 from lab.run.prepare import JobPlan, Prepared
 from topologies.transform.spares import standbys
@@ -98,9 +98,9 @@ class Job:
         self._testbed = testbed
         self._number = 1
         collective = plan.collective
-        self.inputs: Sequence[Array] = [
-            make_data(rank, collective.elements, collective.dtype, seed) for rank in range(len(plan.members))
-        ]
+        self.inputs: Sequence[Array] = make_inputs(
+            len(plan.members), collective.elements, collective.dtype, seed
+        )
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)
         self._were = set(plan.members)

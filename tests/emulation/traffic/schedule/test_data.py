@@ -6,7 +6,8 @@ import pytest
 
 from emulation.errors import EmulationError
 from emulation.traffic.collectives import bidirectional_dimension_order
-from emulation.traffic.schedule.data import compare, fold, make_data, truth
+from emulation.traffic.collectives.rings import allreduce_ring
+from emulation.traffic.schedule.data import compare, fold, make_data, make_inputs, truth
 from emulation.traffic.schedule.schedule import Combine, Schedule, Transfer, slice_schedule
 
 SLICED = slice_schedule(bidirectional_dimension_order((2, 4), 100))
@@ -57,3 +58,23 @@ def test_comparison_does_not_trust_the_schedule(dtype: str) -> None:
     inputs = [make_data(rank, 10, dtype, 2) for rank in range(2)]
     sliced = slice_schedule(broken)
     assert "schedule brings element 0 of rank 0 to" in compare(truth(sliced, inputs), inputs, sliced).first
+
+
+def test_a_proof_that_is_kept_serves_its_own_schedule_and_inputs_only() -> None:
+    """Variants share a proof where inputs and schedule are equal; arrays that may change never do."""
+    mesh = slice_schedule(bidirectional_dimension_order((2, 2), 96))
+    ring = slice_schedule(allreduce_ring(range(4), 96))
+    inputs = make_inputs(4, 96, "int32", 5)
+    assert make_inputs(4, 96, "int32", 5) is inputs
+    with pytest.raises(ValueError, match="read-only"):
+        inputs[0][0] = 1
+    ended = truth(mesh, inputs)
+    assert compare(ended, inputs, mesh).right
+    ended[2][7] += 1
+    wrong = compare(ended, inputs, mesh)
+    assert (wrong.right, wrong.wrong_ranks, wrong.first[:16]) == (False, 1, "rank 2 element 7")
+    assert compare(truth(ring, inputs), inputs, ring).right
+    others = [array.copy() for array in inputs]
+    assert compare(truth(mesh, others), others, mesh).right
+    others[1][0] += 1
+    assert not compare(truth(mesh, inputs), others, mesh).right
