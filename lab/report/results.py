@@ -15,7 +15,7 @@ from lab.run.observation import Deadlock
 from lab.scenario.digest import digest
 from lab.scenario.schema import Assertion, Relative, Scenario, Variant
 
-__all__ = ["Op", "Outcome", "Result", "conclude"]
+__all__ = ["Op", "Outcome", "Result", "compare_metrics", "conclude"]
 
 Figure = int | float
 
@@ -178,14 +178,18 @@ def _always(variant: Variant, run: VariantRun) -> list[Outcome]:
 
 
 def _outcome(assertion: Assertion, metrics: Mapping[str, Figure], runs: Mapping[str, VariantRun]) -> Outcome:
+    compared = [assertion.metric]
+    if isinstance(assertion.limit, Relative):
+        compared.append(assertion.limit.metric)
+    return compare_metrics(assertion, metrics, judged=not any(_doubtful(metric, runs) for metric in compared))
+
+
+def compare_metrics(assertion: Assertion, metrics: Mapping[str, Figure], *, judged: bool = True) -> Outcome:
+    """Return the outcome of an assertion on metrics by VARIANT.METRIC."""
     value = metrics.get(assertion.metric, 0)  # metrics of spares are 0 where no spare was needed
     limit, origin = _limit(assertion, metrics)
     passed = {"max": value <= limit, "min": value >= limit, "equals": value == limit}[assertion.relation]
     name = assertion.name or f"{assertion.metric} {RELATIONS[assertion.relation]} {origin}"
-    compared = [assertion.metric]
-    if isinstance(assertion.limit, Relative):
-        compared.append(assertion.limit.metric)
-    judged = not any(_doubtful(metric, runs) for metric in compared)
     return Outcome(name, assertion.metric, _OPS[assertion.relation], limit, value, passed, judged)
 
 

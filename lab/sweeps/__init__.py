@@ -14,6 +14,7 @@ Its modules:
     conduct       carries out the runs that have no result yet
     store         folder of a study, which keeps each result as soon as there is one
     table         results -> a record for each run, and sweep.json
+    comparisons   assertions that compare variants, at each point and seed
     statistics    medians with intervals, distributions, paired differences
     page          report.html of a study
     export        results of any folders as CSV, JSON or Parquet

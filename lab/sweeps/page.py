@@ -12,6 +12,7 @@ from lab.report.figures.comparison_charts import Samples, distributions_svg
 from lab.report.figures.study_charts import Band, bands_svg, grid_svg
 from lab.report.markup import shown, table
 from lab.report.page import STYLE
+from lab.sweeps.comparisons import Comparison
 from lab.sweeps.statistics import CONFIDENCE, SHOWN, Group, Spread, differences, grouped
 from lab.sweeps.table import Record
 
@@ -22,9 +23,17 @@ _FIGURES = {
     "convergence_us": "from the fault to the last table write, µs",
 }
 _WRONG = 30
+_PLACES = 5
 
 
-def study_html(title: str, about: str, records: Sequence[Record], axes: Sequence[str], command: str) -> str:
+def study_html(
+    title: str,
+    about: str,
+    records: Sequence[Record],
+    axes: Sequence[str],
+    command: str,
+    compared: Sequence[Comparison] = (),
+) -> str:
     """Return the whole page; `about` says what varies, `command` repeats the study."""
     groups = grouped(records, axes)
     counts = dict.fromkeys(("right", "fails", "wrong", "stopped", "over", "error"), 0)
@@ -41,6 +50,7 @@ def study_html(title: str, about: str, records: Sequence[Record], axes: Sequence
         f"<figure>{distributions(records)}</figure>",
         *_statistics(groups, axes),
         *_differences(records, axes),
+        *_comparisons(compared),
         *_troubles(records),
         f"<p>Command that repeats this study: <code>{escape(command)}</code></p>",
     ]
@@ -187,6 +197,29 @@ def _differences(records: Sequence[Record], axes: Sequence[str]) -> list[str]:
         '<p class="soft">Each pair has the same axes, seed and failed targets.</p>',
         table(("difference", "metric", "pairs", "median", "interval"), rows, numbers=3),
     ]
+
+
+def _comparisons(compared: Sequence[Comparison]) -> list[str]:
+    """Return a table of the assertions about several variants, and where they fail."""
+    if not compared:
+        return []
+    by_name: dict[str, list[Comparison]] = {}
+    for item in compared:
+        by_name.setdefault(item.outcome.name, []).append(item)
+    rows = []
+    for name, items in by_name.items():
+        failing = [item for item in items if not item.outcome.passed]
+        places = "; ".join(_place(item) for item in failing[:_PLACES])
+        more = f" and {len(failing) - _PLACES} more" if len(failing) > _PLACES else ""
+        rows.append((escape(name), f"{len(items) - len(failing)} of {len(items)}", escape(places + more)))
+    heads = ("assertion", "holds", "where it fails")
+    return ["<h2>Assertions that compare variants</h2>", table(heads, rows, numbers=0)]
+
+
+def _place(item: Comparison) -> str:
+    outcome = item.outcome
+    words = [f"{axis.rpartition('.')[2]} {value}" for axis, value in item.point.items()]
+    return f"{', '.join([*words, f'seed {item.seed}'])}: {outcome.value:g}, limit {outcome.limit:g}"
 
 
 def _troubles(records: Sequence[Record]) -> list[str]:

@@ -20,7 +20,7 @@ from lab.sweeps.cases import Case, cases_of
 from lab.version import railyard_version
 from topologies import Fabric
 
-__all__ = ["Run", "StudyPlan", "plan_study"]
+__all__ = ["Run", "StudyPlan", "plan_study", "variants_of"]
 
 
 @final
@@ -144,13 +144,14 @@ def _chosen(
 
 def _alone(scenario: Scenario, name: str) -> Scenario:
     """Return the scenario with one variant, and the assertions about that variant alone."""
-    about = tuple(item for item in scenario.assertions if _variants_of(item) == {name})
+    about = tuple(item for item in scenario.assertions if variants_of(item) == {name})
     return scenario.model_copy(
         update={"variants": (scenario.variant(name),), "assertions": about, "study": None}
     )
 
 
-def _variants_of(assertion: Assertion) -> set[str]:
+def variants_of(assertion: Assertion) -> set[str]:
+    """Return the names of the variants whose metrics an assertion compares."""
     metrics = [assertion.metric]
     if isinstance(assertion.limit, Relative):
         metrics.append(assertion.limit.metric)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from lab.sweeps.comparisons import compare_variants
 from lab.sweeps.plan import StudyPlan
 from lab.sweeps.store import RunResult
 
@@ -54,8 +55,9 @@ def passed(runs: Sequence[RunResult], cut_each: Sequence[str]) -> bool:
 
 
 def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
-    """Return the text of sweep.json: counts, and the record of each run."""
+    """Return the text of sweep.json: counts, assertions about several variants, the record of each run."""
     records = [record_of(run) for run in runs]
+    compared = compare_variants(plan, runs)
     # Where something fails in turn, healthy runs are for comparison only.
     counted = [record for record in records if record["failed"]] if plan.study.cut_each else records
     document: Mapping[str, Any] = {
@@ -63,7 +65,8 @@ def summary_json(plan: StudyPlan, runs: Sequence[RunResult]) -> str:
         "schema": 1,
         **{key: value for key, value in plan.document().items() if key not in ("format", "schema", "runs")},
         "testbed": "embedded",
-        "passed": passed(runs, plan.study.cut_each),
+        "passed": passed(runs, plan.study.cut_each) and all(item.outcome.passed for item in compared),
+        "assertions": [item.document() for item in compared],
         "metrics": {
             "runs": len(counted),
             "correct_runs": _count(counted, "right"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
+from lab.sweeps.comparisons import Comparison, compare_variants
 from lab.sweeps.page import distributions, study_html
 from lab.sweeps.statistics import SHOWN, Group, grouped
 from lab.sweeps.table import Record, axes_of, passed, record_of, summary_json
@@ -34,6 +35,7 @@ def print_study(
     console = out()
     records = [record_of(result) for result in results]
     axes = axes_of(results)
+    compared = compare_variants(plan, results)
     study = plan.study
     about = [f"{len(values)} values of {key}" for key, values in study.set.items()]
     about += [f"{len(study.seeds)} seeds"] if study.seeds else [f"seed {results[0]['seed']}"]
@@ -42,17 +44,19 @@ def print_study(
     written = [
         folder.write("sweep.json", summary_json(plan, results)),
         folder.write("sweep.svg", distributions(records) + "\n"),
-        folder.write("report.html", study_html(title, "; ".join(about), records, axes, command)),
+        folder.write("report.html", study_html(title, "; ".join(about), records, axes, command, compared)),
     ]
     _print_groups(console, grouped(records, axes), axes)
     _print_troubles(console, records)
+    _print_comparisons(console, compared)
     _print_late(console, late)
     counted = [record for record in records if record["failed"]] if study.cut_each else records
     _print_counts(console, counted)
     for path in written:
         console.print(f"written: {path}", soft_wrap=True, markup=False)
     everything_late = bool(late) and not counted
-    return passed(results, study.cut_each) and not everything_late
+    holds = all(item.outcome.passed for item in compared)
+    return passed(results, study.cut_each) and holds and not everything_late
 
 
 def _print_groups(console: Console, groups: Sequence[Group], axes: Sequence[str]) -> None:
@@ -98,6 +102,17 @@ def _print_troubles(console: Console, records: Sequence[Record]) -> None:
         console.print(words, soft_wrap=True)
     if len(troubled) > _SHOWN:
         console.print(f"and {len(troubled) - _SHOWN} more, see report.html")
+
+
+def _print_comparisons(console: Console, compared: Sequence[Comparison]) -> None:
+    """Print in how many places each assertion about several variants holds."""
+    counts: dict[str, list[bool]] = {}
+    for item in compared:
+        counts.setdefault(item.outcome.name, []).append(item.outcome.passed)
+    for name, passed_at in counts.items():
+        colour, word = ("green", "holds") if all(passed_at) else ("red", "fails")
+        words = f"{escape(name)}, at {sum(passed_at)} of {len(passed_at)} points and seeds"
+        console.print(f"[{colour}]{word}[/] {words}", soft_wrap=True)
 
 
 def _print_late(console: Console, late: Sequence[Run]) -> None:
