@@ -18,7 +18,7 @@ from controller.routing.general.next_hops import next_hops
 from controller.routing.paths import PathFinder, hops_of
 from controller.routing.source_route import MAX_HOPS, MAX_INSTRUCTIONS, pack
 from controller.tables.prefixes import Prefix
-from controller.tables.segment import NextHop, Segment
+from controller.tables.segment import Segment
 
 __all__ = ["graph_path_entries", "graph_segments"]
 
@@ -29,6 +29,8 @@ _LINEAR = 1024
 _BLOCKS = _SEGMENTS // 2
 # Entries that a block counts for beside its own, tried in turn until the blocks are few enough.
 _PENALTIES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 1024)
+# In place of the shift of an array: a block is cut in two.
+_CUT = 1 << 16
 # Next hop of an address that no endpoint has: any will do.
 _ANY = ""
 # Next hop of an endpoint that no route reaches.
@@ -64,6 +66,8 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
     """Return the segments of fewest entries in both tables, each segment counting for 1 + `penalty`.
 
     Blocks of one next hop share its entry in the table linear, which counts for a block that has it alone.
+    With a penalty, arrays may have a single entry for each group of aligned addresses; a group whose next
+    hops differ has segments of its own, which are longer prefixes.
     """
     addresses, ordered = Counter(hops.values()), sorted(hops)
     uniform: dict[tuple[int, int], str | None] = {}
@@ -80,17 +84,29 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
         return uniform[key]
 
     @cache
-    def cost(value: int, size: int) -> tuple[int, bool]:
-        """Return the entries of a block, and whether it is cut in two."""
+    def grouped(value: int, size: int, shift: int) -> int:
+        """Return the entries of a block whose array has one for each group of 2 ** shift addresses."""
+        if size == shift:
+            single = next_hop(value, size)
+            return cost(value, size)[0] if single is None else single not in (_ANY, _NONE)
+        if next_hop(value, size) == _ANY:
+            return 0
+        return grouped(value, size - 1, shift) + grouped(value | 1 << size - 1, size - 1, shift)
+
+    @cache
+    def cost(value: int, size: int) -> tuple[int, int]:
+        """Return the entries of a block, and the shift of its array, or _CUT if it is cut in two."""
         single = next_hop(value, size)
         if single in (_ANY, _NONE):
-            return 0, False
+            return 0, 0
         inside = bisect_left(ordered, value + (1 << size)) - bisect_left(ordered, value)
         if single is not None:
-            return 1 + penalty + (addresses[single] == inside), False
-        array = 1 + penalty + inside
+            return 1 + penalty + (addresses[single] == inside), 0
+        arrays = [(1 + penalty + inside, 0)]
+        if penalty:
+            arrays += [(1 + penalty + grouped(value, size, shift), shift) for shift in range(1, size)]
         parts = cost(value, size - 1)[0] + cost(value | 1 << size - 1, size - 1)[0]
-        return min((array, False), (parts, True))
+        return min(*arrays, (parts, _CUT))
 
     def split(value: int, size: int) -> list[Segment]:
         single = next_hop(value, size)
@@ -99,16 +115,21 @@ def _blocks(hops: Mapping[int, str], bits: int, width: int, penalty: int) -> lis
         prefix = Prefix(value, bits - size)
         if single is not None:
             return [Segment(prefix, 0, 0, (single,))]
-        if cost(value, size)[1]:
+        shift = cost(value, size)[1]
+        if shift == _CUT:
             return [*split(value, size - 1), *split(value | 1 << size - 1, size - 1)]
-        return [Segment(prefix, 0, (1 << size) - 1, _array(hops, value, size))]
+        groups = [value + (number << shift) for number in range(1 << size - shift)]
+        array = [next_hop(group, shift) for group in groups]
+        segment = Segment(
+            prefix,
+            shift,
+            (1 << size - shift) - 1,
+            tuple(hop if hop not in (_ANY, _NONE) else None for hop in array),
+        )
+        inner = [group for group, hop in zip(groups, array, strict=True) if hop is None]
+        return [segment, *(item for group in inner for item in split(group, shift))]
 
     return split(0, width)
-
-
-def _array(hops: Mapping[int, str], first: int, width: int) -> tuple[NextHop, ...]:
-    values = (hops.get(first + offset) for offset in range(1 << width))
-    return tuple(None if value == _NONE else value for value in values)
 
 
 def graph_path_entries(

@@ -16,6 +16,7 @@ from controller.recovery.shared_routers import SharedRouters
 from controller.routing.general.lanes import lanes_used, layers_needed
 from controller.routing.general.order import is_graph, ranks, relays
 from controller.routing.paths import hops_of
+from controller.tables import graph
 from tests.controller.fake_fabric import FakeFabric, Frame
 from topologies import Fabric, bcube, from_graph, full_mesh, hyperx, jellyfish, slim_fly, torus, ub_rack
 from topologies import dragonfly as dragonfly_family
@@ -232,6 +233,43 @@ def test_old_and_new_blocks_of_a_node_fit_its_table_together() -> None:
     plan = make_plan(fabric, peers=[("0", "1")])
     blocks = [sum(entry.table == "segment" for entry in own) for own in plan.entries.values()]
     assert 16 < max(blocks) <= 32
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        dragonfly_family(2, hosts=4, global_links=1),
+        jellyfish(12, degree=3, hosts=2),
+        from_graph(GRAPHS["hosts of a ring"](), "ring"),
+    ],
+    ids=lambda fabric: fabric.name,
+)
+def test_arrays_by_groups_of_addresses_lead_to_every_host(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "_PENALTIES", (4,))
+    first, second, *_ = ends_of(fabric)
+    plan = make_plan(fabric, peers=[(first, second)])
+    assert_delivered(plan, FakeFabric(plan), 1)
+    blocks = [entry for own in plan.entries.values() for entry in own if entry.table == "segment"]
+    grouped = [entry for entry in blocks if dict(entry.params)["shift"]]
+    assert grouped
+
+
+@pytest.mark.long
+def test_a_dragonfly_of_1056_hosts_fits_and_a_random_graph_of_1200_is_refused() -> None:
+    fabric = dragonfly_family(8, hosts=4, global_links=4)
+    first, second, *_ = ends_of(fabric)
+    assert len(ends_of(fabric)) == 1056
+    plan = make_plan(fabric, peers=[(first, second)])
+    network = FakeFabric(plan)
+    for source, destination in zip(ends_of(fabric)[::7], ends_of(fabric)[::-7], strict=True):
+        if source != destination:
+            walk = network.send(source, Frame(fabric.node(destination).address))
+            assert walk.nodes[-1] == destination
+    random = from_graph(nx.random_regular_graph(4, 1200, seed=1), "random")
+    with pytest.raises(PlanError, match="its tables hold 32 and 1024; use up to 1024 endpoints, or list"):
+        make_plan(random, peers=[("0", "1")])
 
 
 def test_layers_of_a_ring_and_of_a_tree() -> None:
