@@ -45,6 +45,10 @@ def to_document(result: Result) -> dict[str, Any]:
         "metrics": dict(result.metrics),
         "units": units(result.metrics),
     }
+    if any(result.bounds.values()):
+        document["bounds"] = {
+            name: [asdict(bound) for bound in bounds] for name, bounds in result.bounds.items()
+        }
     if result.switch:
         document["switch"] = result.switch
     if result.deadlocks:

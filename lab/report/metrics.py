@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 from typing import final
 
@@ -38,7 +38,8 @@ class VariantRun:
     """The run of one variant: its observation, the bound of its collective, and the rates of its links.
 
     `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
-    accelerators is counted until `work_until_ps`, not at all when that is 0.
+    accelerators is counted until `work_until_ps`, not at all when that is 0. `bounds` gives, by job, the
+    bounds of its collective in ps, by what each is.
     """
 
     observation: Observation
@@ -47,6 +48,7 @@ class VariantRun:
     fidelity: Fidelity | None = None
     traffic: TrafficMatrix | None = None
     work_until_ps: int = 0
+    bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def doubtful(self) -> bool:

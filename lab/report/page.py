@@ -82,6 +82,7 @@ def report_html(
         *filter(None, [verdict_html(scenario, result)]),
         "<h2>Completion time</h2>",
         f"<figure>{completion_times(scenario, runs)}</figure>",
+        *_bounds(scenario, result),
         "<h2>Data that arrived, over time</h2>",
         f"<figure>{deliveries(scenario, runs)}</figure>",
         "<h2>Busy share of each link</h2>",
@@ -137,6 +138,18 @@ def _panel(index: int, caption: str, svg: str) -> str:
     """Return a figure whose caption, HTML, has the colour of variant `index`."""
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
     return f"<figure><figcaption>{chip} {caption}</figcaption>{svg}</figure>"
+
+
+def _bounds(scenario: Scenario, result: Result) -> list[str]:
+    """Return the lower bounds of the collectives, the bound of each chart's mark first."""
+    lines = [
+        f"<li>{escape(' '.join(filter(None, [variant.label, bound.job])))}: {bound.us:,.3f} µs: "
+        f"{escape(bound.bound)}</li>"
+        for variant in scenario.variants
+        for bound in result.bounds.get(variant.name, ())
+    ]
+    head = "<p>Lower bounds of the collectives, the largest first:</p>"
+    return [head, "<ul>", *lines, "</ul>"] if lines else []
 
 
 def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:

@@ -15,7 +15,7 @@ from lab.run.observation import Deadlock
 from lab.scenario.digest import digest
 from lab.scenario.schema import Assertion, Relative, Scenario, Variant
 
-__all__ = ["Op", "Outcome", "Result", "compare_metrics", "conclude"]
+__all__ = ["Bound", "Op", "Outcome", "Result", "compare_metrics", "conclude"]
 
 Figure = int | float
 
@@ -25,6 +25,16 @@ Op = Literal["<=", ">=", "==", "<"]
 """Comparison of an assertion's value with its limit."""
 
 _OPS: Mapping[str, Op] = {"max": "<=", "min": ">=", "equals": "=="}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound of the time of a job's collective, in us, and what it is."""
+
+    job: str
+    bound: str
+    us: float
 
 
 @final
@@ -71,6 +81,7 @@ class Result:
         cut_off: Nodes that were unreachable at the end, in words, of the variants with any.
         rewired: Reconfigurations of circuits, of the variants that had any.
         faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
+        bounds: Lower bounds of the collective of each job by variant, the largest first.
         input: Hash of all that the scenario consists of (lab.scenario.digest).
     """
 
@@ -87,6 +98,7 @@ class Result:
     cut_off: Mapping[str, str] = field(default_factory=dict)
     rewired: Mapping[str, tuple[RewiringRecord, ...]] = field(default_factory=dict)
     faults: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
     input: str = ""
 
     def of(self, variant: str, metric: str) -> Figure:
@@ -131,7 +143,16 @@ def conclude(
         cut_off={name: run.observation.cut_off for name, run in runs.items() if run.observation.cut_off},
         rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
         faults={name: _faults(scenario.variant(name)) for name in runs},
+        bounds={name: _bounds(run) for name, run in runs.items()},
         input=digest(scenario, seed),
+    )
+
+
+def _bounds(run: VariantRun) -> tuple[Bound, ...]:
+    return tuple(
+        Bound(job, what, round(time_ps / 10**6, 6))
+        for job, named in run.bounds.items()
+        for what, time_ps in sorted(named.items(), key=lambda item: -item[1])
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
@@ -19,7 +19,7 @@ from emulation.traffic.host.path_choice import Connections
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import Sliced, demand, slice_schedule
 from lab.errors import ScenarioError
-from lab.run.collectives.bounds import bound_ps
+from lab.run.collectives.bounds import bounds, largest_ps
 from lab.run.collectives.connections import connections_of
 from lab.run.collectives.grids import members_of
 from lab.run.collectives.schedule import schedule_of
@@ -53,7 +53,7 @@ class JobPlan:
     """Plan of one job from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
 
     A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
-    the service level of the job's data.
+    the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
     """
 
     name: str
@@ -65,6 +65,7 @@ class JobPlan:
     rhythm: Rhythm | None = None
     level: int = 0
     connections: Connections | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def demand(self) -> dict[tuple[str, str], int]:
@@ -256,7 +257,8 @@ def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
     members = members_of(fabric, collective.members)
     schedule = schedule_of(fabric, members, collective, detours=strategy not in ("shortest", "hashed"))
     each = collective.payload_bytes // ELEMENT_BYTES
-    least_ps = bound_ps(fabric, members, collective, strategy)
+    named = bounds(fabric, members, collective, strategy)
+    least_ps = largest_ps(named)
     return JobPlan(
         name=job.name,
         begin_ps=round(job.at_us * 10**6),
@@ -266,6 +268,7 @@ def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
         bound_ps=job.rhythm.least_ps(least_ps) if job.rhythm else least_ps,
         rhythm=job.rhythm,
         level=job.level,
+        bounds=named,
     )
 
 

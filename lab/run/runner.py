@@ -108,7 +108,8 @@ def run(
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
-        runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps)
+        bounds = {job.name: job.bounds for job in ready.jobs}
+        runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps, bounds)
         seconds[name] = watch.seconds
         if kept is not None and len(prepared) > 1:
             kept.put(name, runs[name], seconds[name])

@@ -38,8 +38,8 @@ def _search(finder: PathFinder, destination: str) -> dict[str, str]:
     fabric, rank = finder.fabric, ranks(finder.fabric)
     relaying = relays(fabric)
     # Hosts of one switch have the same next hops elsewhere, and share blocks of the tables.
-    near = list(finder.neighbours(destination))
-    turn = fabric.node(near[0] if len(near) == 1 else destination).index
+    neighbours = list(finder.neighbours(destination))
+    turn = fabric.node(neighbours[0] if len(neighbours) == 1 else destination).index
 
     def may_relay(name: str) -> bool:
         return name == destination or relaying or bool(fabric.node(name).tier)

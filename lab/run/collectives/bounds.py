@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 from controller.routing.general.order import is_graph
@@ -16,11 +16,24 @@ from lab.run.collectives.schedule import schedule_of
 from lab.scenario.schema import ELEMENT_BYTES, Collective
 from topologies import Fabric
 
-__all__ = ["bound_ps"]
+__all__ = ["BUSIEST_LINK", "RING", "bound_ps", "bounds", "largest_ps"]
+
+RING = "2 (N - 1)/N D/B of a ring that keeps to its own links, B being the rate of a link"
+BUSIEST_LINK = "bytes of the busiest pair of members, over the rate of its direct link"
 
 
 def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> int:
-    """Return a lower bound of the collective's time on these links, in ps.
+    """Return the largest of the `bounds`, in ps."""
+    return largest_ps(bounds(fabric, members, collective, strategy))
+
+
+def largest_ps(named: Mapping[str, float]) -> int:
+    """Return the largest bound in whole ps, at least 1."""
+    return max(1, round(max(named.values())))
+
+
+def bounds(fabric: Fabric, members: Sequence[str], collective: Collective, strategy: str) -> dict[str, float]:
+    """Return lower bounds of the collective's time on these links, in ps, by what each is.
 
     With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
     dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under strategy
@@ -29,15 +42,15 @@ def bound_ps(fabric: Fabric, members: Sequence[str], collective: Collective, str
     """
     if collective.algorithm == "ring" and strategy == "shortest" and not is_graph(fabric):
         rate = min(link.rate_bps for link in fabric.links)
-        return round(c.ring_bound_ps(len(members), collective.data_bytes, rate))
-    least = _bound(fabric, members, collective)
+        return {RING: c.ring_bound_ps(len(members), collective.data_bytes, rate)}
+    named = {find(collective.kind).bound_source: _bound(fabric, members, collective)}
     if is_graph(fabric):
         # Paths of a graph share links whatever the strategy.
-        return max(1, round(max([least, *graph_bounds(fabric, members, collective).values()])))
+        return named | graph_bounds(fabric, members, collective)
     if strategy == "shortest" and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
-        least = max(least, c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES))
-    return max(1, round(least))
+        named[BUSIEST_LINK] = c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES)
+    return named
 
 
 def _bound(fabric: Fabric, members: Sequence[str], collective: Collective) -> float:

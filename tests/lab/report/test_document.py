@@ -4,11 +4,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+import railyard
 from emulation.fidelity import Fidelity
 from lab.report.document import result_schema, to_document, to_json, units
 from lab.report.junit import Failed, to_junit
@@ -108,3 +110,16 @@ def test_junit_tells_a_parser_of_others_what_held(
     assert failed.name == "cut: the array of every NPU is right"
     assert failed.result[0].message == "cut.correct_npus is 15, required: == 16"
     assert next(iter(suites[2])).result[0].message == "no link named 'x <&> y'"
+
+
+def test_bounds_say_what_they_are() -> None:
+    collective = {"kind": "all-to-all", "algorithm": "direct", "elements": 800}
+    values = {"name": "ring", "topology": {"name": "torus", "dims": [8]}, "collective": collective}
+    result = railyard.run(values)
+    document = json.loads(result.to_json())
+    (bounds,) = document["bounds"].values()
+    assert {bound["bound"].partition(" ")[0] for bound in bounds} >= {"bytes", "maximum", "what"}
+    assert bounds[0]["us"] == max(bound["us"] for bound in bounds)
+    assert bounds[0]["us"] == pytest.approx(document["metrics"]["run.bound_us"], abs=1e-5)
+    jsonschema.validate(document, json.loads(result_schema()))
+    assert all(escape(bound["bound"]) in result.report() for bound in bounds)
