@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from lab.errors import ScenarioError
 from lab.run.prepare import Prepared, prepare
 from lab.run.runner import observe
 from lab.scenario.loader import load
@@ -65,6 +66,53 @@ jobs:
     levels = {job.name: job.priority for job in seen.jobs}
     assert seen.correct_nodes == 4
     assert levels["small"] < levels["large"]
+
+
+def test_the_workload_makes_the_jobs(folder: Path) -> None:
+    text = """
+name: load
+topology: {name: full-mesh, dims: [8]}
+workload: {python: "load.py:pairs", params: {every_us: 3.0}}
+"""
+    (folder / "load.yaml").write_text(text)
+    seen = observe(prepare(*load(folder / "load.yaml"))[0], seed=1)
+    assert seen.correct_nodes == 8
+    assert [(job.name, job.due_ps) for job in seen.jobs] == [
+        (f"pair{number}", number * 3_000_000) for number in range(4)
+    ]
+    (folder / "named.yaml").write_text(
+        "name: named\ntopology: {name: full-mesh, dims: [4]}\n"
+        "workload: {name: in-turn, params: {size: 2}}\ncollective: {algorithm: direct, elements: 512}\n"
+    )
+    item = prepare(*load(folder / "named.yaml"))[0]
+    assert [job.members for job in item.jobs] == [("npu0", "npu1"), ("npu2", "npu3")]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("    return 1 / 0", "load.py:2: ZeroDivisionError: division by zero"),
+        ("    return [3]", "job 0 is 3; return dicts with the keys"),
+        ("    return []", "no jobs; return one or more"),
+        ("    return [{'at': 3}]", "job 0: at: Extra inputs are not permitted"),
+    ],
+)
+def test_a_wrong_workload_is_refused_with_its_line(tmp_path: Path, body: str, message: str) -> None:
+    (tmp_path / "load.py").write_text(f"def make(nodes):\n{body}\n")
+    head = "name: load\ntopology: {name: full-mesh, dims: [4]}\n"
+    (tmp_path / "load.yaml").write_text(head + 'workload: {python: "load.py:make"}\n')
+    with pytest.raises(ScenarioError) as raised:
+        load(tmp_path / "load.yaml")
+    assert "load.yaml:3: " in str(raised.value)
+    assert message in str(raised.value)
+
+
+def test_a_workload_and_jobs_exclude_each_other(tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(
+        "name: load\ntopology: {name: full-mesh, dims: [4]}\njobs: [{name: a}]\nworkload: {name: in-turn}\n"
+    )
+    with pytest.raises(ScenarioError, match=r"load\.yaml:4: a workload makes the jobs; leave out"):
+        load(tmp_path / "load.yaml")
 
 
 def test_the_path_set_routes_the_fabric(folder: Path) -> None:

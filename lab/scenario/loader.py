@@ -13,7 +13,8 @@ from lab.errors import ScenarioError
 from lab.report.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 from lab.scenario.document import Document, Location
 from lab.scenario.explain import explain, in_file
-from lab.scenario.schema import SETTINGS, Relative, Scenario
+from lab.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
+from lab.scenario.workload import jobs_of
 from topologies.errors import RailyardError
 
 __all__ = ["load", "read", "relocated"]
@@ -32,7 +33,8 @@ def load(path: Path) -> tuple[Scenario, Document]:
 def read(document: Document) -> tuple[Scenario, Document]:
     """Check a document; a ScenarioError has a line for each fault found, with its place and a remedy."""
     try:
-        scenario = Scenario.model_validate(_with_defaults(document.values, document.folder))
+        values = _with_defaults(document.values, document.folder)
+        scenario = Scenario.model_validate(_with_workloads(document, values))
     except ValidationError as ex:
         raise ScenarioError.joined(explain(document, ex)) from None
     faults = [*_duplicates(document, scenario), *_unknown_metrics(document, scenario)]
@@ -57,6 +59,52 @@ def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(variants, tuple):
         rest["variants"] = tuple(_merged(base, variant) for variant in variants)
     return {key: _located(value, folder) for key, value in rest.items()}
+
+
+def _with_workloads(document: Document, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the jobs of each variant's workload; wrong shapes stay as they are."""
+    variants = values.get("variants")
+    if not isinstance(variants, tuple):
+        return values
+    return {
+        **values,
+        "variants": tuple(
+            _with_workload(document, ("variants", index), values.get("topology"), variant)
+            for index, variant in enumerate(variants)
+        ),
+    }
+
+
+def _with_workload(document: Document, at: Location, topology: Any, variant: Any) -> Any:
+    given = variant.get("workload") if isinstance(variant, dict) else None
+    if not isinstance(given, dict):
+        return variant
+    chosen = {("name" if key == "python" else key): value for key, value in given.items()}
+    name, parameters = chosen.get("name"), chosen.get("params", {})
+    if not isinstance(name, str) or not isinstance(parameters, dict) or variant.get("jobs") is not None:
+        if variant.get("jobs") is not None:
+            fault = ScenarioError("a workload makes the jobs", remedy="leave out `jobs:` or `workload:`")
+            raise relocated(document, (*at, "workload"), fault)
+        return {**variant, "workload": chosen}
+    try:
+        fabric = Topology.model_validate(topology).build()
+    except (ValidationError, RailyardError):
+        return variant | {"workload": chosen}  # the scenario's own check reports the topology
+    try:
+        jobs = jobs_of(name, parameters, fabric)
+    except RailyardError as ex:
+        raise relocated(document, (*at, "workload"), ex) from None
+    common = variant.get("collective", {})
+    for number, job in enumerate(jobs):
+        try:
+            JobSettings.model_validate(_with_common({"collective": {}, **job}, common))
+        except ValidationError as ex:
+            first = ex.errors(include_url=False)[0]
+            what = f"workload {name}: job {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+            fault = ScenarioError(what, remedy="return jobs with the keys of `jobs:`")
+            raise relocated(document, (*at, "workload"), fault) from None
+    whole = tuple(_with_common({"collective": {}, **job}, common) for job in jobs)
+    return {**variant, "workload": chosen, "jobs": whole}
 
 
 def _located(value: Any, folder: Path) -> Any:

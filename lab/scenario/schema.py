@@ -53,6 +53,7 @@ __all__ = [
 SETTINGS = (
     "collective",
     "jobs",
+    "workload",
     "routing",
     "link",
     "control",
@@ -270,8 +271,18 @@ class OwnProgram(Model):
 
 
 @final
+class WorkloadSettings(Model):
+    """A workload by name, or FILE.py:NAME, and the parameters of its function (lab.scenario.workload)."""
+
+    name: str
+    params: Mapping[str, Any] = Field(default_factory=dict)
+
+
+@final
 class Variant(Model):
     """One run of a scenario; without `jobs` all members form one job with the variant's collective.
+
+    A `workload` makes the jobs.
 
     `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
     unreachable (`halt`). `program` replaces built-in programs, by their names.
@@ -282,6 +293,7 @@ class Variant(Model):
     expect: Literal["finish", "deadlock", "halt"] = "finish"
     collective: Collective = Collective()
     jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
+    workload: WorkloadSettings | None = None
     routing: Routing = Routing()
     link: LinkSettings = LinkSettings()
     control: Control = Control()
