@@ -16,6 +16,7 @@ from topologies.errors import RailyardError, TopologyError
 from topologies.families.full_mesh import full_mesh
 from topologies.families.graphs.bcube import bcube
 from topologies.families.graphs.dragonfly import dragonfly
+from topologies.families.graphs.dragonfly_plus import dragonfly_plus
 from topologies.families.graphs.fat_tree import fat_tree
 from topologies.families.graphs.hyperx import hyperx
 from topologies.families.graphs.jellyfish import jellyfish
@@ -59,6 +60,7 @@ __all__ = [
     "bcube",
     "dcn_plus",
     "dragonfly",
+    "dragonfly_plus",
     "fat_tree",
     "from_graph",
     "full_mesh",

@@ -15,6 +15,7 @@ from topologies.families.declaration import Family
 from topologies.families.full_mesh import full_mesh
 from topologies.families.graphs.bcube import bcube
 from topologies.families.graphs.dragonfly import dragonfly
+from topologies.families.graphs.dragonfly_plus import dragonfly_plus
 from topologies.families.graphs.fat_tree import fat_tree
 from topologies.families.graphs.hyperx import hyperx
 from topologies.families.graphs.jellyfish import jellyfish
@@ -49,6 +50,7 @@ _OURS = (
     bcube,
     dcn_plus,
     dragonfly,
+    dragonfly_plus,
     fat_tree,
     full_mesh,
     hpn,

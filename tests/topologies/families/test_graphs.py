@@ -11,6 +11,7 @@ from topologies import (
     TopologyError,
     bcube,
     dragonfly,
+    dragonfly_plus,
     fat_tree,
     hyperx,
     jellyfish,
@@ -48,6 +49,9 @@ def bisection_links(fabric: Fabric) -> float:
         (dragonfly(4, hosts=2, global_links=2), 72, 36, {7}, 3),
         # p = 1, a = 2, h = 1: 3 groups.
         (dragonfly(2, hosts=1, global_links=1), 6, 6, {3}, 3),
+        # Dragonfly+ of switches with k = 4 ports: k/2 leaves, spines, hosts and global links each, k^2/4 + 1
+        # groups of k^2/4 hosts. Its diameter counts spines of different groups, see below.
+        (dragonfly_plus(2, spines=2, hosts=2, global_links=2), 20, 20, {4}, 4),
         # HyperX: diameter is the number of dimensions, radix T + sum (S - 1) (SC 2009).
         (hyperx((4, 4), hosts=2), 32, 16, {8}, 2),
         (hyperx((2, 3, 4), hosts=1), 24, 24, {7}, 3),
@@ -96,6 +100,26 @@ def test_tori_have_the_diameter_and_bisection_of_cubes(
     assert bisection_links(fabric) == bisection
 
 
+def test_leaves_of_a_dragonfly_plus_are_three_links_apart_at_most() -> None:
+    fabric = dragonfly_plus(3, spines=3, hosts=3, global_links=3)
+    check(fabric)
+    leaves = [node.name for node in fabric.nodes if node.tier == 1]
+    lengths = dict(nx.all_pairs_shortest_path_length(switches(fabric)))
+    assert max(lengths[a][b] for a in leaves for b in leaves) == 3
+    # k^4/16 hosts and k^2/4 more (k = 6), between every two groups one link.
+    assert len(endpoints(fabric)) == 6**4 // 16 + 6**2 // 4
+    between = Counter(
+        tuple(sorted((link.a.node.partition("s")[0], link.b.node.partition("s")[0])))
+        for link in fabric.links
+        if {fabric.node(link.a.node).tier, fabric.node(link.b.node).tier} == {2}
+    )
+    assert len(between) == 10 * 9 // 2
+    assert set(between.values()) == {1}
+    # Between groups 0 to 4 and 5 to 9 there are 25 global links.
+    low = [name for name in endpoints(fabric) if int(name[1]) < 5]
+    assert rate_between(fabric, low, set(endpoints(fabric)) - set(low)) == 25 * 400 * GBPS
+
+
 def test_halves_of_switched_fabrics_carry_what_the_papers_say() -> None:
     # A fat tree has full bisection, BCube half of its servers, HyperX (S/2)^2 links a line.
     assert bisection_links(fat_tree(4)) == 8
@@ -136,6 +160,7 @@ def test_fewer_groups_of_a_dragonfly_have_several_global_links() -> None:
     ("build", "message"),
     [
         (lambda: dragonfly(2, global_links=1, groups=4), "join up to 3; give 2 to 3 groups"),
+        (lambda: dragonfly_plus(2, global_links=1, groups=4), "join up to 3; give 2 to 3 groups"),
         (lambda: fat_tree(5), "5 ports; give an even number of ports"),
         (lambda: slim_fly(9), "q is 9; give a prime"),
         (lambda: jellyfish(5, degree=3), "5 switches of degree 3; give a degree below"),

@@ -17,6 +17,7 @@ def test_names_build_what_they_say() -> None:
         "bcube",
         "dcn-plus",
         "dragonfly",
+        "dragonfly-plus",
         "fat-tree",
         "full-mesh",
         "hpn",

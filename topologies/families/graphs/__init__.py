@@ -3,6 +3,7 @@
 
 parameters   parameters that several of them share, and hosts behind switches
 dragonfly    groups of routers, a link between every two groups
+dragonfly_plus   groups of leaves below spines, which global links join
 torus        torus and mesh of any dimensions
 hyperx       switches that are neighbours where they differ in a single coordinate
 fat_tree     fat tree of switches with k ports

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): groups of routers, all joined by global links."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from topologies.errors import TopologyError
@@ -9,7 +10,7 @@ from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Ho
 from topologies.model import Fabric
 from topologies.model.graphs import from_graph
 
-__all__ = ["dragonfly"]
+__all__ = ["dragonfly", "global_pairs"]
 
 
 @family(
@@ -42,13 +43,21 @@ def dragonfly(
         names = [f"g{group}r{router}" for router in range(routers)]
         graph.add_nodes_from(names)
         graph.add_edges_from((a, b) for at, a in enumerate(names) for b in names[at + 1 :])
-    # Global end e of a group leads e % (groups - 1) + 1 groups on; whole rounds only, so that ends pair up.
-    for end in range(ends - ends % (number - 1)):
-        step, turn = end % (number - 1) + 1, end // (number - 1)
-        back = turn * (number - 1) + (number - step) - 1
-        for group in range(number):
-            other = (group + step) % number
-            if group < other:
-                a, b = f"g{group}r{end // global_links}", f"g{other}r{back // global_links}"
-                graph.add_edge(a, b, delay_ns=float(global_delay_ns))
+    for (group, end), (other, back) in global_pairs(number, ends):
+        a, b = f"g{group}r{end // global_links}", f"g{other}r{back // global_links}"
+        graph.add_edge(a, b, delay_ns=float(global_delay_ns))
     return from_graph(with_hosts(graph, hosts), "dragonfly", rate_gbps=rate_gbps, delay_ns=delay_ns)
+
+
+def global_pairs(groups: int, ends: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield the two (group, global end) of each global link, `ends` being those of a group.
+
+    End e of a group leads e % (groups - 1) + 1 groups on; whole rounds only, so that ends pair up.
+    """
+    for end in range(ends - ends % (groups - 1)):
+        step, turn = end % (groups - 1) + 1, end // (groups - 1)
+        back = turn * (groups - 1) + (groups - step) - 1
+        for group in range(groups):
+            other = (group + step) % groups
+            if group < other:
+                yield (group, end), (other, back)

@@ -22,6 +22,7 @@ from topologies.model.codec import to_json
 SEEDS = range(50)
 FAMILIES: dict[str, dict[str, Any]] = {
     "dragonfly": {"routers": 2, "hosts": 1, "global_links": 1},
+    "dragonfly-plus": {"hosts": 1, "global_links": 1},
     "torus": {"dims": (3, 3)},
     "hyperx": {"dims": (2, 3), "hosts": 1},
     "fat-tree": {"ports": 4},

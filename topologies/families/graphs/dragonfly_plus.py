@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaves below spines, joined by links of the spines."""
+
+from typing import Annotated
+
+from topologies.errors import TopologyError
+from topologies.families.declaration import Source, Spec, family
+from topologies.families.graphs.dragonfly import global_pairs
+from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Rate
+from topologies.model import Fabric
+from topologies.model.graphs import from_graph
+
+__all__ = ["dragonfly_plus"]
+
+
+@family(
+    "Dragonfly+: groups of leaf switches below spine switches, global links between spines of all groups",
+    source=Source("Dragonfly+: Low Cost Topology for Scaling Datacenters (HiPINEB 2017)", "section II"),
+)
+def dragonfly_plus(
+    leaves: Annotated[int, Spec("leaf switches of a group", at_least=1)] = 2,
+    *,
+    spines: Annotated[int, Spec("spine switches of a group", at_least=1)] = 2,
+    hosts: Annotated[int, Spec("NPUs behind each leaf switch", at_least=1)] = 2,
+    global_links: Annotated[int, Spec("global links of a spine switch", at_least=1)] = 2,
+    groups: Annotated[int, Spec("groups; 0: as many as global links can join", at_least=0)] = 0,
+    rate_gbps: Rate = RATE_GBPS,
+    delay_ns: Delay = DELAY_NS,
+    global_delay_ns: Annotated[float, Spec("propagation delay of a global link", at_least=0)] = 50,
+) -> Fabric:
+    """Build the groups; with fewer than all of them, every two have several global links."""
+    import networkx as nx
+
+    ends = spines * global_links
+    number = groups or ends + 1
+    if not 2 <= number <= ends + 1:
+        raise TopologyError(
+            f"dragonfly-plus: {number} groups, and {spines} spines with {global_links} global links each "
+            f"join up to {ends + 1}",
+            remedy=f"give 2 to {ends + 1} groups",
+        )
+    graph = nx.MultiGraph()
+    for group in range(number):
+        upper = [f"g{group}s{spine}" for spine in range(spines)]
+        graph.add_nodes_from(upper, kind="switch", tier=2)
+        for leaf in range(leaves):
+            name = f"g{group}l{leaf}"
+            graph.add_node(name, kind="switch", tier=1)
+            graph.add_edges_from((name, f"{name}.{host}") for host in range(hosts))
+            graph.add_edges_from((name, spine) for spine in upper)
+    for (group, end), (other, back) in global_pairs(number, ends):
+        a, b = f"g{group}s{end // global_links}", f"g{other}s{back // global_links}"
+        graph.add_edge(a, b, delay_ns=float(global_delay_ns))
+    return from_graph(graph, "dragonfly-plus", rate_gbps=rate_gbps, delay_ns=delay_ns)
