@@ -98,6 +98,8 @@ def sweep(
     options = _options(axes or (), seeds, cut_each or (), combine, sample)
     part = _shard(shard)
     plan = plan_study(file, options, variant or (), seed)
+    if not any(key.split(".")[0] == "topology" for key in plan.study.set):
+        plan.scenario.topology.build()  # a fabric that cannot be built is refused before any run
     runs = plan.runs if part is None else shard_of(plan.runs, *part)
     with open_study(
         folder or Path("results", f"{plan.scenario.name}-sweep"), plan, resume=resume, shard=part
