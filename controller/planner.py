@@ -15,6 +15,7 @@ from controller.routing.all_path import Router
 from controller.routing.columns import relieve
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions
+from controller.routing.standby import add_standby_paths
 from controller.routing.weights import Demand, Pair, apportion, check_demand, divide, rate_weights
 from controller.tables.next_hop import table_path
 from controller.tables.node_entries import node_entries
@@ -67,12 +68,13 @@ def make_plan(
     busiest link is least busy, with every permitted longer path in a mesh that relieves it
     (controller.routing.columns), except for pairs that send too few frames of `payload_bytes`; pairs without
     demand then use their paths of fewest hops. Up to `standby` buckets of a pair that would otherwise depend
-    on a single path get paths that share no link with it. Longer and standby paths and exact weights exist
-    only where `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches,
-    in equal shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits
-    shares follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`,
-    but where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError
-    when the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
+    on a single path get paths that share no link with it. `adaptive` is `all-path` with sources that leave
+    congested paths: all pairs get such buckets. Longer and standby paths and exact weights exist only where
+    `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches, in equal
+    shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits shares
+    follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`, but
+    where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError when
+    the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
     turns = rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
@@ -91,8 +93,14 @@ def make_plan(
         weights = {}
     else:
         routes, weights = _routes(router, candidates, demand, payload_bytes)
+        if strategy == "adaptive" and not steers_every_hop(fabric):
+            raise PlanError(
+                f"strategy adaptive on {fabric.name}: switches choose ports of their own, so a source cannot "
+                "choose its paths",
+                remedy="use strategy all-path, or a fabric whose source routes decide every hop",
+            )
         if steers_every_hop(fabric):
-            _stand_by(routes, weights, candidates, standby)
+            add_standby_paths(router, routes, weights, candidates, standby)
         for pair, paths in routes.items():
             candidates[pair] += dict.fromkeys(path for path in paths if path not in candidates[pair])
     if check:
@@ -195,28 +203,6 @@ def _routes(
             fewest = [path for path in paths if len(path) == len(paths[0])]
             routes[pair] = apportion(fewest, [1.0] * len(fewest), turn)
     return routes, weights
-
-
-def _stand_by(
-    routes: dict[Pair, tuple[Path, ...]],
-    weights: dict[Pair, tuple[float, ...]],
-    candidates: Mapping[Pair, list[Path]],
-    most: int,
-) -> None:
-    """Give up to `most` buckets of each pair with a single path to other paths, which carry nothing yet."""
-    for pair, paths in routes.items() if most else ():
-        if any(path != paths[0] for path in paths):
-            continue
-        used = set(hops_of(paths[0]))
-        others = [path for path in candidates[pair] if used.isdisjoint(hops_of(path))][:most]
-        if not others:
-            continue
-        buckets, share = list(paths), 1 / (BUCKETS - len(others))
-        standby = {(number + 1) * BUCKETS // len(others) - 1: path for number, path in enumerate(others)}
-        for bucket, path in standby.items():
-            buckets[bucket] = path
-        routes[pair] = tuple(buckets)
-        weights[pair] = tuple(0.0 if bucket in standby else share for bucket in range(BUCKETS))
 
 
 def _entries(

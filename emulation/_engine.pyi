@@ -301,6 +301,7 @@ class Transport:
         initial_rto_ps: int,
         min_rto_ps: int,
         path_rto_ps: int,
+        adaptive: bool,
         max_rto_ps: int,
         max_retries: int,
         lb_mode: int,

@@ -22,7 +22,7 @@ from topologies.model.components import components
 __all__ = ["STRATEGIES", "Router", "port_of_bucket"]
 
 # Strategies of a fabric with dimensions or tiers.
-STRATEGIES: tuple[Strategy, ...] = ("all-path", "shortest", "detour", "borrow", "hashed")
+STRATEGIES: tuple[Strategy, ...] = ("all-path", "adaptive", "shortest", "detour", "borrow", "hashed")
 
 # Number of hops up to which every path is a candidate. Longer paths are candidates only when no shorter path
 # exists, or when the strategy asks for them.
@@ -121,6 +121,10 @@ class Router:
             part if part[-1] == destination else table_path(finder, source, destination, bucket, part)
             for bucket, part in enumerate(chosen)
         )
+
+    def paths_of_length(self, source: str, destination: str, hops: int) -> list[Path]:
+        """Return the allowed paths of so many hops within a mesh."""
+        return self._allowed_paths(source, destination, hops) if self.in_one_mesh(source, destination) else []
 
     def _allowed_paths(self, source: str, destination: str, hops: int) -> list[Path]:
         fabric = self.finder.fabric

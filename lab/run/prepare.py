@@ -32,7 +32,6 @@ from lab.scenario.schema import (
     Fault,
     JobSettings,
     Scenario,
-    Transport,
     Variant,
 )
 from topologies import Fabric, RailyardError
@@ -43,8 +42,8 @@ __all__ = ["JobPlan", "Kept", "Prepared", "demand_of", "prepare"]
 
 T = TypeVar("T")
 
-# Buckets of a pair with a single path that stand by on other paths (controller.planner.make_plan).
-_STANDBY = 4
+# Buckets of a pair that stand by on other paths, by strategy (controller.planner.make_plan).
+_STANDBY = {"all-path": 4, "adaptive": 6}
 
 
 @final
@@ -162,7 +161,7 @@ def prepare(
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
-        transport = with_line((*at, "transport"), lambda chosen=variant.transport: _transport(chosen))
+        transport = with_line((*at, "transport"), lambda chosen=variant: _transport(chosen))
         routing = variant.routing
         routed = (routing.strategy, routing.rules, routing.weights, routing.peers)
         same = (routed, variant.every_job, variant.expect == "deadlock", variant.control.hash)
@@ -345,12 +344,13 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
         payload_bytes=max(job.collective.payload_bytes for job in jobs),
-        standby=_STANDBY if variant.routing.strategy == "all-path" else 0,
+        standby=_STANDBY.get(variant.routing.strategy, 0),
         check=variant.expect != "deadlock",
     )
 
 
-def _transport(chosen: Transport) -> TransportParameters:
+def _transport(variant: Variant) -> TransportParameters:
+    chosen = variant.transport
     defaults = TransportParameters()
     least = None if chosen.min_rto_us is None else round(chosen.min_rto_us * 10**6)
     return TransportParameters(
@@ -360,6 +360,7 @@ def _transport(chosen: Transport) -> TransportParameters:
         min_rto_ps=least or defaults.min_rto_ps,
         path_rto_ps=least or defaults.path_rto_ps,
         lb_mode=1 if chosen.connections is None else 0,
+        adaptive=variant.routing.strategy == "adaptive",
     )
 
 

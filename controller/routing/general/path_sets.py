@@ -95,6 +95,7 @@ def _first_buckets(paths: PathSet) -> PathSet:
 
 PATH_SETS: Mapping[str, PathSet] = {
     "all-path": _first_buckets(all_path),
+    "adaptive": _first_buckets(all_path),
     "shortest": _shortest,
     "detour": _first_buckets(within_stretch),
     "borrow": _first_buckets(within_stretch),

@@ -18,11 +18,18 @@ constexpr int kMoreRetries = 4;
 
 PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
                        RoundTrips& trips, Payloads& payloads)
-    : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {}
+    : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
+    if (!parameters.adaptive) return;
+    delays_.emplace(trips);
+}
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,
                       Answer& answer) {
     lb_ = spray_.next_lb(now);
+    if (delays_) {
+        lb_ = delays_->choose(lb_, spray_.health());
+        delays_->sent(next_psn_ & kSlot, spray_.path_of(lb_));
+    }
     if (timer == kNever) rto_ = estimate();
     const std::uint32_t psn = next_psn_;
     Sender::send(message, slice, start, last, now, answer);
@@ -55,18 +62,25 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std
     if (news == 0 && !answered) return advanced;
     heard_ = now;
     for (; news != 0; news &= news - 1)
-        arrived(at(base + static_cast<std::uint32_t>(std::countr_zero(news))), now, again);
+        arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again);
     if (rest > 0 && !advanced) {
         rto_ = estimate();
         timer = now + rto_;
     }
-    find_lost(answered);
+    find_lost(answered, now);
     asked_ = asked_ && !answered;
     return advanced;
 }
 
-void PathSender::arrived(const Sent& frame, Time now, bool again) {
+void PathSender::arrived(std::uint32_t psn, Time now, bool again) {
+    const Sent& frame = at(psn);
     const std::uint32_t path = spray_.path_of(frame.lb);
+    if (delays_) {
+        if (frame.resent == 0) {
+            delays_->measured(psn & kSlot, now - frame.sent_at);
+        }
+        delays_->ended(psn & kSlot);
+    }
     if (frame.resent > 0) {
         // Another of its transmissions may have arrived.
         if (!again || frame.resent > 1) return;
@@ -79,15 +93,17 @@ void PathSender::arrived(const Sent& frame, Time now, bool again) {
     spray_.health().acknowledged(path);
 }
 
-void PathSender::find_lost(bool answered) {
+void PathSender::find_lost(bool answered, Time now) {
     const Time old = newest_ - estimate();
+    const Time late = now - (delays_ ? delays_->patience(parameters_.path_rto) : 0);
     for (std::uint32_t place = 0; place < in_flight(); ++place) {
         if (marked(place)) continue;
         const Sent& frame = at(base_ + place);
         const std::uint32_t path = spray_.path_of(frame.lb);
         if (frame.order < top_[path] || frame.sent_at <= old ||
             (frame.sent_at < silent_[path] && silent_[path] <= newest_) ||
-            (answered && took_former_route(frame)))
+            (answered && took_former_route(frame)) ||
+            (delays_ && frame.sent_at < late && delays_->congested(path)))
             lost_.push_back(base_ + place);
     }
 }
@@ -95,9 +111,12 @@ void PathSender::find_lost(bool answered) {
 void PathSender::resend_lost(Time now, Answer& answer) {
     if (lost_.empty()) return;
     const std::vector<std::uint32_t> psns = std::exchange(lost_, {});
-    for (const std::uint32_t psn : psns)
-        if (const Sent& frame = at(psn); !took_former_route(frame))
-            spray_.health().lost(spray_.path_of(frame.lb), now);
+    for (const std::uint32_t psn : psns) {
+        const Sent& frame = at(psn);
+        const std::uint32_t path = spray_.path_of(frame.lb);
+        const bool congested = delays_ && delays_->congested(path);
+        if (!congested && !took_former_route(frame)) spray_.health().lost(path, now);
+    }
     again_by(psns, now, true, answer);
 }
 
@@ -116,14 +135,21 @@ void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
     again_by({*newest}, now, false, answer);
 }
 
+std::uint8_t PathSender::other_lb(std::uint8_t lb) {
+    if (delays_)
+        if (const std::uint8_t faster = delays_->choose(lb, spray_.health()); faster != lb) return faster;
+    return spray_.other_lb(lb, &silent_);
+}
+
 // `other`: by another path. The last frame asks for an acknowledgement.
 void PathSender::again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer) {
     for (const std::uint32_t psn : psns) {
         Sent& frame = at(psn);
-        const std::uint8_t lb = other ? spray_.other_lb(frame.lb, &silent_) : frame.lb;
+        const std::uint8_t lb = other ? other_lb(frame.lb) : frame.lb;
         send_again(psn, lb, psn == psns.back(), now, answer);
         frame.order = order_++;
         ++frame.resent;
+        if (delays_) delays_->sent(psn & kSlot, spray_.path_of(lb));
     }
     again_ = true;
     recover_ = next_psn_;

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "hosts/path_delays.h"
 #include "hosts/sender.h"
 #include "hosts/spray.h"
 
@@ -33,13 +35,15 @@ class PathSender final : public Sender {
     Time estimate() const override;
 
    private:
-    void arrived(const Sent& frame, Time now, bool again);
-    void find_lost(bool answered);
+    void arrived(std::uint32_t psn, Time now, bool again);
+    void find_lost(bool answered, Time now);
+    std::uint8_t other_lb(std::uint8_t lb);
     bool took_former_route(const Sent& frame) const { return frame.order < moved_[frame.lb % kBuckets]; }
     void again_by(const std::vector<std::uint32_t>& psns, Time now, bool other, Answer& answer);
 
     Spray spray_;
     RoundTrips& trips_;
+    std::optional<PathDelays> delays_;
     std::int64_t order_ = 0;
     ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
     ByPath<Time> silent_{-1};                     // time of the probe, of a path on which a frame timed out

@@ -41,7 +41,8 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
         // The sender missed acknowledgements: their path may have failed.
         ++duplicates;
         lb_ = static_cast<std::uint8_t>(lb_ + kBucketStride);
-        if (paths_ && last_ >= 0) {
+        // A frame that comes late, after it was sent again, says nothing of acknowledgements.
+        if (paths_ && last_ >= 0 && (flags & kRetransmission) != 0) {
             paths_->health().suspect(paths_->path_of(static_cast<std::uint8_t>(last_)), now);
             last_ = -1;
         }

@@ -26,7 +26,10 @@ struct PathShares {
 // Round trips that an agent has measured, over all its connections; 0 before the first.
 struct RoundTrips {
     Time peak = 0;  // the largest of late: it decays by a thousandth a sample
+    Time paths = 0,
+         total = 0;  // number and sum of the smoothed round trips of all paths that PathDelays measures
     void add(Time rtt) { peak = std::max(rtt, peak - peak / 1024); }
+    Time typical() const { return total / std::max(paths, Time{1}); }
 };
 
 // A value for each path; paths are added when buckets get a path of their own.

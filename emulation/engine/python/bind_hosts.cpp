@@ -211,18 +211,28 @@ void bind_hosts(nb::module_& m) {
             "__init__",
             [](TransportParameters* self, std::uint32_t window, std::uint32_t ack_every, Time ack_delay,
                Time initial_rto, Time min_rto, Time path_rto, Time max_rto, int max_retries, int lb_mode,
-               std::uint32_t first_psn, int level, const nb::bytes& data, const nb::bytes& ack) {
+               std::uint32_t first_psn, int level, bool adaptive, const nb::bytes& data,
+               const nb::bytes& ack) {
                 if (window < 1 || window > kMaxWindow)
                     throw std::invalid_argument("a window of " + std::to_string(window) + " frames");
-                new (self) TransportParameters{
-                    window,  ack_every, ack_delay, initial_rto,
-                    min_rto, path_rto,  max_rto,   max_retries,
-                    lb_mode, first_psn, level,     {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
+                new (self) TransportParameters{window,
+                                               ack_every,
+                                               ack_delay,
+                                               initial_rto,
+                                               min_rto,
+                                               path_rto,
+                                               max_rto,
+                                               max_retries,
+                                               lb_mode,
+                                               first_psn,
+                                               level,
+                                               adaptive,
+                                               {header<kDataHeaderBytes>(data), header<kAckBytes>(ack)}};
             },
             nb::kw_only(), nb::arg("window"), nb::arg("ack_every"), nb::arg("ack_delay_ps"),
             nb::arg("initial_rto_ps"), nb::arg("min_rto_ps"), nb::arg("path_rto_ps"), nb::arg("max_rto_ps"),
             nb::arg("max_retries"), nb::arg("lb_mode"), nb::arg("first_psn"), nb::arg("level"),
-            nb::arg("data"), nb::arg("ack"));
+            nb::arg("adaptive"), nb::arg("data"), nb::arg("ack"));
     bind_participant(m);
     bind_saturator(m);
     nb::class_<Agent, Participant>(m, "Agent", "Agent of a collective.")

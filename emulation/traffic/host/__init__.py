@@ -4,6 +4,9 @@
 agent         one rank of a collective: schedule, transport, arrays
 iterations    a job that computes and sends repeatedly
 transport     a reliable connection: sender and receiver
+path_sender   a sender that finds losses by path
+spray         the path of each frame, and the health of paths
+path_delay    paths that stand out by their round trip are left
 connections   the connections of a rank with its peers
 path_choice   load-balance values of connections, and the choice among them
 gate          steps that do not overlap

@@ -214,6 +214,7 @@ def _transport(parameters: TransportParameters) -> _engine.Transport:
         initial_rto_ps=parameters.initial_rto_ps,
         min_rto_ps=parameters.min_rto_ps,
         path_rto_ps=parameters.path_rto_ps,
+        adaptive=parameters.adaptive,
         max_rto_ps=parameters.max_rto_ps,
         max_retries=parameters.max_retries,
         lb_mode=parameters.lb_mode,

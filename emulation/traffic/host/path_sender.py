@@ -16,6 +16,7 @@ from typing import Final, final
 
 from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
 from emulation.traffic.host.path_choice import BUCKETS
+from emulation.traffic.host.path_delay import PathDelays
 from emulation.traffic.host.spray import RoundTrips, Spray
 from emulation.traffic.host.transport import (
     ACK_NOW,
@@ -41,6 +42,7 @@ class PathSender(Sender):
 
     __slots__ = (
         "_asked",
+        "_delays",
         "_heard",
         "_moved",
         "_newest",
@@ -60,6 +62,7 @@ class PathSender(Sender):
         super().__init__(parameters, writer, 0)
         self.spray = spray
         self._trips = trips
+        self._delays = PathDelays(trips) if parameters.adaptive else None
         self._order = 0
         self._orders = [0] * MAX_WINDOW
         self._resent = [0] * MAX_WINDOW  # how often the frame has been sent again
@@ -76,6 +79,9 @@ class PathSender(Sender):
     ) -> bytes:
         """Return the next frame, after `has_room`; `last` if no other frame follows for now."""
         self._lb = self.spray.next_lb(now)
+        if self._delays is not None:
+            self._lb = self._delays.choose(self._lb, self.spray.health)
+            self._delays.sent(self.next_psn & SLOT, self.spray.path_of(self._lb))
         if self.timer == NEVER:
             self._rto = self._estimate()
         slot = self.next_psn & SLOT
@@ -122,13 +128,17 @@ class PathSender(Sender):
         if rest and not advanced:
             self._rto = self._estimate()
             self.timer = now + self._rto
-        self._find_lost(answered)
+        self._find_lost(answered, now)
         self._asked = self._asked and not answered
         return advanced
 
     def _arrived(self, slot: int, now: int, again: bool) -> None:
         sent_at = self._sent_at[slot]
         path = self.spray.path_of(self._lbs[slot])
+        if self._delays is not None:
+            if not self._resent[slot]:
+                self._delays.measured(slot, now - sent_at)
+            self._delays.ended(slot)
         if self._resent[slot]:
             if not again or self._resent[slot] > 1:  # another of its transmissions may have arrived
                 return
@@ -139,8 +149,9 @@ class PathSender(Sender):
         self._silent.pop(path, None)
         self.spray.health.acknowledged(path)
 
-    def _find_lost(self, answered: bool) -> None:
+    def _find_lost(self, answered: bool, now: int) -> None:
         old = self._newest - self._estimate()
+        late = now - (0 if self._delays is None else self._delays.patience(self._parameters.path_rto_ps))
         for place in range(self.in_flight):
             slot = (self._base + place) & SLOT
             if place and self._sacked >> (place - 1) & 1:
@@ -152,6 +163,7 @@ class PathSender(Sender):
                 or sent_at <= old
                 or sent_at < probed <= self._newest
                 or (answered and self._took_former_route(slot))
+                or (self._delays is not None and sent_at < late and self._delays.congested(path))
             ):
                 self.lost.append(slot)
 
@@ -159,8 +171,10 @@ class PathSender(Sender):
         """Return the lost frames, to be sent again by other paths; the last asks for an acknowledgement."""
         slots, self.lost = self.lost, []
         for slot in slots:
-            if not self._took_former_route(slot):
-                self.spray.health.lost(self.spray.path_of(self._lbs[slot]), now)
+            path = self.spray.path_of(self._lbs[slot])
+            congested = self._delays is not None and self._delays.congested(path)
+            if not congested and not self._took_former_route(slot):
+                self.spray.health.lost(path, now)
         return self._again_by(slots, now)
 
     def rerouted(self, buckets: frozenset[int], now: int) -> list[bytes]:
@@ -186,7 +200,7 @@ class PathSender(Sender):
     def _again_by(self, slots: list[int], now: int, *, other: bool = True) -> list[bytes]:
         frames = []
         for slot in slots:
-            lb = self.spray.other_lb(self._lbs[slot], self._silent) if other else self._lbs[slot]
+            lb = self._other_lb(slot) if other else self._lbs[slot]
             flags = RETRANSMISSION | ACK_NOW if slot == slots[-1] else RETRANSMISSION
             frame = readdress(self._frames[slot], lb, flags)
             self._frames[slot] = frame
@@ -195,6 +209,8 @@ class PathSender(Sender):
             self._orders[slot] = self._order
             self._resent[slot] += 1
             self._order += 1
+            if self._delays is not None:
+                self._delays.sent(slot, self.spray.path_of(lb))
             frames.append(frame)
         if slots:
             self._again = True
@@ -202,6 +218,12 @@ class PathSender(Sender):
             self.retransmitted += len(slots)
             self.timer = now + self._rto
         return frames
+
+    def _other_lb(self, slot: int) -> int:
+        lb = self._lbs[slot]
+        if self._delays is not None and (faster := self._delays.choose(lb, self.spray.health)) != lb:
+            return faster
+        return self.spray.other_lb(lb, self._silent)
 
     def on_timeout(self, now: int) -> list[bytes]:
         """Return the oldest frame, to be sent again by another path; none if the connection is given up.

@@ -24,18 +24,23 @@ _MAX_AVOID_PS: Final = 1_600_000_000
 class RoundTrips:
     """Round trips that an agent has measured, over all its connections, in ps; 0 before the first.
 
-    `peak` is the largest of late: it decays by a thousandth a sample.
+    `peak` is the largest of late: it decays by a thousandth a sample. `paths` and `total` are the number and
+    the sum of the smoothed round trips of all paths that emulation.traffic.host.path_delay measures.
     """
 
-    __slots__ = ("least", "peak")
+    __slots__ = ("paths", "peak", "total")
 
     def __init__(self) -> None:
-        self.least = self.peak = 0
+        self.paths = self.peak = self.total = 0
+
+    @property
+    def typical(self) -> int:
+        """Mean of the smoothed round trips of all measured paths."""
+        return self.total // max(self.paths, 1)
 
     def add(self, rtt: int) -> None:
         """Take a sample."""
         self.peak = max(rtt, self.peak - self.peak // 1024)
-        self.least = min(rtt, self.least or rtt)
 
 
 @final

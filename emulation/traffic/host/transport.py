@@ -48,7 +48,7 @@ class TransportParameters:
     `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
     per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path
     (emulation.traffic.host.path_sender), with timeouts of at least path_rto_ps; a pair without paths recovers
-    by timers alone.
+    by timers alone. `adaptive`: frames leave congested paths (emulation.traffic.host.path_delay).
     """
 
     window: int = 64
@@ -64,6 +64,7 @@ class TransportParameters:
     level: int = 0
     connections: Connections | None = None
     paths: Mapping[tuple[int, int], PathShares] | None = None
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         limits = {
@@ -326,7 +327,8 @@ class Receiver:
             # The sender missed acknowledgements: their path may have failed.
             self.duplicates += 1
             self._lb = (self._lb + _BUCKET_STRIDE) & 0xFF
-            if self._paths is not None and self._last >= 0:
+            # A frame that comes late, after it was sent again, says nothing of acknowledgements.
+            if self._paths is not None and self._last >= 0 and flags & RETRANSMISSION:
                 self._paths.health.suspect(self._paths.path_of(self._last), now)
                 self._last = -1
         self._echo |= flags & RETRANSMISSION

@@ -114,5 +114,5 @@ def test_a_path_of_another_pair_is_refused(rack: Fabric) -> None:
 
 def test_an_unknown_strategy_is_refused(rack: Fabric) -> None:
     unknown: Any = "longest"
-    with pytest.raises(PlanError, match="no strategy named 'longest'; use one of all-path, shortest"):
+    with pytest.raises(PlanError, match="no strategy named 'longest'; use one of all-path, adaptive"):
         router(rack, unknown)

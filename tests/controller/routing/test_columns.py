@@ -144,3 +144,29 @@ def test_pairs_with_too_few_frames_for_exact_shares_use_no_longer_paths() -> Non
         for payload in (4096, 4100)
     ]
     assert lengths == [{2, 3}, {2}]
+
+
+def test_all_paths_of_adaptive_sources_are_permitted_and_share_no_link_with_planned_paths() -> None:
+    mesh = full_mesh([4, 4])
+    demand = {("npu0", "npu5"): 1.0, ("npu0", "npu1"): 1.0, ("npu6", "npu5"): 1.0}
+    plan = make_plan(mesh, strategy="adaptive", standby=6, demand=demand)
+    channels = nx.DiGraph()
+    fake = FakeFabric(plan)
+    for (source, destination), paths in plan.routes.items():
+        assert len(set(paths)) >= 3
+        weights = plan.weights.get((source, destination), (1 / 16,) * 16)
+        used = {hop for path, weight in zip(paths, weights, strict=True) if weight for hop in pairwise(path)}
+        for bucket, (path, weight) in enumerate(zip(paths, weights, strict=True)):
+            walk = fake.send(source, Frame(mesh.node(destination).address, lb=bucket))
+            assert (walk.end, tuple(walk.nodes)) == ("host", path)
+            assert weight or used.isdisjoint(pairwise(path))
+            nx.add_path(channels, zip(pairwise(walk.nodes), walk.vls, strict=True))
+    assert nx.is_directed_acyclic_graph(channels)
+
+
+def test_shares_of_planned_paths_stay_beside_standby_paths() -> None:
+    mesh, demand = full_mesh([8, 8]), {("npu0", "npu9"): 1.0, ("npu1", "npu9"): 2.0}
+    plans = [make_plan(mesh, strategy=name, standby=6, demand=demand) for name in ("all-path", "adaptive")]
+    for pair in (("npu0", "npu9"), ("npu3", "npu20")):
+        static, adaptive = (plan.shares(*pair) for plan in plans)
+        assert {path: share for path, share in adaptive.items() if share} == pytest.approx(static)

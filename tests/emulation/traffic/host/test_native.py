@@ -165,6 +165,7 @@ def parameters_of(random: Random) -> TransportParameters:
         level=random.choice(SERVICE_LEVELS),
         connections=connections_of(random) if kind == "connections" else None,
         paths=shares_of(random) if kind == "paths" else None,
+        adaptive=kind == "paths" and random.random() < 0.5,
     )
 
 
