@@ -82,12 +82,15 @@ class _Change:
     """A change under way.
 
     `unlit` are the ends of new circuits that are still dark, and `waits_for` the ends among them that can
-    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`.
+    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`. `stay`
+    has the circuits that do not move; once `turned`, no other old circuit is left, and the new circuits see
+    light at `lit_ps`.
     """
 
     begun_ps: int
     why: str
     before: Fabric
+    stay: Fabric
     target: Fabric
     circuits: Crossconnects
     plan: Plan
@@ -100,11 +103,22 @@ class _Change:
     held_ps: int
     unlit: set[Port]
     waits_for: set[Port]
+    turned: bool = False
+    lit_ps: int | None = None
+
+    @property
+    def standing(self) -> Fabric:
+        """The fabric with the circuits that still stand, those that the change has yet to move among them."""
+        return self.stay if self.turned else self.before
 
 
 @final
 class RewiringController:
-    """Changes circuits, one change at a time."""
+    """Changes circuits, one change at a time.
+
+    A job that arrives does not wait for a change that no other job waits for, such as after a departure: a
+    change for all present jobs takes its place, with the circuits that have not moved yet.
+    """
 
     def __init__(
         self, runtime: _Runtime, policy: RewiringPolicy, *, detect_ps: int, processing_ps: int
@@ -187,18 +201,27 @@ class RewiringController:
             self.reallocate(news)
 
     def _go_on(self) -> None:
-        while self._now is None and (self._waiting or self._reasons):
+        while (self._now is None and self._reasons) or (self._waiting and self._gives_way()):
             present = self._policy.jobs()
             jobs = {name: demand for name, demand in present.items() if name not in self._waiting}
             new = self._can_begin(present, jobs)
-            if not new and not self._reasons:
+            if not new and (self._now is not None or not self._reasons):
                 return
-            why = "; ".join([*(f"{name} begins" for name in new), *dict.fromkeys(self._reasons)])
+            replaced, self._now = self._now, None
+            reasons = [*([replaced.why] if replaced else []), *(f"{name} begins" for name in new)]
+            why = "; ".join([*reasons, *dict.fromkeys(self._reasons)])
             self._reasons.clear()
             jobs |= {name: present[name] for name in new}
             if not jobs:
                 return  # circuits stay until they are needed
-            self._begin(why, jobs, [self._waiting.pop(name) for name in new])
+            self._begin(why, jobs, [self._waiting.pop(name) for name in new], replaced)
+
+    def _gives_way(self) -> bool:
+        """Return whether a change for a job that has arrived may begin now."""
+        change = self._now
+        if change is None:
+            return True
+        return not change.then and (change.lit_ps is None or self._runtime.now_ps < change.lit_ps)
 
     def _can_begin(self, present: Mapping[str, Demand], running: Mapping[str, Demand]) -> list[str]:
         """Return the waiting jobs that get circuits beside all running jobs, in order of arrival."""
@@ -217,12 +240,20 @@ class RewiringController:
             return False
         return not (together.unserved & ~before.unserved).any()
 
-    def _realised(self, jobs: Mapping[str, Demand]) -> CircuitTarget:
-        return allocate_crossconnects(self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
+    def _realised(self, jobs: Mapping[str, Demand], fabric: Fabric | None = None) -> CircuitTarget:
+        return allocate_crossconnects(fabric or self._runtime.plan.fabric, _all_of(jobs), self._light.dark)
 
-    def _begin(self, why: str, jobs: Mapping[str, Demand], then: list[Callable[[], None]]) -> None:
-        fabric = self._runtime.plan.fabric
-        circuits = self._realised(jobs).circuits
+    def _begin(
+        self,
+        why: str,
+        jobs: Mapping[str, Demand],
+        then: list[Callable[[], None]],
+        replaced: _Change | None = None,
+    ) -> None:
+        """Begin a change for `jobs`, in place of the change under way if it has been `replaced`."""
+        fabric = replaced.standing if replaced else self._runtime.plan.fabric
+        before = replaced.before if replaced else fabric
+        circuits = self._realised(jobs, fabric).circuits
         target = with_maps(fabric, circuits)
         stay = keep_common_circuits(fabric, circuits)
         added, removed = _ends(target, stay), _ends(fabric, stay)
@@ -233,11 +264,14 @@ class RewiringController:
         now = self._runtime.now_ps
         if not added and not removed:
             # A job that has just arrived may have had no routes.
-            count = self._adopt(final) if then or self._light.dark else 0
-            self._note(now, why, fabric, target, jobs, updates=count)
+            count = self._adopt(final) if then or self._light.dark or replaced else 0
+            if replaced and replaced.turned:
+                self._runtime.reconfigure(circuits)  # drops the circuits that were about to be set up
+            self._note(now, why, before, target, jobs, updates=count)
             _each(then)
             return
-        updates, hitless, higher = 0, True, {}
+        updates, hitless = (replaced.updates, replaced.hitless) if replaced else (0, True)
+        higher: Mapping[str, tuple[Update, ...]] = {}
         try:
             # A job that has just arrived sends nothing before the new circuits are up.
             running = {pair: amount for pair, amount in demand.items() if pair in self._runtime.plan.routes}
@@ -253,13 +287,14 @@ class RewiringController:
             # Leaves first stop sending to spines that lose circuits; then the spines change.
             higher = {node: some for node, some in written.items() if fabric.node(node).level > 1}
             self._runtime.adopt(drained, {node: some for node, some in written.items() if node not in higher})
-            updates = sum(map(len, written.values()))
+            updates += sum(map(len, written.values()))
         waits_for = set(added) - unlit
         drain_ps = self._policy.drain_ps if hitless else 0
         change = self._now = _Change(
             now,
             why,
-            fabric,
+            before,
+            stay,
             target,
             circuits,
             final,
@@ -273,11 +308,18 @@ class RewiringController:
             set(added),
             waits_for,
         )
-        self._runtime.at(now + drain_ps // 2, lambda: self._runtime.write(higher))
+        self._runtime.at(now + drain_ps // 2, lambda: self._write_higher(change, higher))
         self._runtime.at(now + drain_ps, lambda: self._turn(change))
 
+    def _write_higher(self, change: _Change, updates: Mapping[str, tuple[Update, ...]]) -> None:
+        if self._now is change:
+            self._runtime.write(updates)
+
     def _turn(self, change: _Change) -> None:
-        stands_ps = self._runtime.reconfigure(change.circuits)
+        if self._now is not change:
+            return
+        change.turned = True
+        stands_ps = change.lit_ps = self._runtime.reconfigure(change.circuits)
         patience = _PATIENCE if change.waits_for else 1
         self._runtime.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
 

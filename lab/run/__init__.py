@@ -9,6 +9,7 @@ Its modules:
     testbeds     choice of the testbed
     boot         a testbed with its tables filled
     runner       the run of every variant
+    memory       memory that a run needs, and what the machine has
     kept         finished variants of an interrupted run
     job          jobs and their agents on a running testbed
     standstill   whom failures have cut off while only timers of the control plane run

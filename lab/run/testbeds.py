@@ -86,7 +86,10 @@ class Embedded:
         return () if self.hosts == "native" else ("--hosts", self.hosts)
 
     def check(self, prepared: Sequence[Prepared], *, captures: bool) -> None:
-        """Accept any variant on any machine."""
+        """Raise a MachineError if this machine lacks the memory that the variants need."""
+        from lab.run.memory import check_memory
+
+        check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
         """Return a testbed in virtual time."""

@@ -8,13 +8,18 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, final
 
+from lab.run.memory import whole_bytes
+from lab.run.prepare import prepare
+from lab.scenario.document import Document
 from lab.sweeps.plan import Run, StudyPlan
 from lab.sweeps.pool import Done, Executor, InProcess, LocalPool, Stop
 from lab.sweeps.store import RunResult
+from topologies.errors import RailyardError
 
-__all__ = ["Conducted", "Results", "conduct", "local_executor", "results_of", "shard_of"]
+__all__ = ["Conducted", "Results", "conduct", "local_executor", "memory_of", "results_of", "shard_of"]
 
 
 class Results(Protocol):
@@ -99,6 +104,31 @@ def _too_late(run: Run, healthy: RunResult) -> bool:
 def shard_of(runs: Sequence[Run], number: int, count: int) -> list[Run]:
     """Return every `count`-th run, from the run `number` (1 or more) on."""
     return [*runs[number - 1 :: count]]
+
+
+def memory_of(runs: Sequence[Run], path: Path) -> int:
+    """Return the memory, in bytes, that the largest of the runs needs in a process of its own.
+
+    The largest has the most nodes times elements; an impossible run needs none.
+    """
+    largest: dict[str, Run] = {}
+    for run in runs:
+        place = run.scenario.topology.model_dump_json()
+        if place not in largest or _elements(run) > _elements(largest[place]):
+            largest[place] = run
+    try:
+        nodes = {place: len(run.scenario.topology.build().nodes) for place, run in largest.items()}
+        chosen = max(largest, key=lambda place: nodes[place] * _elements(largest[place]), default=None)
+        if chosen is None:
+            return 0
+        prepared = prepare(largest[chosen].scenario, Document(path))
+    except RailyardError:
+        return 0
+    return whole_bytes(prepared)
+
+
+def _elements(run: Run) -> int:
+    return sum(job.collective.elements for job in run.variant.every_job)
 
 
 def local_executor(plan: StudyPlan, jobs: int, runs: int) -> Executor:

@@ -20,14 +20,18 @@ railyard check experiments/01_first_train/scenario.yaml
 def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
     """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
 
+    The memory that a run needs is foreseen; where this machine has less, `railyard run` refuses.
+
     Every error is printed with FILE:LINE and a remedy; exit code 2 when there is one.
     """
+    from lab.run.memory import available_bytes, foreseen_bytes, in_words, whole_bytes
     from lab.run.prepare import prepare
     from lab.scenario.loader import load
 
     scenario, document = load(file)
     console = out()
-    for ready in prepare(scenario, document):
+    prepared = prepare(scenario, document)
+    for ready in prepared:
         entries = sum(len(own) for own in ready.plan.entries.values())
         console.print(
             f"{ready.variant.name}: {len(ready.fabric.nodes)} nodes, {len(ready.fabric.links)} links, "
@@ -36,4 +40,7 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
             markup=False,
             soft_wrap=True,
         )
+    free = available_bytes()
+    lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""
+    console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)
     console.print(f"{file}: good", markup=False, soft_wrap=True)

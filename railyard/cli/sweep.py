@@ -104,10 +104,11 @@ def sweep(
     with open_study(
         folder or Path("results", f"{plan.scenario.name}-sweep"), plan, resume=resume, shard=part
     ) as study:
-        missing = len({run.key for run in runs if run.key not in study})
+        wanted = {run.key: run for run in runs if run.key not in study}
+        missing = len(wanted)
         tell(_first_line(plan, runs, missing, min(jobs, missing), ray))
         with (
-            closing(_executor(plan, jobs, missing, ray)) as executor,
+            closing(_executor(plan, jobs, [*wanted.values()], ray)) as executor,
             Interrupts(_POLITE) as interrupts,
             counting(missing, "runs") as advance,
         ):
@@ -137,14 +138,21 @@ def _first_line(plan: StudyPlan, runs: Sequence[Run], missing: int, jobs: int, r
     )
 
 
-def _executor(plan: StudyPlan, jobs: int, missing: int, ray: str | None) -> Executor:
+def _executor(plan: StudyPlan, jobs: int, runs: Sequence[Run], ray: str | None) -> Executor:
+    """Return what carries the runs out, after a look at the memory that they need."""
+    from lab.sweeps.conduct import local_executor, memory_of
+
+    processes = min(jobs, len(runs))
+    each = memory_of(runs, plan.path) if ray is not None or processes > 1 else 0
     if ray is not None:
         from lab.sweeps.cluster import RayCluster
 
-        return RayCluster(plan.path, None if ray == "local" else ray)
-    from lab.sweeps.conduct import local_executor
+        return RayCluster(plan.path, None if ray == "local" else ray, each or None)
+    if each:
+        from lab.run.memory import check_processes
 
-    return local_executor(plan, jobs, missing)
+        check_processes(each, processes)
+    return local_executor(plan, jobs, len(runs))
 
 
 def _options(

@@ -179,3 +179,30 @@ def test_a_job_that_waits_for_its_circuits_says_how_long(write: Write) -> None:
     result = conclude(scenario, 1, "embedded", run(prepare(scenario, document), 1).runs)
     assert result.of("run", "second.waited_us") == result.of("run", "second.start_us") - 15
     assert result.of("run", "second.waited_us") > 5  # the time of a reconfiguration
+
+
+# The circuits of the first job pass to the second from 20.1 us on: 4 us to drain, 5 us dark, 1 us to be seen.
+SHARED = """\
+jobs:
+  - {name: first, collective: {members: [gpu0..gpu3, gpu16..gpu19], elements: 32768}}
+  - {name: running, collective: {members: [gpu4..gpu7, gpu8..gpu11], elements: 524288}}
+  - {name: late, at_us: AT, collective: {members: [gpu12..gpu15, gpu20..gpu23], elements: 16384}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at_us", "most_us"),
+    [
+        pytest.param(21, 0, id="nothing has moved yet"),
+        pytest.param(26, 10, id="mirrors turn"),
+        pytest.param(29.8, 10.5, id="circuits have light"),
+    ],
+)
+def test_an_arrival_does_not_wait_for_the_change_after_a_departure(
+    write: Write, at_us: float, most_us: float
+) -> None:
+    scenario, document = load(write(HEAD + SHARED.replace("AT", str(at_us))))
+    result = conclude(scenario, 1, "embedded", run(prepare(scenario, document), 1).runs)
+    assert result.passed
+    assert result.of("run", "late.waited_us") <= most_us
+    assert result.of("run", "lost_frames") == result.of("run", "dropped_frames") == 0
