@@ -8,6 +8,7 @@ Its modules:
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML
     bundle    a run in one file, to replay it
+    captures  capture files: frames by kind over time, data frames compared
     output    the folder of results
     page      report.html
     picture   picture.svg, and the figures that it shares with the report

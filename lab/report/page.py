@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 
+from lab.report.captures import Capture
 from lab.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
+from lab.report.figures.captured_frames import MAX_CAPTURES, captures_svg
 from lab.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
 from lab.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
 from lab.report.figures.fabric import FABRIC_STYLE
@@ -62,9 +65,14 @@ VERDICT_CLASSES = {"holds": "yes", "fails": "no", "not judged": "soft"}
 
 
 def report_html(
-    scenario: Scenario, result: Result, fabric: Fabric, runs: Mapping[str, VariantRun], command: str
+    scenario: Scenario,
+    result: Result,
+    fabric: Fabric,
+    runs: Mapping[str, VariantRun],
+    command: str,
+    captures: Mapping[str, Capture] = MappingProxyType({}),
 ) -> str:
-    """Return the whole report; `command` repeats the run."""
+    """Return the whole report; `command` repeats the run, `captures` are its capture files by name."""
     title = escape(scenario.title or scenario.name)
     passed = '<span class="yes">passed</span>' if result.passed else '<span class="no">failed</span>'
     held = f"{result.held} of {len(result.assertions)} assertions hold"
@@ -99,6 +107,7 @@ def report_html(
         *_traffic(scenario, runs),
         *_deadlocks(scenario, result, fabric),
         *_takeovers(scenario, result),
+        *_captures(captures),
         *filter(None, [fidelity_html(scenario, result)]),
         "<h2>Assertions</h2>",
         _assertions(result),
@@ -132,6 +141,15 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
         PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
     }
     return "".join(style for style, wanted in needed.items() if wanted)
+
+
+def _captures(captures: Mapping[str, Capture]) -> list[str]:
+    """Return the frames of the capture files over time; nothing without a capture."""
+    if not captures:
+        return []
+    more = len(captures) - MAX_CAPTURES
+    rest = [f'<p class="soft">and {more} more captures</p>'] if more > 0 else []
+    return ["<h2>Captured frames</h2>", f"<figure>{captures_svg(captures)}</figure>", *rest]
 
 
 def _panel(index: int, caption: str, svg: str) -> str:

@@ -58,7 +58,7 @@ class RayCluster:
                 include_dashboard=False if address is None else None,
                 _node_ip_address=_LOOPBACK if (address or _LOOPBACK).startswith(_LOOPBACK) else None,
             )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as ex:
+        except Exception as ex:  # also of a node that does not start Ray says no more than Exception
             raise MachineError(
                 f"Ray cluster {address or 'on this machine'}: {str(ex).splitlines()[0]}",
                 remedy="start it with `ray start --head`, or give its address",

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
 from lab.errors import ScenarioError
 from lab.report import results
+from lab.report.captures import read_capture
 from lab.report.document import to_json
 from lab.report.metrics import VariantRun, busy_share
 from lab.report.output import OutputFolder, output_folder
@@ -35,6 +36,7 @@ class Result:
         runs: observations by variant.
         seconds: wall-clock seconds by variant and stage; nothing else depends on a clock.
         command: the command that repeats the run; empty when there is none.
+        captures: capture files of the run by name.
     """
 
     scenario: Scenario
@@ -43,6 +45,7 @@ class Result:
     runs: Mapping[str, VariantRun]
     seconds: Mapping[str, Mapping[str, float]]
     command: str = ""
+    captures: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -146,7 +149,14 @@ class Result:
         """Return the text of report.html, one page that needs no other file."""
         from lab.report.page import report_html
 
-        return report_html(self.scenario, self.verdict, self.fabric, self.runs, self.command)
+        return report_html(
+            self.scenario,
+            self.verdict,
+            self.fabric,
+            self.runs,
+            self.command,
+            {name: read_capture(path) for name, path in self.captures.items()},
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json, report.html, picture.svg and timing.json; return the path of report.html.

@@ -83,7 +83,12 @@ def execute(
         fabric.link(link)
     done = run_variants(prepared, seed, note, choice, captures or {}, kept)
     verdict = conclude(scenario, seed, choice.name, done.runs, switch=choice.switch)
-    return Result(scenario, fabric, verdict, done.runs, done.seconds, command)
+    files = {
+        f"{variant.name}-{link}": folder / f"{variant.name}-{link}.pcap"
+        for variant in scenario.variants
+        for link, folder in (captures or {}).items()
+    }
+    return Result(scenario, fabric, verdict, done.runs, done.seconds, command, files)
 
 
 def _document(scenario: str | Path | Mapping[str, Any] | Scenario) -> Document:

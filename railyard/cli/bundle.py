@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +55,7 @@ def replay(path: Path, folder: Path | None) -> bool:
     from tempfile import TemporaryDirectory
 
     from lab.report.bundle import differences, unpack
+    from lab.report.captures import compare_captures, read_capture
     from lab.report.document import to_document
     from lab.report.output import output_folder
     from railyard.api.scenarios import execute
@@ -60,19 +63,41 @@ def replay(path: Path, folder: Path | None) -> bool:
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
         file, about, before = unpack(path, Path(temporary))
         checked, document = _loaded(file, about["dims"])
+        recorded = {capture.stem: capture for capture in sorted(file.parent.glob("results/*.pcap"))}
         with output_folder(folder or Path("results", f"{checked.name}-replay")) as target:
-            result = execute(checked, document, about["seed"], command=f"railyard run {path}")
-            written = result.write(target)
+            result = execute(
+                checked,
+                document,
+                about["seed"],
+                captures=dict.fromkeys(_links(checked, recorded), target.path),
+                command=f"railyard run {path}",
+            )
+            both = {f"{name}, in the bundle": capture for name, capture in recorded.items()}
+            both |= {f"{name}, now": result.captures[name] for name in recorded}
+            written = replace(result, captures=both).write(target)
+        was = {name: read_capture(capture) for name, capture in recorded.items()}
+        now = {name: read_capture(result.captures[name]) for name in recorded}
     differing = differences(before, json.loads(json.dumps(to_document(result.verdict))))
+    differing += compare_captures(was, now)
     console = out()
     for words in differing:
         console.print(f"[red]differs[/] {words}", soft_wrap=True)
+    if recorded:
+        frames = sum(len(capture.data) for capture in was.values())
+        console.print(f"{len(recorded)} captures with {frames} data frames are compared", soft_wrap=True)
     figures = "untimed metrics" if about["testbed"] == "mininet" else "results"
     same = "differ" if differing else "are the same"
     version = about["versions"]["railyard"]
     console.print(f"{path}: the {figures} {same}; the bundle is from Railyard {version}", soft_wrap=True)
     console.print(f"report: {written}", soft_wrap=True, markup=False)
     return not differing
+
+
+def _links(scenario: Scenario, captures: Iterable[str]) -> list[str]:
+    """Return the links of captures, whose names are VARIANT-LINK."""
+    variants = sorted((variant.name for variant in scenario.variants), key=len, reverse=True)
+    of = {name: next((v for v in variants if name.startswith(f"{v}-")), "") for name in captures}
+    return [*dict.fromkeys(name.removeprefix(f"{variant}-") for name, variant in of.items() if variant)]
 
 
 def _ran(folder: Path) -> tuple[Path, dict[str, object]]:

@@ -11,5 +11,6 @@ Its modules:
     fabric             a fabric and its busy links
     deadlock_cycle     buffers that wait for each other
     circuits           circuits between Pods before and after a change
+    captured_frames    frames of capture files over time
     job_phases         computation and communication of jobs
 """

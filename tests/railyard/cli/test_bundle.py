@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scapy.utils import RawPcapReader, RawPcapWriter
 
+from emulation.traffic.frames.layers import CLH, Ether
 from lab.report.bundle import differences
+from lab.report.captures import read_capture
 
 Railyard = Callable[..., tuple[int, str, str]]
 
@@ -67,6 +70,36 @@ def test_a_result_that_was_changed_is_told(railyard: Railyard, packed: Path, tmp
     code, _, err = railyard("run", changed)
     assert code == 2
     assert "not a bundle" in err
+
+
+def test_captures_are_replayed_and_compared_frame_by_frame(railyard: Railyard, tmp_path: Path):
+    path = tmp_path / "own.yaml"
+    path.write_text("name: own\ntopology: {name: full-mesh, dims: [2, 2]}\ncollective: {elements: 256}\n")
+    assert railyard("run", path, "--out", "out", "--quiet", "--pcap", "npu0-npu1")[0] == 0
+    assert "Captured frames" in Path("out/report.html").read_text()
+    assert railyard("bundle", "out")[0] == 0
+    code, out, _ = railyard("run", "own.railyard")
+    assert code == 0, out
+    recorded = Path("out/run-npu0-npu1.pcap")
+    frames = [*RawPcapReader(str(recorded))]
+    count = len(read_capture(recorded).data)
+    assert 0 < count < len(frames)
+    assert f"1 captures with {count} data frames are compared" in " ".join(out.split())
+    page = Path("results/own-replay/report.html").read_text()
+    assert "run-npu0-npu1, in the bundle" in page
+    assert "run-npu0-npu1, now" in page
+    # Without its last data frame the capture is told apart.
+    last = max(number for number, (frame, _) in enumerate(frames) if CLH in Ether(frame))
+    with RawPcapWriter(str(recorded), linktype=1, nano=True) as writer:
+        writer.write_header(None)
+        for number, (frame, _) in enumerate(frames):
+            if number != last:
+                writer.write_packet(frame)
+    assert railyard("bundle", "out")[0] == 0
+    code, out, _ = railyard("run", "own.railyard")
+    assert code == 1
+    words = f"{count - 1} data frames in the bundle, {count} now, {count - 1} of them the same"
+    assert words in " ".join(out.split())
 
 
 def test_a_scenario_that_has_changed_since_is_refused(railyard: Railyard, tmp_path: Path):
