@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize portable fuzz bench lab shell docs clean
+.PHONY: help setup base p4 demo test test-all bmv2 lint check format sanitize portable aarch64 fuzz bench lab shell docs clean
 
 # Tests start hundreds of commands: without compiled modules each would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,6 +68,9 @@ sanitize: setup ## the engine's tests under AddressSanitizer and UBSan, in a bui
 
 portable: setup ## the tests of the embedded testbed on an engine without its Linux part, in a build of its own
 	@scripts/portable.sh
+
+aarch64: base ## the engine cross-compiled for aarch64, its tests under qemu-user; needs Debian's cross compiler
+	@scripts/aarch64.sh
 
 fuzz: base ## MINUTES=10 of libFuzzer each on loader, frames and P4Runtime; needs clang and libclang-rt-dev
 	@$(BIN)/python -m pip install --quiet 'atheris>=3,<4'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/use/bring-your-own.md: its files run as shown, with the right data, each link cut in turn."""
 
+import os
 import re
 import runpy
 from dataclasses import replace
@@ -66,6 +67,28 @@ jobs:
     levels = {job.name: job.priority for job in seen.jobs}
     assert seen.correct_nodes == 4
     assert levels["small"] < levels["large"]
+
+
+def test_the_torus_deadlocks_on_one_lane_by_a_circle_and_not_by_ranks(folder: Path) -> None:
+    one_lane, ranks = prepare(*load(folder / "torus.yaml"))
+    deadlock = observe(one_lane, seed=1).deadlock
+    assert deadlock is not None
+    ends = [hop.split("->") for _, hop, _ in deadlock.cycle]
+    assert len(ends) > 2
+    assert [end for _, end in ends] == [begin for begin, _ in ends[1:] + ends[:1]]
+    assert_right(ranks, None)
+
+
+@pytest.mark.long
+def test_links_of_a_dragonfly_of_72_are_cut_in_turn(folder: Path) -> None:
+    """Every 24th of 288 links; RAILYARD_EVERY_LINK=1 takes all, in some 25 minutes of processor."""
+    step = 1 if os.environ.get("RAILYARD_EVERY_LINK") else 24
+    text = (folder / "mine.yaml").read_text().replace("groups: 5, routers: 4", "groups: 9, routers: 8")
+    (folder / "large.yaml").write_text(text.replace("elements: 2000", "elements: 7200"))
+    for item in prepare(*load(folder / "large.yaml")):
+        assert (len(item.members), len(item.fabric.links)) == (72, 288)
+        for cut in (None, *(link.name for link in item.fabric.links[::step])):
+            assert_right(item, cut)
 
 
 def test_the_workload_makes_the_jobs(folder: Path) -> None:

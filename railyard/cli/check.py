@@ -4,17 +4,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railyard.cli.display.screen import out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from controller.plan import Plan
 
 __all__ = ["EXAMPLES", "check"]
 
 EXAMPLES = """
 railyard check experiments/01_first_train/scenario.yaml
 """
+
+
+def _lanes(plan: Plan) -> Iterator[str]:
+    """Yield the lanes that routes of a graph use, and the pairs whose shortest paths take more lanes."""
+    from controller.deadlock.turn_rules import rule_set
+    from controller.routing.general.lanes import lanes_used, lengthened
+    from controller.routing.general.order import is_graph
+
+    if not is_graph(plan.fabric):
+        return
+    rules = rule_set(plan.rules, plan.fabric)
+    used = lanes_used(plan.fabric, rules, (path for paths in plan.routes.values() for path in paths))
+    longer = lengthened(plan.fabric, plan.routes)
+    line = f"{used} of {rules.vls} lanes; every pair has a shortest path"
+    if longer:
+        hops = f"{max(longer)} hop{'s' if max(longer) > 1 else ''}"
+        line = (
+            f"{used} of {rules.vls} lanes; {sum(longer.values())} of {len(plan.routes)} pairs have paths up "
+            f"to {hops} longer than their shortest, which take more lanes"
+        )
+    yield line
 
 
 def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
@@ -32,14 +58,17 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
     console = out()
     prepared = prepare(scenario, document)
     for ready in prepared:
+        cycles = "cycles allowed" if ready.variant.expect == "deadlock" else "no cycle"
         entries = sum(len(own) for own in ready.plan.entries.values())
         console.print(
             f"{ready.variant.name}: {len(ready.fabric.nodes)} nodes, {len(ready.fabric.links)} links, "
-            f"{entries} table entries, no cycle under {ready.plan.rules}, "
+            f"{entries} table entries, {cycles} under {ready.plan.rules}, "
             f"bound {ready.bound_ps / 10**6:.3f} µs",
             markup=False,
             soft_wrap=True,
         )
+        for line in _lanes(ready.plan):
+            console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""
     console.print(f"memory: about {in_words(whole_bytes(prepared))}{lacks}", markup=False, soft_wrap=True)

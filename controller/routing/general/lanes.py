@@ -6,15 +6,17 @@ dependency graph: LASH (Skeie, Lysne, Theiss, IPDPS 2002) and DFSSSP (Domke, Hoe
 is computed here for comparison, by first fit: paths in order, each on the first layer that stays acyclic.
 """
 
-from collections.abc import Iterable
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
 
 from controller.deadlock.turn_rules import RuleSet
 from controller.plan import Path
+from controller.routing.general.order import relays
 from controller.routing.paths import hops_of
 from topologies import Fabric
 
-__all__ = ["lanes_used", "layers_needed"]
+__all__ = ["lanes_used", "layers_needed", "lengthened"]
 
 Hop = tuple[str, str]
 
@@ -22,6 +24,33 @@ Hop = tuple[str, str]
 def lanes_used(fabric: Fabric, rules: RuleSet, paths: Iterable[Path]) -> int:
     """Return the number of lanes on which frames of these paths travel under the rules."""
     return 1 + max((max(rules.vls_of(fabric, path) or (0,)) for path in set(paths)), default=0)
+
+
+def lengthened(fabric: Fabric, routes: Mapping[tuple[str, str], Sequence[Path]]) -> dict[int, int]:
+    """Return the number of pairs whose planned paths are all longer than their shortest, by the hops of more.
+
+    Such pairs exist where the lanes that there are do not admit the shortest path.
+    """
+    import networkx as nx
+
+    relaying, graph = relays(fabric), fabric.graph()
+    hosts = [] if relaying else [node.name for node in fabric.nodes if not node.tier]
+    between = graph.copy()
+    between.remove_nodes_from(hosts)
+    counts: Counter[int] = Counter()
+    for source, pairs in groupby(sorted(routes), key=lambda pair: pair[0]):
+        if hosts:
+            # Hosts pass on no frames of others.
+            between.add_edges_from(graph.edges(source))
+        steps = nx.single_source_shortest_path_length(between, source)
+        for _, destination in pairs:
+            ends = [destination] if not hosts else graph.neighbors(destination)
+            direct = graph.has_edge(source, destination)
+            fewest = 1 if direct else min(steps[end] for end in ends if end in steps) + bool(hosts)
+            counts[min(map(len, routes[source, destination])) - 1 - fewest] += 1
+        if hosts:
+            between.remove_node(source)
+    return {more: count for more, count in sorted(counts.items()) if more > 0}
 
 
 def layers_needed(paths: Iterable[Path]) -> int:

@@ -13,7 +13,7 @@ from controller.deadlock.turn_rules import rule_set
 from controller.plan import BUCKETS, Plan
 from controller.recovery.messages import Mode
 from controller.recovery.shared_routers import SharedRouters
-from controller.routing.general.lanes import lanes_used, layers_needed
+from controller.routing.general.lanes import lanes_used, layers_needed, lengthened
 from controller.routing.general.order import is_graph, ranks, relays
 from controller.routing.paths import hops_of
 from controller.tables import graph
@@ -270,6 +270,20 @@ def test_a_dragonfly_of_1056_hosts_fits_and_a_random_graph_of_1200_is_refused() 
     random = from_graph(nx.random_regular_graph(4, 1200, seed=1), "random")
     with pytest.raises(PlanError, match="its tables hold 32 and 1024; use up to 1024 endpoints, or list"):
         make_plan(random, peers=[("0", "1")])
+
+
+def test_pairs_with_longer_paths_are_counted() -> None:
+    ring = from_graph(nx.cycle_graph(8), "ring")
+    # With one lane no route passes over the bottom of the ring: a pair there goes over the root.
+    plan = make_plan(ring, rules="T1-UD", strategy="shortest")
+    longer = lengthened(ring, plan.routes)
+    lengths = dict(nx.all_pairs_shortest_path_length(ring.graph()))
+    more = [len(paths[0]) - 1 - lengths[pair[0]][pair[1]] for pair, paths in plan.routes.items()]
+    assert longer == dict(sorted((value, more.count(value)) for value in set(more) if value))
+    assert longer
+    assert not lengthened(ring, make_plan(ring, strategy="shortest").routes)
+    tree = from_graph(fat_tree(), "fat tree")
+    assert not lengthened(tree, make_plan(tree).routes)
 
 
 def test_layers_of_a_ring_and_of_a_tree() -> None:
