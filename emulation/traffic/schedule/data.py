@@ -148,6 +148,7 @@ class _Proven:
         """
         if inputs is self._inputs and sliced.schedule == self._schedule:
             return self._proof
+        self._inputs, self._schedule, self._proof = (), None, ([], "")  # frees it before the next is made
         expected = truth(sliced, inputs)
         proof = expected, _against_goals(expected, inputs, sliced.schedule.purpose)
         if isinstance(inputs, tuple) and sum(array.nbytes for array in inputs) <= _KEPT_BYTES:
