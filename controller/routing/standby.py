@@ -12,7 +12,7 @@ from controller.routing.weights import Pair
 
 __all__ = ["add_standby_paths"]
 
-# Paths of a pair below which strategy `adaptive` looks for standby paths of three hops.
+# Paths of a pair below which strategy `adaptive` adds standby paths of three hops.
 _ENOUGH = 4
 _LONGER = 3
 
@@ -26,7 +26,8 @@ def add_standby_paths(
 ) -> None:
     """Give up to `most` buckets of a pair to paths that share no link with its paths.
 
-    Pairs with a single path get them; with the strategy `adaptive` all pairs do, by three hops too.
+    Pairs with a single path get them; with the strategy `adaptive` all pairs do, of three hops where there
+    are few.
     """
     adaptive = router.strategy == "adaptive"
     for pair, paths in routes.items() if most else ():
