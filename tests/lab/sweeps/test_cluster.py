@@ -2,6 +2,7 @@
 """A study on a Ray cluster of two nodes on loopback; a node dies, and the results stay the same."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from lab.sweeps.plan import plan_study
 from lab.sweeps.pool import Done
 from lab.sweeps.store import open_study
 from tests.lab.sweeps.studies import small_study
+from tests.lab.sweeps.test_resume import content
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.long
@@ -92,3 +94,55 @@ def test_a_node_that_dies_in_the_middle_changes_no_result(
             assert [study.get(run.key) for run in plan.runs] == results_of(plan, 1)
     finally:
         executor.close()
+
+
+def test_killed_workers_cost_no_result(write: Callable[[str], Path], tmp_path: Path):
+    path = write(small_study(20))
+
+    def sweep(*options: str) -> "subprocess.Popen[bytes]":
+        command = [
+            sys.executable,
+            "-c",
+            "from railyard.cli import main; main()",
+            "sweep",
+            str(path),
+            *options,
+        ]
+        quiet = subprocess.DEVNULL
+        # Ray starts its workers with a niceness of 15, which starves them on a busy machine.
+        settings = {**os.environ, "RAY_worker_niceness": "0"}
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=tmp_path, env=settings)
+
+    assert sweep("--jobs", "1", "--out", "whole").wait() == 0
+    chance = random.Random(20)
+    kills = 0
+    process = sweep("--ray", "local", "--out", "parts")
+    while kills < 10:
+        time.sleep(chance.uniform(0.2, 2.0))
+        if process.poll() is not None:
+            # All is done before ten kills: begin anew with a part of the results.
+            for run in sorted((tmp_path / "parts" / "runs").iterdir())[::2]:
+                run.unlink()
+            process = sweep("--ray", "local", "--out", "parts")
+        elif workers := [pid for pid, command in _tree(process.pid) if command in _WORKERS]:
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(workers), signal.SIGKILL)
+                kills += 1
+    code = process.wait()
+    while code == 3:  # a run whose worker was killed twice
+        code = sweep("--ray", "local", "--out", "parts").wait()
+    assert code == 0
+    whole, parts = content(tmp_path / "whole"), content(tmp_path / "parts")
+    assert {*whole} == {*parts}
+    assert [name for name in whole if whole[name] != parts[name]] == []
+
+
+_WORKERS = ("ray::IDLE", "ray::_execute")
+
+
+def _tree(pid: int) -> Iterator[tuple[int, str]]:
+    """Yield the descendants of a process with their commands."""
+    with suppress(OSError):
+        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            yield child, Path(f"/proc/{child}/cmdline").read_text().strip("\0 ")
+            yield from _tree(child)
