@@ -374,12 +374,18 @@ class EmbeddedTestbed:
         """Do nothing: no other process is involved."""
 
     def stop(self) -> None:
-        """Stop the server, detach the hosts, close captures; does nothing if nothing runs."""
+        """Stop the server, detach the hosts, close captures; does nothing if nothing runs.
+
+        Outcomes are gone then: agents hold their arrays, and the next variant needs the memory.
+        """
         if self._server is not None:
             self._server.stop()
             self._server = None
         for host in self._hosts.values():
             self.network.set_handler(host, None)
+        self._attached.clear()
+        self._before.clear()
+        self.on_port = self.on_packet_in = self.on_log = None
         self.network.end_recordings()
 
 

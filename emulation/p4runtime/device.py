@@ -69,6 +69,11 @@ class Device:
         """Configuration that processes frames; None before the first commit."""
         return self._committed
 
+    def close(self) -> None:
+        """Drop the configurations and the way to the controllers, which refer back to this device."""
+        self._committed = self._staged = None
+        self.publish = lambda id, message: None
+
     # -- roles
 
     def role(self, name: str) -> Role:

@@ -122,10 +122,10 @@ class P4RuntimeServer:
             self._server = None
 
     async def _close_streams(self) -> None:
-        self._service.streams.close()
+        self._service.close()
 
     async def _stop(self, server: grpc.aio.Server) -> None:
-        self._service.streams.close()
+        self._service.close()
         await server.stop(_STOP_SECONDS)
 
 
@@ -138,6 +138,13 @@ def _try_address(address: str) -> None:
         raise ValueError("it is neither host:port nor unix:path")
     family, _, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     socket.create_server(where[:2], family=family).close()
+
+
+def _device_of(devices: Mapping[int, Device], device_id: int) -> Device:
+    device = devices.get(device_id)
+    if device is None:
+        raise Refusal(rpc_code.NOT_FOUND, f"no device with id {device_id}")
+    return device
 
 
 @final
@@ -170,9 +177,10 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         on_packet_out: Callable[[], None] | None,
         clock: Clock,
     ) -> None:
+        self._devices: dict[int, Device] = {}
+        self._device = partial(_device_of, self._devices)
         self.streams = Streams(network, self._device, lock, on_packet_out)
         locked = _Locked(clock, lock)
-        self._devices: dict[int, Device] = {}
         for id, switch in switches.items():
             device = Device(id, network, switch, PIPELINES, locked)
             device.publish = partial(self.streams.publish, device)
@@ -180,11 +188,11 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         self._by_switch = {device.switch: device for device in self._devices.values()}
         self._lock = lock
 
-    def _device(self, device_id: int) -> Device:
-        device = self._devices.get(device_id)
-        if device is None:
-            raise Refusal(rpc_code.NOT_FOUND, f"no device with id {device_id}")
-        return device
+    def close(self) -> None:
+        """End every stream, and let go of the devices, which refer to each other and to the network."""
+        self.streams.close()
+        for device in self._devices.values():
+            device.close()
 
     def deliver(self, item: ControlItem) -> None:
         kind, _, switch, value, up, data = item

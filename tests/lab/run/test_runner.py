@@ -1,6 +1,8 @@
 """Whole runs on a small mesh: every floor takes part."""
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from lab.report.document import to_json
 from lab.report.metrics import VariantRun
 from lab.report.results import Result, conclude
 from lab.run.prepare import Prepared, prepare
-from lab.run.runner import run
+from lab.run.runner import observe, run
 from lab.scenario.loader import load
 from lab.scenario.study import Study
 from lab.sweeps.conduct import results_of
@@ -48,6 +50,19 @@ def test_a_healthy_run_is_right_and_loses_nothing(write: Callable[[str], Path]):
     payload = 2 * 15 * 65536 * 4  # what an AllReduce moves, over all NPUs
     assert sum(seen.timeline.delivered) == payload + 54 * results.of("run", "received_frames")
     assert sum(sum(pair) for pair in seen.link_bytes.values()) > payload
+
+
+def test_a_variant_leaves_no_memory_to_the_garbage_collector(write: Callable[[str], Path]):
+    """Objects that refer to themselves would stay until a collection, and pile up variant by variant."""
+    (ready,) = prepared(write(HEAD + "faults: [{at_us: 1, link: npu0-npu1}]\n"))
+    left: list[weakref.ref[object]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        observe(ready, 1, lambda testbed: left.append(weakref.ref(testbed)))
+        assert left[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_a_ring_keeps_to_its_own_bound(write: Callable[[str], Path]):
