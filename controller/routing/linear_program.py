@@ -7,7 +7,7 @@ pyproject.toml fixes the version, so that results do not depend on the machine.
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import highspy
 import numpy as np
@@ -46,7 +46,7 @@ def minimise(cost: Floats, matrix: SparseMatrix, lower: ArrayLike, upper: ArrayL
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     rows, columns = np.asarray(matrix.rows), np.asarray(matrix.columns)
     order = np.lexsort((rows, columns))
-    program = highspy.HighsLp()
+    program: Any = highspy.HighsLp()  # its stubs take lists only; arrays are faster
     program.num_col_, program.num_row_ = len(cost), len(lower)
     program.col_cost_ = cost
     program.col_lower_, program.col_upper_ = np.zeros(len(cost)), np.full(len(cost), highspy.kHighsInf)

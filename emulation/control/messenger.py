@@ -107,7 +107,7 @@ class Messenger:
             ports = message.ports if len(message.ports) > 1 else ()
             frame = message_frame(message.message, self._cna[node], message.destination_cna, ports)
             direct = len(message.ports) == 1
-            port = message.ports[0] if direct else 0
+            port = next(iter(message.ports)) if direct else 0
             self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
             sent += 1
         if sent and self._testbed.virtual:

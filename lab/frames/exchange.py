@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -71,7 +71,7 @@ def exchange(
     return _call(address, requests(), seconds)
 
 
-def listen(address: str, hosts: Collection[str] = ()) -> Iterator[Arrival]:
+def listen(address: str, hosts: Collection[str] = ()) -> Generator[Arrival, None, None]:
     """Yield the frames that leave by the ports of hosts, all hosts without any, until the fabric stops."""
     from threading import Event
 
@@ -89,7 +89,7 @@ def _watched(hosts: Collection[str]) -> Iterator[Any]:
         yield HostFrame(host=host)
 
 
-def _call(address: str, requests: Iterator[Any], seconds: float | None) -> Iterator[Arrival]:
+def _call(address: str, requests: Iterator[Any], seconds: float | None) -> Generator[Arrival, None, None]:
     import grpc
 
     from emulation.embedded.frame_service import EXCHANGE, HostFrame

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import final
 
-from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction
+from controller import Mode, NodeController, Notice, Outgoing, Plan, Reaction, Subscription
 from controller.deadlock.turn_rules import rule_set
 from controller.plan import Path
 from controller.recovery.shared_routers import SharedRouters
@@ -215,6 +215,7 @@ class _Failure:
         if isinstance(notice, Notice):
             self._act(node, lambda: controller.on_notice(notice, port))
         else:
+            assert isinstance(notice, Subscription)  # this model loses nothing and acknowledges nothing
             self._act(node, lambda: controller.on_subscription(notice))
 
     def _left_over(self, dead: frozenset[str]) -> tuple[int, int]:

@@ -35,7 +35,7 @@ class Route(Packet):
     """A hop of a source route; the last has `bos` 1."""
 
     name = "Route"
-    fields_desc = (BitField("bos", 0, 1), BitField("port", 0, 15))
+    fields_desc = [BitField("bos", 0, 1), BitField("port", 0, 15)]  # noqa: RUF012
 
 
 @contextmanager

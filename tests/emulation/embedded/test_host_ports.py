@@ -21,7 +21,7 @@ from controller.plan import Entry, Lpm
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.errors import MachineError, TestbedError
-from lab.frames.exchange import Departure, exchange, listen
+from lab.frames.exchange import Arrival, Departure, exchange, listen
 from lab.run.boot import booted, filled
 from topologies import Fabric, from_graph, full_mesh
 
@@ -70,7 +70,7 @@ def serving(bed: EmbeddedTestbed) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def bed() -> Iterator[EmbeddedTestbed]:
     fabric = two_switches()
-    files = dict.fromkeys(("s1", "s2"), program("ipv4"))
+    files: dict[str, ProgramFiles] = dict.fromkeys(("s1", "s2"), program("ipv4"))
     testbed = EmbeddedTestbed(fabric, grpc_address=ANY_PORT)
     with filled(testbed, files, rows()), serving(testbed):
         yield testbed
@@ -108,7 +108,7 @@ def test_a_thousand_frames_keep_their_order(bed: EmbeddedTestbed) -> None:
 def test_a_listener_sees_what_another_client_sends(bed: EmbeddedTestbed) -> None:
     heard = listen(bed.address, ["h2"])
     first = threading.Thread(target=lambda: seen.append(next(heard)))
-    seen: list[api.Record] = []
+    seen: list[Arrival] = []
     first.start()
     while first.is_alive():  # it may not listen yet
         list(exchange(bed.address, [Departure("h1", to(3)), Departure("h1", to(2))]))
@@ -190,7 +190,7 @@ def test_tap_devices_carry_frames_and_are_gone_afterwards() -> None:
         return opened
 
     testbed = EmbeddedTestbed(two_switches(), grpc_address=ANY_PORT)
-    files = dict.fromkeys(("s1", "s2"), program("ipv4"))
+    files: dict[str, ProgramFiles] = dict.fromkeys(("s1", "s2"), program("ipv4"))
     with filled(testbed, files, rows()), serving(testbed):
         with taps(testbed.host_ports) as namespaces:
             assert list(namespaces) == ["h1", "h2", "h3"]
