@@ -31,7 +31,7 @@ _FULL = (
     "with no port spare circuits are placed by chains of moves first, and where those find no end halvings "
     "start over: both are paid for"
 )
-# The most Pods of the clusters in which a change is known to miss the target, and why.
+# The most Pods of the clusters in which a change is known to miss the target, or to meet it barely, and why.
 _MISSES = {"job": (0, ""), "first": (16, _FIRST), "replaced": (64, _REPLACED), "full": (128, _FULL)}
 _SLOW = changed("every change planned fifty times", repeats=50)
 
@@ -47,7 +47,8 @@ def _time(change: Change, pods: int) -> Claim:
         _SLOW,
         place=f"{_CODE}; a tenth is a target of this project",
         paper=AUTHORS[pods],
-        expected=between(target, 10 * target) if pods <= largest else None,
+        # Seconds of a machine: a faster one meets the target, so the interval reaches as far below it.
+        expected=between(target / 10, 10 * target) if pods <= largest else None,
         reason=why if pods <= largest else "",
     )
 
