@@ -49,7 +49,7 @@ def job_peers(fabric: Fabric) -> list[tuple[str, str]]:
 SUPERPOD = (
     derived(
         "seconds",
-        "planning and deadlock check of a job of TP 8, SP 8, PP 8, DP 16 on 8,192 NPUs",
+        "processor time of plan and deadlock check of a job of TP 8, SP 8, PP 8, DP 16 on 8,192 NPUs",
         between(0, 120),
         "s",
         scaled(10),
@@ -81,11 +81,11 @@ def _superpod(note: Progress, flat: float = 1.0) -> Values:
 
     note("generating the SuperPod", 0.0)
     fabric = ub_superpod()
-    began = time.perf_counter()
+    began = time.process_time()  # a busy machine changes nothing
     peers = job_peers(fabric)
     note("planning", 0.1)
     plan = make_plan(fabric, peers=peers)  # refuses what could deadlock
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     note("counting entries", 0.9)
     others = flat * (sum(node.kind == "npu" for node in fabric.nodes) - 1)
     tables: Counter[str] = Counter(entry.table for entry in plan.entries["npu0"])
