@@ -109,12 +109,16 @@ def verdicts(result: list[Cluster]) -> dict[str, str]:
 
 
 def test_a_tenth_of_the_authors_times_holds_and_a_fifth_does_not() -> None:
-    assert {name for name, verdict in verdicts(clusters(0.09)).items() if verdict == "unexpected"} == {
+    assert "unexpected" not in verdicts(clusters(0.09)).values()
+    hard = {
         f"{change.name}-{pods}"
         for change, most in ((Change.first, 16), (Change.replaced, 64), (Change.full, 128))
         for pods in PODS
         if pods <= most
     }
+    for factor in (0.009, 1.1):  # a tenth of the target, and more than ten times as much
+        rows = verdicts(clusters(factor))
+        assert {rows[name] for name in hard} == {"unexpected"}
     slow = verdicts(clusters(0.09, job=0.2))
     assert [slow[f"job-{pods}"] for pods in PODS] == ["unexpected"] * len(PODS)
 
