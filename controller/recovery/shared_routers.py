@@ -2,6 +2,7 @@
 """Routers over the links that work, shared by the controllers of a plan: most know of the same failures."""
 
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from typing import final
 
 from controller.deadlock.turn_rules import rule_set
@@ -26,7 +27,6 @@ class SharedRouters:
         self.rules = rule_set(plan.rules, plan.fabric)
         self._last: dict[frozenset[str], Router | GraphRouter] = {}
         self._by_link: dict[str, Mapping[str, Sequence[str]]] = {}
-        self._trees: dict[tuple[str, frozenset[str]], dict[str, str]] = {}
 
     def router_without(self, failed: Set[str]) -> Router | GraphRouter:
         """Return the router over the links that have not failed."""
@@ -56,27 +56,25 @@ class SharedRouters:
 
         All nodes follow a tree that is searched once for each target.
         """
-        key = (target, frozenset(failed))
-        if key not in self._trees:
-            self._trees[key] = self._tree(target, failed)
-        tree, path = self._trees[key], [node]
+        finder = self.router_without(failed).finder
+        tree, path = finder.cached(("tree", target), partial(_tree, finder, target)), [node]
         while path[-1] != target:
             if path[-1] not in tree:
                 return None
             path.append(tree[path[-1]])
         return tuple(path) if self.rules.vls_of(self.plan.fabric, tuple(path)) is not None else None
 
-    def _tree(self, target: str, failed: Set[str]) -> dict[str, str]:
-        """Return the next hop to a target by node, over at most as many hops as a source route steers."""
-        finder = self.router_without(failed).finder
-        tree: dict[str, str] = {}
-        reached = [target]
-        for _ in range(MAX_INSTRUCTIONS):
-            layer = []
-            for node in reached:
-                for neighbour in finder.neighbours(node):
-                    if neighbour != target and neighbour not in tree:
-                        tree[neighbour] = node
-                        layer.append(neighbour)
-            reached = layer
-        return tree
+
+def _tree(finder: PathFinder, target: str) -> dict[str, str]:
+    """Return the next hop to a target by node, over at most as many hops as a source route steers."""
+    tree: dict[str, str] = {}
+    reached = [target]
+    for _ in range(MAX_INSTRUCTIONS):
+        layer = []
+        for node in reached:
+            for neighbour in finder.neighbours(node):
+                if neighbour != target and neighbour not in tree:
+                    tree[neighbour] = node
+                    layer.append(neighbour)
+        reached = layer
+    return tree

@@ -8,5 +8,6 @@ rewiring           optical circuits that follow the jobs and the ports that have
 rewiring_record    a change of circuits as a value, for results
 light_monitor      usable ports of optical switches, from the light at them
 bonding            LACP between NICs and ToRs, and host routes that ToRs learn from it
+packet_outs        frames that the control plane sends through a switch
 frames             notices, watches, hellos and LACPDUs as frames
 """

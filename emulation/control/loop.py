@@ -19,6 +19,7 @@ from controller.recovery.shared_routers import SharedRouters
 from emulation.control.bonding import Bonding, LacpTimes
 from emulation.control.frames import hello_frame, is_slow, read_management
 from emulation.control.messenger import Messenger
+from emulation.control.packet_outs import send_packet_outs
 from emulation.control.rewiring import RewiringController, RewiringPolicy
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
@@ -228,9 +229,7 @@ class ControlLoop:
 
     def send_frames(self, node: str, frames: Sequence[tuple[int, bytes]]) -> None:
         """Send each frame out of its port."""
-        for port, frame in frames:
-            self._client.packet_out(node, frame, egress_port=port, routed=0)
-        self._await_packet_outs(node, len(frames))
+        send_packet_outs(self._testbed, self._client, node, frames)
 
     def reconfigure(self, circuits: Mapping[str, Mapping[int, int]]) -> int:
         """Apply crossconnect maps to optical switches; return the time at which all new circuits are up."""
@@ -404,8 +403,3 @@ class ControlLoop:
             self.learn(node, updates)
             self._rewritten += len(updates)
             self._converged = self._testbed.now_ps
-
-    def _await_packet_outs(self, node: str, frames: int) -> None:
-        if frames and self._testbed.virtual:
-            # The server passes packet-outs to the switch before virtual time goes on.
-            self._client.barrier(node)

@@ -10,6 +10,7 @@ from controller.recovery.delivery import Delivery
 from controller.recovery.messages import Acknowledgement
 from controller.recovery.shared_routers import SharedRouters
 from emulation.control.frames import message_frame, sender_of
+from emulation.control.packet_outs import send_packet_outs
 from emulation.testbed import Testbed
 
 __all__ = ["Messenger"]
@@ -102,14 +103,13 @@ class Messenger:
             self._wake_at(delivery, due)
 
     def _transmit(self, node: str, messages: Iterable[Outgoing]) -> None:
-        sent = 0
-        for message in messages:
-            ports = message.ports if len(message.ports) > 1 else ()
-            frame = message_frame(message.message, self._cna[node], message.destination_cna, ports)
-            direct = len(message.ports) == 1
-            port = next(iter(message.ports)) if direct else 0
-            self._client.packet_out(node, frame, egress_port=port, routed=int(not direct))
-            sent += 1
-        if sent and self._testbed.virtual:
-            # The server passes packet-outs to the switch before virtual time goes on.
-            self._client.barrier(node)
+        send_packet_outs(
+            self._testbed, self._client, node, (self._frame(node, message) for message in messages)
+        )
+
+    def _frame(self, node: str, message: Outgoing) -> tuple[int | None, bytes]:
+        """Return the port and the frame of a message; a message by several ports has a source route."""
+        direct = len(message.ports) == 1
+        route = () if direct else message.ports
+        frame = message_frame(message.message, self._cna[node], message.destination_cna, route)
+        return (next(iter(message.ports)) if direct else None), frame

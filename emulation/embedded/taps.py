@@ -12,12 +12,15 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 
 from emulation.embedded.host_ports import HostPorts
 from emulation.errors import MachineError
 from emulation.mininet.linux import netns
+from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.linux.requests import set_up
 
 __all__ = ["INTERFACE", "taps"]
 
@@ -25,9 +28,8 @@ INTERFACE = "eth0"
 """Name of the interface in the namespace of each host."""
 
 _TUN = "/dev/net/tun"
-# Requests and flags of <linux/if_tun.h> and <linux/sockios.h>.
+# Request and flags of <linux/if_tun.h>.
 _TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFMTU, _IFF_UP = 0x8913, 0x8914, 0x8922, 0x1
 _MTU = 9000
 _MAX_READ = 65536
 
@@ -46,6 +48,9 @@ def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
         for name, namespace in namespaces.items():
             devices[name] = netns.inside(namespace, _open)
             stack.callback(os.close, devices[name])
+            with closing(RouteSocket(namespace)) as route:
+                index = netns.inside(namespace, partial(socket.if_nametoindex, INTERFACE))
+                route.do([set_up(index, True, f"interface {INTERFACE} of {name}", mtu=_MTU)])
         stop = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         stack.callback(os.close, stop)
         reader = threading.Thread(target=_read, args=(ports, devices, stop), name="railyard-taps")
@@ -63,18 +68,13 @@ def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
 
 
 def _open() -> int:
-    """Return the descriptor of a new TAP device in the calling thread's namespace, up."""
+    """Return the descriptor of a new TAP device in the calling thread's namespace."""
     try:
         device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as ex:
         raise MachineError(f"{_TUN}: {ex.strerror}", remedy="load the kernel module tun") from None
     try:
-        name = INTERFACE.encode()
-        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", name, _IFF_TAP | _IFF_NO_PI))
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            fcntl.ioctl(control, _SIOCSIFMTU, struct.pack("16si20x", name, _MTU))
-            flags = struct.unpack("16sH22x", fcntl.ioctl(control, _SIOCGIFFLAGS, name.ljust(40, b"\0")))[1]
-            fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH22x", name, flags | _IFF_UP))
+        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TAP | _IFF_NO_PI))
     except OSError as ex:
         os.close(device)
         raise MachineError(f"a TAP device: {ex.strerror}", remedy="load the kernel module tun") from None

@@ -57,7 +57,7 @@ class Device:
         self._network = network
         self._pipelines = pipelines
         self._clock = clock
-        self.publish: Publish = lambda id, message: None
+        self.publish: Publish = _to_nobody
         self._down: set[int] = set()
         self._roles: dict[str, Role] = {}
         self._committed: Target | None = None
@@ -72,7 +72,7 @@ class Device:
     def close(self) -> None:
         """Drop the configurations and the way to the controllers, which refer back to this device."""
         self._committed = self._staged = None
-        self.publish = lambda id, message: None
+        self.publish = _to_nobody
 
     # -- roles
 
@@ -311,3 +311,7 @@ def _check_role(role: Role, update: p4r.Update) -> None:
     id = entity_id(update.entity)
     if not role.has(id):
         raise Refusal(rpc_code.PERMISSION_DENIED, f"id {id} is not of role {role.name!r}")
+
+
+def _to_nobody(_id: int, _message: object) -> None:
+    """Notify nobody: no controller is known."""

@@ -19,8 +19,7 @@ constexpr int kMoreRetries = 4;
 PathSender::PathSender(const TransportParameters& parameters, const DataWriter& writer, Spray spray,
                        RoundTrips& trips, Payloads& payloads)
     : Sender(parameters, writer, 0, payloads), spray_(std::move(spray)), trips_(trips) {
-    if (!parameters.adaptive) return;
-    delays_.emplace(trips);
+    if (parameters.adaptive) delays_.emplace(trips);
 }
 
 void PathSender::send(const Message& message, std::uint32_t slice, std::uint32_t start, bool last, Time now,

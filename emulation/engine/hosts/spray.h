@@ -26,8 +26,9 @@ struct PathShares {
 // Round trips that an agent has measured, over all its connections; 0 before the first.
 struct RoundTrips {
     Time peak = 0;  // the largest of late: it decays by a thousandth a sample
-    Time paths = 0,
-         total = 0;  // number and sum of the smoothed round trips of all paths that PathDelays measures
+    // Number and sum of the smoothed round trips of all paths that PathDelays measures.
+    Time paths = 0;
+    Time total = 0;
     void add(Time rtt) { peak = std::max(rtt, peak - peak / 1024); }
     Time typical() const { return total / std::max(paths, Time{1}); }
 };

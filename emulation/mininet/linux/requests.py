@@ -155,9 +155,11 @@ def _side(side: Side) -> list[tuple[str, Any]]:
     ]
 
 
-def set_up(index: int, up: bool, what: str) -> Request:
-    """Set an interface up or down."""
+def set_up(index: int, up: bool, what: str, *, mtu: int | None = None) -> Request:
+    """Set an interface up or down, and its MTU if one is given."""
     message = ifinfmsg()
+    if mtu is not None:
+        message["attrs"] = [("IFLA_MTU", mtu)]
     message["index"], message["change"], message["flags"] = index, _IFF_UP, _IFF_UP if up else 0
     return _request(message, RTM_NEWLINK, 0, what)
 

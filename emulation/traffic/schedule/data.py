@@ -144,14 +144,15 @@ class _Proven:
     def of(self, inputs: Sequence[Array], sliced: Sliced) -> tuple[list[Array], str]:
         """Return every rank's final array, and the first contradiction to the goals, empty if there is none.
 
-        Inputs that make_inputs() did not return may have changed since, and are always worked out anew.
+        Inputs that can be written may have changed since: their truth is always worked out anew.
         """
         if inputs is self._inputs and sliced.schedule == self._schedule:
             return self._proof
         self._inputs, self._schedule, self._proof = (), None, ([], "")  # frees it before the next is made
         expected = truth(sliced, inputs)
         proof = expected, _against_goals(expected, inputs, sliced.schedule.purpose)
-        if isinstance(inputs, tuple) and sum(array.nbytes for array in inputs) <= _KEPT_BYTES:
+        fixed = isinstance(inputs, tuple) and not any(array.flags.writeable for array in inputs)
+        if fixed and sum(array.nbytes for array in inputs) <= _KEPT_BYTES:
             self._inputs, self._schedule, self._proof = inputs, sliced.schedule, proof
         return proof
 

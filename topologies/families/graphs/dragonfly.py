@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): groups of routers, all joined by global links."""
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, family
@@ -10,7 +10,13 @@ from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Ho
 from topologies.model import Fabric
 from topologies.model.graphs import from_graph
 
-__all__ = ["dragonfly", "global_pairs"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["GlobalDelay", "Groups", "dragonfly", "join_groups", "number_of_groups"]
+
+Groups = Annotated[int, Spec("groups; 0: as many as global links can join", at_least=0)]
+GlobalDelay = Annotated[float, Spec("propagation delay of a global link", at_least=0)]
 
 
 @family(
@@ -22,34 +28,46 @@ def dragonfly(
     *,
     hosts: Hosts = 2,
     global_links: Annotated[int, Spec("global links of a router, h in the paper", at_least=1)] = 2,
-    groups: Annotated[int, Spec("groups; 0: as many as global links can join, a h + 1", at_least=0)] = 0,
+    groups: Groups = 0,
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
-    global_delay_ns: Annotated[float, Spec("propagation delay of a global link", at_least=0)] = 50,
+    global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
-    """Build the groups; with fewer than a h + 1 of them, every two have several global links."""
+    """Build the groups, a h + 1 or as many as given; with fewer, every two have several global links."""
     import networkx as nx
 
-    ends = routers * global_links
-    number = groups or ends + 1
-    if not 2 <= number <= ends + 1:
-        raise TopologyError(
-            f"dragonfly: {number} groups, and {routers} routers with {global_links} global links each join "
-            f"up to {ends + 1}",
-            remedy=f"give 2 to {ends + 1} groups",
-        )
+    number = number_of_groups(groups, routers * global_links, "dragonfly", f"{routers} routers")
     graph = nx.MultiGraph()
     for group in range(number):
         names = [f"g{group}r{router}" for router in range(routers)]
         graph.add_nodes_from(names)
         graph.add_edges_from((a, b) for at, a in enumerate(names) for b in names[at + 1 :])
-    for (group, end), (other, back) in global_pairs(number, ends):
-        a, b = f"g{group}r{end // global_links}", f"g{other}r{back // global_links}"
-        graph.add_edge(a, b, delay_ns=float(global_delay_ns))
+    join_groups(graph, number, [f"r{router}" for router in range(routers)], global_links, global_delay_ns)
     return from_graph(with_hosts(graph, hosts), "dragonfly", rate_gbps=rate_gbps, delay_ns=delay_ns)
 
 
-def global_pairs(groups: int, ends: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def number_of_groups(groups: int, ends: int, family: str, switches: str) -> int:
+    """Return the number of groups, `ends` being the global links of each; 0: as many as can join."""
+    number = groups or ends + 1
+    if not 2 <= number <= ends + 1:
+        raise TopologyError(
+            f"{family}: {number} groups, and {switches} of a group with {ends} global links in all join "
+            f"up to {ends + 1}",
+            remedy=f"give 2 to {ends + 1} groups",
+        )
+    return number
+
+
+def join_groups(
+    graph: "nx.MultiGraph", groups: int, switches: Sequence[str], links: int, delay_ns: float
+) -> None:
+    """Add the global links; switch S of group G is named gGS, and has so many of them."""
+    for (group, end), (other, back) in _global_pairs(groups, len(switches) * links):
+        a, b = f"g{group}{switches[end // links]}", f"g{other}{switches[back // links]}"
+        graph.add_edge(a, b, delay_ns=float(delay_ns))
+
+
+def _global_pairs(groups: int, ends: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Yield the two (group, global end) of each global link, `ends` being those of a group.
 
     End e of a group leads e % (groups - 1) + 1 groups on; whole rounds only, so that ends pair up.

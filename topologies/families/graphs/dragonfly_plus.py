@@ -3,9 +3,8 @@
 
 from typing import Annotated
 
-from topologies.errors import TopologyError
 from topologies.families.declaration import Source, Spec, family
-from topologies.families.graphs.dragonfly import global_pairs
+from topologies.families.graphs.dragonfly import GlobalDelay, Groups, join_groups, number_of_groups
 from topologies.families.graphs.parameters import DELAY_NS, RATE_GBPS, Delay, Rate
 from topologies.model import Fabric
 from topologies.model.graphs import from_graph
@@ -23,22 +22,15 @@ def dragonfly_plus(
     spines: Annotated[int, Spec("spine switches of a group", at_least=1)] = 2,
     hosts: Annotated[int, Spec("NPUs behind each leaf switch", at_least=1)] = 2,
     global_links: Annotated[int, Spec("global links of a spine switch", at_least=1)] = 2,
-    groups: Annotated[int, Spec("groups; 0: as many as global links can join", at_least=0)] = 0,
+    groups: Groups = 0,
     rate_gbps: Rate = RATE_GBPS,
     delay_ns: Delay = DELAY_NS,
-    global_delay_ns: Annotated[float, Spec("propagation delay of a global link", at_least=0)] = 50,
+    global_delay_ns: GlobalDelay = 50,
 ) -> Fabric:
     """Build the groups; with fewer than all of them, every two have several global links."""
     import networkx as nx
 
-    ends = spines * global_links
-    number = groups or ends + 1
-    if not 2 <= number <= ends + 1:
-        raise TopologyError(
-            f"dragonfly-plus: {number} groups, and {spines} spines with {global_links} global links each "
-            f"join up to {ends + 1}",
-            remedy=f"give 2 to {ends + 1} groups",
-        )
+    number = number_of_groups(groups, spines * global_links, "dragonfly-plus", f"{spines} spines")
     graph = nx.MultiGraph()
     for group in range(number):
         upper = [f"g{group}s{spine}" for spine in range(spines)]
@@ -48,7 +40,5 @@ def dragonfly_plus(
             graph.add_node(name, kind="switch", tier=1)
             graph.add_edges_from((name, f"{name}.{host}") for host in range(hosts))
             graph.add_edges_from((name, spine) for spine in upper)
-    for (group, end), (other, back) in global_pairs(number, ends):
-        a, b = f"g{group}s{end // global_links}", f"g{other}s{back // global_links}"
-        graph.add_edge(a, b, delay_ns=float(global_delay_ns))
+    join_groups(graph, number, [f"s{spine}" for spine in range(spines)], global_links, global_delay_ns)
     return from_graph(graph, "dragonfly-plus", rate_gbps=rate_gbps, delay_ns=delay_ns)
