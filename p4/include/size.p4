@@ -34,7 +34,7 @@ const bit<4> CFG_SOURCE_ROUTE = 0xC; // this testbed's: source-route header, the
 const bit<4> MAX_HOPS = 12;
 const bit<4> MAX_INSTRUCTIONS = 6;
 
-// A flit is 20 bytes, a block 32 flits, a packet 16 blocks (UnifiedBus base specification, data link layer).
+// A flit is 20 bytes, a block 32 flits, a packet 16 blocks (UnifiedBus, as ns-3-UB models it).
 const bit<5> FLIT_BYTES = 20;
 const bit<5> SRH_BYTES = 8;
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every header of a UB link in this testbed, as Scapy layers.
 
-Each layer names the origin of its fields: the UnifiedBus base specification (as public simulators model it),
-the UB-Mesh paper, or this testbed. Multi-byte fields are big-endian. Ethernet is the carrier that lets a UB
-link cross a Linux interface; type 0x88B5 is IEEE's first local experimental Ethernet type.
+Each layer names the origin of its fields: the kernel driver for UnifiedBus (openEuler's kernel, file
+drivers/ub/ubus/msg.h), the simulator ns-3-UB, the UB-Mesh paper, or this testbed. Multi-byte fields are
+big-endian. Ethernet is the carrier that lets a UB link cross a Linux interface; type 0x88B5 is IEEE's first
+local experimental Ethernet type.
 """
 
 from typing import ClassVar, Final
@@ -44,12 +45,12 @@ __all__ = ["CLH", "LPH", "NTH", "SACK", "SRH", "TPH", "Ether", "LinkNotice"]
 class LPH(Packet):
     """Link packet header, 4 bytes.
 
-    UnifiedBus base specification: every field, its width and place, and cfg 6 (a CNA16 header follows).
-    Public simulators: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest).
-    This testbed: cfg 12 (a source-route header, then a CNA16 header), and a length that counts the packet
-    as it crosses the carrier, without the check codes a real link adds: blocks - 1 (4 bits), flits of 20
-    bytes in the last block - 1 (5 bits), bytes in the last flit - 1 (5 bits). The length is filled in when
-    the packet is built.
+    Kernel driver, struct ub_link_header: every field, its width and place, and cfg 6 (a CNA16 header
+    follows). ns-3-UB: the meaning of lb_mode (0 per flow, 1 per packet) and rt (0 all paths, 1 shortest), and
+    the parts of the length: blocks - 1 (4 bits), flits of 20 bytes in the last block - 1 (5 bits), bytes in
+    the last flit - 1 (5 bits). This testbed: cfg 12 (a source-route header, then a CNA16 header), and a
+    length that counts the packet as it crosses the carrier, without the check codes of a real link. The
+    length is filled in when the packet is built.
     """
 
     name = "LPH"
@@ -105,7 +106,7 @@ class SRH(Packet):
 class NTH(Packet):
     """CNA16 network header, 8 bytes.
 
-    UnifiedBus base specification, as public simulators model it: every field. This testbed: the low 4 bits
+    Kernel driver, struct compact_network_header: every field. This testbed: the low 4 bits
     of lb are the path bucket, sl is the service level, 1 that of acknowledgements, mgmt 1 marks a link
     notice, nlp stays 0.
     """
@@ -125,7 +126,7 @@ class NTH(Packet):
 class TPH(Packet):
     """Transport header, 12 bytes, this testbed's own.
 
-    The opcode numbers are the UnifiedBus base specification's. src_q is the sender's queue, dst_q the
+    The opcode numbers are those of ns-3-UB. src_q is the sender's queue, dst_q the
     receiver's; each is numbered by the rank at its other end. ack_psn is the first PSN not received yet, and
     is used in acknowledgements only.
     """

@@ -47,7 +47,7 @@ MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
 
 
 class Opcode(IntEnum):
-    """TPH opcodes; the numbers are those of the UnifiedBus base specification's reliable transport."""
+    """TPH opcodes; the numbers are those of the reliable transport in the simulator ns-3-UB."""
 
     DATA = 1
     ACK = 2
