@@ -12,7 +12,8 @@ assertions.
     sweeps     one scenario run many times in parallel processes
     report     metrics, result.json, report.html and all figures
     frames     one frame built, sent, captured or followed by hand
-    files      where compiled programs and experiments are, in a source tree or a wheel
+    labs       the lesson engine: a lab started, checked, graded
+    files      where compiled programs, experiments and labs are, in a source tree or a wheel
     program    hash of the program, on which results depend
     version    Railyard's version
     errors     errors of this floor

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from topologies.errors import RailyardError
 
-__all__ = ["ModelError", "OutputError", "ScenarioError"]
+__all__ = ["LabError", "ModelError", "OutputError", "ScenarioError"]
 
 
 class ScenarioError(RailyardError):
@@ -25,3 +25,7 @@ class OutputError(RailyardError):
 
 class ModelError(RailyardError):
     """Parameters that a closed-form model does not cover."""
+
+
+class LabError(RailyardError):
+    """Lab that does not exist, or a folder that is no student's folder of a lab."""

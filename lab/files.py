@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files beside the packages: compiled P4 programs and experiments, in a source tree or an installed wheel."""
+"""Files beside the packages: compiled programs, experiments and labs, in a source tree or a wheel."""
 
 from pathlib import Path
 
-__all__ = ["EXPERIMENTS", "PROGRAMS"]
+__all__ = ["EXPERIMENTS", "LABS", "PROGRAMS"]
 
 # pyproject.toml puts copies of the folders there in a wheel; a source tree has the folders themselves.
 _WHEEL = Path(__file__).with_name("data")
@@ -12,3 +12,4 @@ _FOLDER = _WHEEL if _WHEEL.is_dir() else Path(__file__).resolve().parents[1]
 # Compiler output that `make p4` writes.
 PROGRAMS = _FOLDER / "p4" / "build"
 EXPERIMENTS = _FOLDER / "experiments"
+LABS = _FOLDER / "labs"

@@ -20,7 +20,14 @@ from papers.training.study import load as load_study
 from railyard.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
-GUIDES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/*/*.md")])
+GUIDES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("experiments/*/*.md"),
+        *ROOT.glob("labs/**/*.md"),
+    ]
+)
 STUDIES = sorted(ROOT.glob("experiments/*/model.yaml"))
 SCENARIOS = sorted({*ROOT.glob("experiments/*/*.yaml")} - {*STUDIES})
 REFERENCE = (ROOT / "docs" / "use" / "scenarios.md").read_text()

@@ -11,6 +11,8 @@ group one of three things counts against the VLs:
     step    every hop after the first: with a group a dimension, dimension order and detours
     free    nothing: no protection at all, the negative control
 
+Rules of a user's own are a table of turns instead (`rules_of_turns`).
+
 With `valley`, channels ordered by (group, VL, rank) rise along every path, the rank of a hop up from node p
 being the sum of p's coordinates, or its tier, and of a hop down the largest such sum twice, plus one, minus
 it: so no cycle can close. On a graph without such structure all hops are of one group, and ranks of nodes
@@ -18,8 +20,8 @@ take the place of coordinates (controller.routing.general.order). Steps count
 in meshes only; between tiers valleys do.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, final
 
@@ -35,10 +37,12 @@ __all__ = [
     "HOST",
     "Direction",
     "RuleSet",
+    "Turns",
     "VlIncrement",
     "direction",
     "rule_names",
     "rule_set",
+    "rules_of_turns",
     "turn_entries",
 ]
 
@@ -70,6 +74,9 @@ class Direction(NamedTuple):
 
 HOST = Direction(0, False)
 
+Turns = Mapping[tuple[Direction, Direction, int], int]
+"""Lane within its class on which a frame leaves, by arriving direction, leaving direction and lane."""
+
 
 class VlIncrement(Enum):
     """Event that moves a frame to the next VL of its class."""
@@ -77,6 +84,7 @@ class VlIncrement(Enum):
     VALLEY = "valley"
     STEP = "step"
     FREE = "free"
+    TABLE = "table"
 
 
 @final
@@ -85,7 +93,7 @@ class RuleSet:
     """Rules of one fabric: mesh groups of dimensions, VLs used of a class, what counts, all in route order.
 
     `stages` are the kinds of hops of the fabric and the number of the group of each, from 1; `meshes` are
-    the numbers of those that move within a mesh.
+    the numbers of those that move within a mesh. `turns` counts if `increment` is TABLE.
     """
 
     name: str
@@ -94,6 +102,7 @@ class RuleSet:
     increment: VlIncrement
     stages: dict[Stage, int]
     meshes: frozenset[int]
+    turns: Turns = field(default_factory=dict)
 
     @property
     def up_first(self) -> bool:
@@ -111,6 +120,9 @@ class RuleSet:
 
     def next_vl(self, arriving: Direction, leaves: Direction, vl: int) -> int | None:
         """Return the VL on which a frame leaves, or None for a forbidden turn."""
+        if self.increment is VlIncrement.TABLE and leaves != HOST:
+            following = self.turns.get((arriving, leaves, vl % CLASS_VLS))
+            return None if following is None else vl - vl % CLASS_VLS + following
         if HOST.group in (arriving.group, leaves.group) or self.increment is VlIncrement.FREE:
             return vl
         base = vl - vl % CLASS_VLS
@@ -174,6 +186,30 @@ def rule_set(name: str, fabric: Fabric) -> RuleSet:
         )
     meshes = frozenset(number for stage, number in stages.items() if stage[2] == _MESH)
     return RuleSet(name, groups, vls, turn, stages, meshes)
+
+
+def rules_of_turns(name: str, fabric: Fabric, turns: Turns) -> RuleSet:
+    """Return rules of a user's own on a full mesh: a table of turns, with dimension d as group d + 1.
+
+    Raises:
+        PlanError: The fabric has switches, or a turn leaves on a lane that its class lacks.
+    """
+    groups = tuple((dimension,) for dimension in range(len(fabric.dims)))
+    stages = _stages(fabric, groups)
+    if is_graph(fabric) or any(stage[2] != _MESH for stage in stages):
+        raise PlanError(
+            f"rules {name}: {fabric.name} is no full mesh", remedy="give a fabric of meshes alone"
+        )
+    for (arriving, leaves, lane), following in turns.items():
+        if not 0 <= following < CLASS_VLS:
+            raise PlanError(
+                f"rules {name}: the turn {arriving} to {leaves} on lane {lane} leaves on lane {following}",
+                remedy=f"lanes are 0 to {CLASS_VLS - 1}",
+            )
+    numbers = _number_stages(stages)
+    return RuleSet(
+        name, groups, CLASS_VLS, VlIncrement.TABLE, numbers, frozenset(numbers.values()), dict(turns)
+    )
 
 
 def _graph_rules(name: str, fabric: Fabric) -> RuleSet:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from controller.deadlock.turn_rules import RuleSet, rule_set, turn_entries
+from controller.errors import PlanError
 from controller.p4runtime.client import P4RuntimeClient
 from controller.routing.paths import PathFinder, hops_of
 from emulation import _engine
@@ -45,7 +46,7 @@ class SaturationResult:
 
 def saturate(
     fabric: Fabric,
-    rules: str,
+    rules: str | RuleSet,
     frames: int,
     *,
     seed: int = 1,
@@ -61,7 +62,7 @@ def saturate(
 
     Args:
         fabric: Fabric to saturate.
-        rules: Name of the turn rules.
+        rules: Turn rules, or their name.
         frames: Number of frames.
         seed: Seed of the choice of paths.
         max_hops: Longest path; up to five, since a route's sixth instruction delivers to the host.
@@ -71,10 +72,13 @@ def saturate(
         progress: Receives the share of frames that have arrived.
 
     Raises:
-        PlanError: `max_hops` is above five.
+        PlanError: `max_hops` is above five, or an NPU has no path that the rules admit.
     """
-    turns = rule_set(rules, fabric)
+    turns = rule_set(rules, fabric) if isinstance(rules, str) else rules
     choices = _choices(fabric, turns, max_hops, frame_bytes)
+    for name, own in choices.items():
+        if not own:
+            raise PlanError(f"rules {turns.name} admit no path from {name}", remedy="allow more turns")
     budget = _engine.Budget(frames) if hosts == "native" else Budget(frames)
     cycle: tuple[tuple[str, str, int], ...] = ()
     testbed = EmbeddedTestbed(fabric, credit_bytes=credit_frames * frame_bytes, seed=seed)

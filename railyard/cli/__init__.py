@@ -21,6 +21,7 @@ from railyard.cli import (
     craft,
     dissector,
     experiments,
+    lab,
     model,
     results,
     run,
@@ -73,6 +74,9 @@ def _help(verb: Callable[..., object]) -> str:
 
 for _name, (_verb, _examples) in _VERBS.items():
     app.command(_name, help=_help(_verb), epilog=f"\b\nExamples:\n{_examples.strip()}")(_verb)
+
+
+app.add_typer(lab.app, name="lab")
 
 
 def main() -> None:

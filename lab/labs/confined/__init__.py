@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A student's code in a process with limits, which hands over JSON.
+
+run    the parent's side: starts the process, and says in a sentence why it gave no answer
+child  the process: limits first, then the student's file; imports the standard library only
+walls  system calls and files that the kernel refuses to the process (seccomp, Landlock)
+"""

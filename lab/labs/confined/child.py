@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process in which a student's function runs: `python -I child.py`, a request as JSON on standard input.
+
+The answer goes to the file descriptor that the request names: {"values": [...]}, or {"error": TEXT}. What the
+student's code prints has no influence.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# `-I` leaves out the folder of this file.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from walls import raise_walls  # type: ignore[import-not-found]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Read the request, raise the walls, call the function and write the answer."""
+    request = json.load(sys.stdin)
+    answer = int(request["answer"])
+    _end_with_parent()
+    sys.path[0] = request["folder"]
+    _limit(request)
+    walls = raise_walls(unix_sockets=request["unix_sockets"])
+    try:
+        values = _values(request)
+    except MemoryError:
+        result: dict[str, Any] = {"memory": True}
+    except BaseException as ex:
+        result = {"error": _sentence(ex, request["file"])}
+    else:
+        result = {"values": values}
+    try:
+        text = json.dumps({**result, "walls": walls})
+    except (TypeError, ValueError, RecursionError) as ex:
+        text = json.dumps({"error": f": {request['function']} returns a value that JSON cannot hold: {ex}"})
+    except MemoryError:
+        text = json.dumps({"memory": True})
+    with os.fdopen(answer, "w") as file:
+        file.write(text)
+    # Threads of the student's code do not hold the process up.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when the thread that started it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _limit(request: dict[str, Any]) -> None:
+    seconds, memory = request["seconds"], request["memory_mb"] << 20
+    _set(resource.RLIMIT_CPU, seconds, seconds + 1)
+    _set(resource.RLIMIT_AS, memory, memory)
+    _set(resource.RLIMIT_FSIZE, request["answer_bytes"], request["answer_bytes"])
+    _set(resource.RLIMIT_CORE, 0, 0)
+    if not request["unix_sockets"]:
+        # Root is exempt; the walls hold for root, too.
+        _set(resource.RLIMIT_NPROC, 0, 0)
+
+
+def _set(what: int, soft: int, hard: int) -> None:
+    _, highest = resource.getrlimit(what)
+    if highest != resource.RLIM_INFINITY:
+        soft, hard = min(soft, highest), min(hard, highest)
+    resource.setrlimit(what, (soft, hard))
+
+
+def _values(request: dict[str, Any]) -> list[Any]:
+    module = _load(request["file"])
+    function = getattr(module, request["function"], None)
+    if not callable(function):
+        raise NameError(f"no function {request['function']}")
+    return [function(*arguments) for arguments in request["calls"]]
+
+
+def _load(file: str) -> ModuleType:
+    spec = spec_from_file_location(Path(file).stem, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _sentence(ex: BaseException, file: str) -> str:
+    """Return the exception, behind the last line of the student's file that led to it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(ex.__traceback__) if frame.filename == file]
+    at = ex.lineno if isinstance(ex, SyntaxError) else lines[-1] if lines else None
+    where = f" line {at}" if at else ""
+    return f"{where}: {type(ex).__name__}: {str(ex)[:300]}"
+
+
+if __name__ == "__main__":
+    main()

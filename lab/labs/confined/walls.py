@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walls about this process, which the kernel of Linux keeps: seccomp for system calls, Landlock for files.
+
+After `raise_walls` the process can start no process and no program, open no socket but, if wished, a Unix
+socket, send no signal, trace nothing, and write to no file that it has not open already. The walls need no
+right, hold for root as well, and never come down. linux/seccomp.h, linux/filter.h and linux/landlock.h
+define the constants.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+from typing import NamedTuple
+
+__all__ = ["raise_walls"]
+
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+# Opcodes of classic BPF: load a word of seccomp_data, jump if equal, jump if a bit is set, return.
+_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_X32_BIT = 0x40000000
+_CLONE_THREAD, _AF_UNIX = 0x10000, 1
+
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+# Access rights of Landlock's first version that change a file system.
+_LANDLOCK_WRITES = 0x1FF2
+_LANDLOCK_TRUNCATE = 1 << 14
+
+
+class _Calls(NamedTuple):
+    """Numbers of system calls of an architecture: `refused` always, those before it with some arguments."""
+
+    audit: int
+    clone: int
+    clone3: int
+    socket: int
+    prlimit: int
+    refused: tuple[int, ...]
+
+
+# fork, vfork, execve, execveat, kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_send_signal,
+# ptrace, process_vm_readv and writev, pidfd_getfd, unshare, setns, mount, umount2, chroot, pivot_root, bpf,
+# reboot, init_module, finit_module, kexec_load, setrlimit, io_uring_setup, keyctl, and the calls that change
+# mode, owner, times, attributes or length of a file by its name.
+# fmt: off
+_REFUSED_X86_64 = (
+    57, 58, 59, 322, 62, 200, 234, 129, 297, 424, 101, 310, 311, 438, 272, 308, 165, 166, 161, 155, 321, 169,
+    175, 313, 246, 160, 425, 250, 90, 91, 268, 452, 92, 93, 94, 260, 280, 132, 235, 261, 188, 189, 76,
+)
+_REFUSED_AARCH64 = (
+    221, 281, 129, 130, 131, 138, 240, 424, 117, 270, 271, 438, 97, 268, 40, 39, 51, 41, 280, 142, 105, 273,
+    104, 164, 425, 219, 52, 53, 452, 54, 55, 88, 5, 6, 45,
+)
+# fmt: on
+_X86_64 = _Calls(0xC000003E, 56, 435, 41, 302, _REFUSED_X86_64)
+_AARCH64 = _Calls(0xC00000B7, 220, 435, 198, 261, _REFUSED_AARCH64)
+_ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
+
+
+def raise_walls(*, unix_sockets: bool = False) -> list[str]:
+    """Confine this process for good; return the names of the walls that this machine's kernel keeps."""
+    if platform.system() != "Linux":
+        return []
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return []
+    walls = []
+    if _landlock(libc):
+        walls.append("landlock")
+    calls = _ARCHITECTURES.get(platform.machine())
+    if calls is not None and _seccomp(libc, calls, unix_sockets):
+        walls.append("seccomp")
+    return walls
+
+
+def _landlock(libc: ctypes.CDLL) -> bool:
+    version = libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1)
+    if version < 1:
+        return False
+    rights = _LANDLOCK_WRITES | (_LANDLOCK_TRUNCATE if version >= 3 else 0)
+    attributes = ctypes.create_string_buffer(struct.pack("Q", rights), 8)
+    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, 8, 0)
+    if ruleset < 0:
+        return False
+    try:
+        return libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0
+    finally:
+        os.close(ruleset)
+
+
+def _seccomp(libc: ctypes.CDLL, calls: _Calls, unix_sockets: bool) -> bool:
+    filters = [
+        _step(_LOAD, _ARCHITECTURE_AT),
+        _step(_EQUAL, calls.audit, 1, 0),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER_AT),
+    ]
+    if calls is _X86_64:
+        filters += [_step(_ANY_BIT, _X32_BIT, 0, 1), _step(_RETURN, _KILL)]
+    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
+    for number in calls.refused:
+        filters += [_step(_EQUAL, number, 0, 1), refuse]
+    # The C library takes clone when the kernel has no clone3, whose flags no filter can see.
+    filters += [_step(_EQUAL, calls.clone3, 0, 1), _step(_RETURN, _ERRNO | errno.ENOSYS)]
+    filters += [_step(_EQUAL, calls.clone, 0, 3), _step(_LOAD, _ARGUMENTS_AT)]
+    filters += [_step(_ANY_BIT, _CLONE_THREAD, 1, 0), refuse, _step(_LOAD, _NUMBER_AT)]
+    # Limits may be read, not set: the third argument is the address of a new limit.
+    filters += [_step(_EQUAL, calls.prlimit, 0, 6), _step(_LOAD, _ARGUMENTS_AT + 16), _step(_EQUAL, 0, 0, 2)]
+    filters += [_step(_LOAD, _ARGUMENTS_AT + 20), _step(_EQUAL, 0, 1, 0), refuse, _step(_LOAD, _NUMBER_AT)]
+    if unix_sockets:
+        filters += [_step(_EQUAL, calls.socket, 0, 3), _step(_LOAD, _ARGUMENTS_AT)]
+        filters += [_step(_EQUAL, _AF_UNIX, 1, 0), refuse]
+    else:
+        filters += [_step(_EQUAL, calls.socket, 0, 1), refuse]
+    filters.append(_step(_RETURN, _ALLOW))
+    code = ctypes.create_string_buffer(b"".join(filters))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(filters), ctypes.addressof(code)))
+    return libc.prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, program, 0, 0) == 0
+
+
+def _step(code: int, operand: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, operand)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard lab: labs for a class: start, check, hints, progress."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.display.screen import out
+from railyard.cli.display.table import print_table
+
+if TYPE_CHECKING:
+    from lab.labs.attempt import Verdict
+    from lab.labs.catalogue import Lab, Stage
+
+__all__ = ["app"]
+
+_FAILED = 1
+
+app = typer.Typer(
+    help="Labs for a class: something is broken, you mend it, and a check measures the fabric.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+_FOLDER = typer.Argument(help="your folder of the lab, by default this folder")
+_LAB = typer.Option("--lab", help="number or name of the lab, if the folder has no record of it")
+
+
+def _say(text: str = "") -> None:
+    out().print(text, markup=False, soft_wrap=True)
+
+
+@app.command("list")
+def list_labs() -> None:
+    """List the labs: number, what they are about, minutes, stages, programs that they need."""
+    from lab.labs.catalogue import labs
+
+    rows = [
+        (
+            str(lab.number),
+            lab.title,
+            lab.summary,
+            str(lab.minutes),
+            str(len(lab.stages)),
+            ", ".join(lab.needs),
+        )
+        for lab in labs()
+    ]
+    print_table(out(), ("lab", "title", "what it is", "minutes", "stages", "needs"), rows, names=("lab",))
+    _say("`railyard lab start 3` copies lab 3 into a folder of yours.")
+
+
+@app.command()
+def start(
+    number: Annotated[str, typer.Argument(metavar="N", help="number or name of the lab")],
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="new folder; else lab-N")] = None,
+) -> None:
+    """Copy the starter of a lab into a new folder of your own.
+
+    The folder then has README.md with the task, the file that you write, and what the lab gives you.
+    """
+    from lab.labs.catalogue import find_lab
+    from lab.labs.folder import start as start_lab
+
+    lab = find_lab(number)
+    folder = folder or Path(f"lab-{lab.number}")
+    files = start_lab(lab, folder)
+    _say(f"lab {lab.number}, {lab.title}: read {folder}/README.md, then write {', '.join(map(str, files))}")
+    _say(f"check your work with: cd {folder} && railyard lab check")
+    if lacking := lab.lacking():
+        _say(f"note: {lacking}")
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, _FOLDER] = Path(),
+    lab_name: Annotated[str, _LAB] = "",
+    seed: Annotated[int | None, typer.Option(help="repeat a check with its seed; else a new seed")] = None,
+) -> None:
+    """Check all stages of your lab, and write report.json into your folder.
+
+    For each stage the check says what it expected, what came, and where to look.
+    It draws a new seed each time.
+
+    Exit code 0: all stages pass; 1: a stage fails; 2: no folder of a lab; 3: a program is missing.
+    """
+    from lab.labs.checker import draw_seed
+    from lab.labs.folder import lab_of
+
+    lab = lab_of(folder, lab_name)
+    if not _checked(folder, lab, draw_seed() if seed is None else seed):
+        raise typer.Exit(_FAILED)
+
+
+def _checked(folder: Path, lab: Lab, seed: int) -> bool:
+    from lab.labs.checker import check_folder
+    from lab.labs.folder import changed_files, note_check
+    from lab.labs.report import make_report, write_report
+
+    for name in changed_files(folder, lab):
+        _say(f"note: {name} is the lab's own file; the check takes the original, not yours")
+    verdicts = check_folder(folder, lab, seed, on_verdict=_print_verdict)
+    report = make_report(folder, lab, seed, verdicts)
+    write_report(report, folder)
+    stages = tuple(name for name, verdict in verdicts.items() if verdict.passed)
+    note_check(folder, lab, stages)
+    _say(f"{len(stages)} of {len(verdicts)} stages pass (seed {seed}); report.json has the details")
+    return len(stages) == len(verdicts)
+
+
+def _print_verdict(stage: Stage, verdict: Verdict) -> None:
+    _say(f"{'pass' if verdict.passed else 'FAIL'}  {stage.id}: {stage.title}")
+    _say(f"      expected: {verdict.expected}")
+    _say(f"      observed: {verdict.observed}")
+    if not verdict.passed:
+        _say(f"      look at:  {verdict.look}")
+
+
+@app.command()
+def hint(
+    stage: Annotated[str, typer.Argument(help="id or number of a stage; else the first that fails")] = "",
+    folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
+    lab_name: Annotated[str, _LAB] = "",
+) -> None:
+    """Print the next of the three hints of a stage; your progress notes how many you took."""
+    from lab.labs.folder import lab_of, next_hint
+
+    lab = lab_of(folder, lab_name)
+    chosen = lab.stage(stage) if stage else _first_failing(lab, folder)
+    number, text = next_hint(folder, lab, chosen)
+    _say(f"{chosen.id}, hint {number} of {len(chosen.hints)}: {text}")
+
+
+def _first_failing(lab: Lab, folder: Path) -> Stage:
+    from lab.labs.folder import read_record
+
+    checks = read_record(folder).checks
+    last = checks[-1].passed if checks else ()
+    return next((stage for stage in lab.stages if stage.id not in last), lab.stages[-1])
+
+
+@app.command()
+def progress(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
+    """Show the stages of your lab: when each first passed, whether it passed last, hints taken, restored."""
+    from lab.labs.folder import lab_of, read_record
+
+    lab, record = lab_of(folder, lab_name), read_record(folder)
+    rows = []
+    for number, stage in enumerate(lab.stages, 1):
+        times = [check.when for check in record.checks if stage.id in check.passed]
+        last = bool(record.checks) and stage.id in record.checks[-1].passed
+        state = "passes" if last else "passed before" if times else "open"
+        hints = f"{record.hints.get(stage.id, 0)} of {len(stage.hints)}"
+        restored = "yes" if stage.id in record.restored else ""
+        rows.append((str(number), stage.id, state, times[0] if times else "", hints, restored))
+    headings = ("", "stage", "state", "first passed", "hints", "restored")
+    print_table(out(), headings, rows, names=("stage",), caption=f"{len(record.checks)} checks")
+
+
+@app.command()
+def restore(
+    stage: Annotated[str, typer.Argument(help="id or number of the stage that shall pass")],
+    folder: Annotated[Path, typer.Option("--folder", help="your folder of the lab")] = Path(),
+    lab_name: Annotated[str, _LAB] = "",
+) -> None:
+    """Put in files with which a stage passes, to go on with the next; your progress notes it.
+
+    Your own file stays beside the new one as FILE.before.
+    """
+    from lab.labs.folder import lab_of
+    from lab.labs.folder import restore as restore_stage
+
+    lab = lab_of(folder, lab_name)
+    chosen = lab.stage(stage)
+    for path in restore_stage(folder, lab, chosen):
+        _say(f"{path} is new; your old file, if there was one, is {path.name}.before")
+    _say(f"stage {chosen.id} passes with these files")
