@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard lab: labs for a class: start, check, hints, progress."""
+"""railyard lab: labs for a class: start, check, hints, progress; grades for the teacher."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railyard.cli.display.screen import out
+from railyard.cli.display.screen import counting, out
 from railyard.cli.display.table import print_table
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _FAILED = 1
+
+# Seconds between two looks at the files that a student saves.
+_LOOK_SECONDS = 0.5
 
 app = typer.Typer(
     help="Labs for a class: something is broken, you mend it, and a check measures the fabric.",
@@ -179,3 +183,71 @@ def restore(
     for path in restore_stage(folder, lab, chosen):
         _say(f"{path} is new; your old file, if there was one, is {path.name}.before")
     _say(f"stage {chosen.id} passes with these files")
+
+
+@app.command()
+def watch(folder: Annotated[Path, _FOLDER] = Path(), lab_name: Annotated[str, _LAB] = "") -> None:
+    """Check your lab each time you save one of your files, until Ctrl-C."""
+    from lab.labs.checker import draw_seed
+    from lab.labs.folder import hashes, lab_of
+
+    lab = lab_of(folder, lab_name)
+    checked: dict[str, str] | None = None
+    while True:
+        now = hashes(folder, lab)
+        if now == checked:
+            time.sleep(_LOOK_SECONDS)
+            continue
+        _checked(folder, lab, draw_seed())
+        checked = now
+        _say(f"waiting for a change of {', '.join(lab.files)}; Ctrl-C ends")
+
+
+@app.command()
+def verify(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
+    lab_name: Annotated[str, _LAB] = "",
+) -> None:
+    """Repeat the check of each folder's report.json with its seed, and compare files and outcome.
+
+    Exit code 0: every report holds; 1: a report does not, and the line says why; 2: no folder of a lab.
+    """
+    from lab.labs.folder import lab_of
+    from lab.labs.report import disagreement, read_report
+
+    wrong = 0
+    for folder in folders:
+        lab, report = lab_of(folder, lab_name), read_report(folder)
+        why = "no report.json" if report is None else disagreement(report, folder, lab, repeat=True)
+        wrong += bool(why)
+        _say(f"{folder}: {why or 'the report holds'}")
+    if wrong:
+        raise typer.Exit(_FAILED)
+
+
+@app.command()
+def grade(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="students' folders")],
+    lab_name: Annotated[str, _LAB] = "",
+    to: Annotated[Path, typer.Option("--out", help="folder for grades.csv and grades.html")] = Path("grades"),
+    jobs: Annotated[int, typer.Option(min=1, help="folders that are checked at a time")] = 2,
+) -> None:
+    """Check every folder of a class with a new seed and write one table, as grades.csv and grades.html.
+
+    A folder that is empty, or whose code never ends, has a line that says so. Nothing in the folders changes.
+
+    Exit code 0: the table is written, whatever it says; 2 or 3: it is not.
+    """
+    from lab.labs.grading import as_csv, as_html
+    from lab.labs.grading import grade as grade_folders
+    from lab.report.output import output_folder
+
+    with output_folder(to) as target, counting(len(folders), "folders") as advance:
+        grades = grade_folders(folders, lab_name, jobs=jobs, on_grade=lambda _: advance())
+        target.write("grades.csv", as_csv(grades))
+        target.write("grades.html", as_html(grades))
+    for item in grades:
+        stages = f"{item.passed} of {len(item.lab.stages)} stages" if item.lab else "no lab"
+        first = "; ".join(filter(None, (item.note, *item.failures[:1])))
+        _say(f"{item.folder}: {stages}{': ' + first if first else ''}")
+    _say(f"{to}/grades.csv and {to}/grades.html have the table")

@@ -44,8 +44,9 @@ class StudentError(Exception):
     """
 
     def __init__(self, observed: str, look: str, *, limit: bool = False) -> None:
-        super().__init__(observed)
-        self.observed = observed
+        # A student's text may end up on a terminal.
+        self.observed = "".join(letter if letter.isprintable() else "?" for letter in observed)
+        super().__init__(self.observed)
         self.look = look
         self.limit = limit
 

@@ -1,0 +1,53 @@
+"""railyard lab: exit codes, and what a student reads."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from railyard.cli import app
+from topologies.errors import RailyardError
+
+
+def lab(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["lab", *map(str, arguments)])
+
+
+def test_a_student_goes_through_a_lab(tmp_path: Path):
+    folder = tmp_path / "mine"
+    assert "Deadlock" in lab("list").output
+    assert f"read {folder}/README.md" in lab("start", 3, folder).output
+    first = lab("check", folder)
+    assert first.exit_code == 1
+    assert "FAIL  acyclic" in first.output
+    assert "look at:" in first.output
+    assert "1 of 3 stages pass" in first.output
+    assert "acyclic, hint 1 of 3" in lab("hint", "--folder", folder).output
+    assert lab("restore", "kept", "--folder", folder).exit_code == 0
+    assert "passed before" not in lab("progress", folder).output
+    last = lab("check", folder, "--seed", 7)
+    assert last.exit_code == 0
+    assert "3 of 3 stages pass (seed 7)" in last.output
+    assert "1 of 3" in lab("progress", folder).output
+    assert lab("verify", folder).exit_code == 0
+    (folder / "rules.py").write_text("")
+    assert lab("verify", folder).exit_code == 1
+
+
+def test_a_class_gets_a_table(tmp_path: Path):
+    lab("start", 3, tmp_path / "a")
+    graded = lab("grade", tmp_path / "a", tmp_path, "--out", tmp_path / "grades")
+    assert graded.exit_code == 0
+    assert "1 of 3 stages" in graded.output
+    assert (tmp_path / "grades" / "grades.csv").read_text().count("\n") == 3
+    assert (tmp_path / "grades" / "grades.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("start", "99"), ("check", "nowhere"), ("hint", "--folder", "nowhere"), ("progress", "nowhere")],
+)
+def test_a_wrong_name_is_an_error_of_the_input(arguments: tuple[str, ...]):
+    error = lab(*arguments).exception
+    assert isinstance(error, RailyardError)
+    assert not error.of_machine
