@@ -11,7 +11,8 @@ class ProgramError(ValueError): ...
 class Program:
     """A v1model program, from the JSON that p4c writes for BMv2; immutable. ProgramError names the place."""
 
-    def __init__(self, bmv2_json: bytes) -> None: ...
+    def __init__(self, bmv2_json: bytes, traced: bool = False) -> None:
+        """Compile a program; a traced one does the same, and reports each step of it to Network.trace()."""
     @property
     def name(self) -> str: ...
     @property
@@ -226,6 +227,13 @@ class Network(SwitchSet):
     def delivered_bytes(self) -> int:
         """Sum of delivered_bins()."""
     def process(self, switch: int, port: int, frame: bytes, /) -> list[tuple[int, bytes]]: ...
+    def trace(
+        self, switch: int, port: int, frame: bytes, /
+    ) -> tuple[list[tuple[int, bytes]], list[dict[str, Any]]]:
+        """Return the result of process(), and each state, table, condition and statement of the frame.
+
+        lab.frames.steps has the values of a step. ValueError: the switch's program is not traced.
+        """
     def bench(self, switch: int, port: int, frame: bytes, count: int, copy_only: bool = False) -> float: ...
 
 Output = tuple[list[tuple[bytes, int]], int | None]

@@ -19,6 +19,7 @@ from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
+from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
@@ -45,7 +46,8 @@ class EmbeddedTestbed:
     makes links drop-tail. The port to a node's host has as many buffers as the node has neighbours.
     `scheduler` chooses the VL that an output serves next (docs/reference/links.md). `bin_ps` > 0 records the
     bytes that reach hosts by bins of that width. `seed` decides which frames an impaired link loses. `hosts`
-    chooses the agents that a job attaches: in C++, or in Python.
+    chooses the agents that a job attaches: in C++, or in Python. `traced` switches can be asked what a frame
+    executes (network.trace); their frames take longer.
     """
 
     name = "embedded"
@@ -62,6 +64,7 @@ class EmbeddedTestbed:
         bin_ps: int = 0,
         seed: int = 0,
         hosts: Hosts = "native",
+        traced: bool = False,
     ) -> None:
         self.fabric = fabric
         self.hosts: Hosts = hosts
@@ -72,6 +75,7 @@ class EmbeddedTestbed:
         self._credit_bytes = credit_bytes
         self._scheduler: Literal["strict", "round-robin"] = scheduler
         self._grpc_address = grpc_address
+        self._traced = traced
         self._address: str | None = None
         self._lock = threading.RLock()
         self._work = threading.Event()
@@ -115,6 +119,7 @@ class EmbeddedTestbed:
             lock=self._lock,
             on_packet_out=self._work.set,
             at=self.at,
+            pipelines=TRACED_PIPELINES if self._traced else PIPELINES,
             others=[] if self._grpc_address is None else [_frame_service(self.host_ports)],
         )
         self._address = server.start()

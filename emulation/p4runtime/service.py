@@ -16,7 +16,7 @@ from emulation import _engine
 from emulation.errors import MachineError
 from emulation.p4runtime.clock import At, Clock, RealTime, VirtualTime
 from emulation.p4runtime.device import Device
-from emulation.p4runtime.pipeline.pipelines import PIPELINES
+from emulation.p4runtime.pipeline.pipelines import PIPELINES, Pipelines
 from emulation.p4runtime.status import Refusal, abort
 from emulation.p4runtime.streams import Streams
 
@@ -53,7 +53,7 @@ class P4RuntimeServer:
     stop() nor in a client of the same process. `on_packet_out` is called in the server's thread, without the
     lock, when a packet-out has entered the engine. Timeouts run in real time, or where `at` is given in the
     network's virtual time: `at(time_ps, callback)` calls back between two of its events, without the lock.
-    `others` are further services at the address.
+    `others` are further services at the address, `pipelines` compiles the programs that clients push.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class P4RuntimeServer:
         on_packet_out: Callable[[], None] | None = None,
         at: At | None = None,
         others: Sequence[grpc.GenericRpcHandler] = (),
+        pipelines: Pipelines = PIPELINES,
     ) -> None:
         self._address = address
         self._others = tuple(others)
         self._server: grpc.aio.Server | None = None
         self._local: str | None = None
         clock = RealTime() if at is None else VirtualTime(network, at)
-        self._service = _Service(network, switches, lock, on_packet_out, clock)
+        self._service = _Service(network, switches, lock, on_packet_out, clock, pipelines)
 
     def start(self) -> str:
         """Listen, and return the address that clients connect to (port 0 becomes the port chosen)."""
@@ -176,13 +177,14 @@ class _Service(p4r_grpc.P4RuntimeServicer):
         lock: threading.RLock,
         on_packet_out: Callable[[], None] | None,
         clock: Clock,
+        pipelines: Pipelines,
     ) -> None:
         self._devices: dict[int, Device] = {}
         self._device = partial(_device_of, self._devices)
         self.streams = Streams(network, self._device, lock, on_packet_out)
         locked = _Locked(clock, lock)
         for id, switch in switches.items():
-            device = Device(id, network, switch, PIPELINES, locked)
+            device = Device(id, network, switch, pipelines, locked)
             device.publish = partial(self.streams.publish, device)
             self._devices[id] = device
         self._by_switch = {device.switch: device for device in self._devices.values()}

@@ -5,6 +5,9 @@ Its modules:
 
     craft           a frame from Scapy layers and names of a fabric
     walk            its journey through all switches
+    steps           parser states, tables, conditions and statements that it executed
+    anatomy         its headers and fields, and the fields in which two frames differ
+    describe        a journey as a JSON document
     capture         pcap and pcapng files
     send            a frame on a real interface
     exchange        frames into and out of a fabric that another process runs

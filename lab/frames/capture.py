@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from emulation.errors import FrameError
 from lab.errors import OutputError
 
-__all__ = ["Record", "write_capture"]
+__all__ = ["Record", "read_frame", "write_capture"]
 
 _ETHERNET = 1
 _SNAP_BYTES = 1 << 18
@@ -40,6 +41,27 @@ def write_capture(path: Path, records: Sequence[Record]) -> None:
         path.write_bytes(data)
     except OSError as ex:
         raise OutputError(f"{path}: {ex.strerror}", remedy="name a file in a folder that is there") from None
+
+
+def read_frame(path: Path, number: int) -> bytes:
+    """Return a frame of a pcap or pcapng file, counted from 1.
+
+    Raises:
+        FrameError: The file is no capture, or has fewer frames.
+    """
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    count = 0
+    try:
+        with RawPcapReader(str(path)) as reader:
+            for frame, _ in reader:
+                count += 1
+                if count == number:
+                    return bytes(frame)
+    except (OSError, EOFError, Scapy_Exception) as ex:
+        raise FrameError(f"{path}: no capture file: {ex}", remedy="record it with --pcap") from None
+    raise FrameError(f"{path} has {count} frames, not {number}", remedy="name a frame that it has")
 
 
 def _pcap(records: Sequence[Record]) -> bytes:

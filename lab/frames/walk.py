@@ -6,19 +6,20 @@ No other frame exists and nothing queues: a journey shows the decisions of the s
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import final
 
 from scapy.packet import Packet
 
 from controller.p4runtime.client import P4RuntimeClient
-from controller.plan import CPU_PORT, Plan
+from controller.plan import CPU_PORT, Entry, Plan
 from controller.routing.source_route import MAX_HOPS, instruction_index
 from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.frames.layers import NTH, SRH, Ether
+from lab.frames.steps import Step, drop_reason, read_steps
 from lab.run.boot import programs_of
-from topologies import HOST_PORT, End
+from topologies import HOST_PORT, End, Fabric
 
 __all__ = ["Crossing", "Hop", "Journey", "walk"]
 
@@ -27,27 +28,14 @@ _MAX_HOPS = 2 * MAX_HOPS
 
 _PACKET_IN_BYTES = 2
 
-# Meaning of each index of the counter `drops`: docs/reference/wire-format.md.
-_REASONS = {
-    1: "it is cut short",
-    2: "its Ethernet type is not a UB link's",
-    3: "what its cfg says follows is unknown",
-    4: "its bitmap asks for a seventh instruction",
-    5: "its ptr is past 11",
-    6: "the port does not exist",
-    7: "the tables have no route",
-    8: "the turn has no lane",
-    9: "nothing is known of the port it came by",
-    10: "its length cannot hold another header",
-    11: "a switch has no host to deliver it to",
-    12: "it is for a foreign rail",
-}
-
 
 @final
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Decision of one switch; `out` and `frame_out` are None if it dropped the frame, `dropped` says why."""
+    """Decision of one switch, and the steps of its program if it is traced.
+
+    `out` and `frame_out` are None if the switch dropped the frame, `dropped` says why.
+    """
 
     node: str
     port_in: int
@@ -56,6 +44,7 @@ class Hop:
     out: int | None
     frame_out: bytes | None
     dropped: str
+    steps: tuple[Step, ...]
 
 
 @final
@@ -82,22 +71,51 @@ class Journey:
     time_ps: int
 
 
-def walk(plan: Plan, frame: bytes, entry: End, cut: Set[str] = frozenset()) -> Journey:
-    """Follow a frame that arrives at `entry`; links in `cut` lose it, unknown to all tables."""
-    with EmbeddedTestbed(plan.fabric) as testbed, P4RuntimeClient(testbed.address) as client:
+def walk(
+    plan: Plan,
+    frame: bytes,
+    entry: End,
+    cut: Set[str] = frozenset(),
+    *,
+    entries: Mapping[str, Sequence[Entry]] | None = None,
+    traced: bool = False,
+) -> Journey:
+    """Follow a frame that arrives at `entry`.
+
+    The switches are copies with tables and counters of their own: a fabric that runs is not touched.
+
+    Args:
+        plan: the plan, for its fabric and its tables.
+        frame: the frame.
+        entry: port by which it arrives.
+        cut: links that lose it, unknown to all tables.
+        entries: table entries of each node in place of the plan's, such as those of a fabric that runs; only
+            nodes that the frame reaches are asked for.
+        traced: whether hops have the steps of the programs.
+    """
+    with EmbeddedTestbed(plan.fabric, traced=traced) as testbed, P4RuntimeClient(testbed.address) as client:
         client.connect(testbed.device_ids)
-        return _Walk(plan, testbed, client, cut).follow(frame, entry)
+        tables = plan.entries if entries is None else entries
+        return _Walk(plan.fabric, tables, testbed, client, cut, traced).follow(frame, entry)
 
 
 @final
 class _Walk:
-    def __init__(self, plan: Plan, testbed: EmbeddedTestbed, client: P4RuntimeClient, cut: Set[str]) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        entries: Mapping[str, Sequence[Entry]],
+        testbed: EmbeddedTestbed,
+        client: P4RuntimeClient,
+        cut: Set[str],
+        traced: bool,
+    ) -> None:
         for name in cut:
-            plan.fabric.link(name)
-        self._plan, self._testbed, self._client, self._cut = plan, testbed, client, cut
-        self._fabric = plan.fabric
-        self._programs = programs_of(plan.fabric)
-        self._index = {node.name: index for index, node in enumerate(plan.fabric.nodes)}
+            fabric.link(name)
+        self._fabric, self._entries, self._testbed, self._client = fabric, entries, testbed, client
+        self._cut, self._traced = cut, traced
+        self._programs = programs_of(fabric)
+        self._index = {node.name: index for index, node in enumerate(fabric.nodes)}
         self._drops: dict[str, dict[int, int]] = {}
         self._now = 0
         self._hops: list[Hop] = []
@@ -128,16 +146,22 @@ class _Walk:
         node = entry.node
         if node not in self._drops:
             self._client.push_pipeline({node: self._programs[node]})
-            self._client.install({node: self._plan.entries[node]})
+            self._client.install({node: self._entries[node]})
             self._drops[node] = {}
-        sent = self._testbed.network.process(self._index[node], entry.port, frame)
+        network, index = self._testbed.network, self._index[node]
+        if self._traced:
+            sent, executed = network.trace(index, entry.port, frame)
+            steps = read_steps(executed)
+        else:
+            sent, steps = network.process(index, entry.port, frame), ()
         if not sent:
-            return Hop(node, entry.port, frame, _decision(frame, None), None, None, self._reason(node))
+            why = self._reason(node)
+            return Hop(node, entry.port, frame, _decision(frame, None), None, None, why, steps)
         # The programs send no copies: what comes out is one frame.
         port, after = sent[0]
         if port == CPU_PORT:
             after = after[_PACKET_IN_BYTES:]
-        return Hop(node, entry.port, frame, _decision(frame, after), port, after, "")
+        return Hop(node, entry.port, frame, _decision(frame, after), port, after, "", steps)
 
     def _reason(self, node: str) -> str:
         counts = {
@@ -146,8 +170,7 @@ class _Walk:
             if packets
         }
         before, self._drops[node] = self._drops[node], counts
-        new = [index for index, packets in counts.items() if packets != before.get(index, 0)]
-        return " and ".join(_REASONS.get(index, f"reason {index}") for index in new) or "it does not say why"
+        return drop_reason(index for index, packets in counts.items() if packets != before.get(index, 0))
 
     def _enter(self, frame: bytes, entry: End) -> None:
         peer = self._fabric.peer(entry.node, entry.port)

@@ -12,8 +12,6 @@ from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lab.frames.craft import Order
     from lab.frames.walk import Journey
     from topologies import End, Fabric
@@ -30,6 +28,8 @@ railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --route 3,9 --set srh
 An acknowledgement and a management frame, which travel on lanes of their own:
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --ack --psn 8
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --notice npu4-npu5
+The fields that each hop changed, and the lines of P4 that it executed:
+railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --explain
 Into a fabric that `railyard up` runs:
 railyard craft full-mesh --dims 4x4 --from npu5 --to npu10 --grpc 127.0.0.1:9559
 A hundred frames a second on a real interface:
@@ -122,6 +122,21 @@ def craft(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="also print the changes and the P4 lines of each hop", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    json: Annotated[
+        str,
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="write the journey to this file; - prints it",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "",
     file: Annotated[
         Path | None,
         typer.Option(
@@ -169,6 +184,7 @@ def craft(
     """
     from lab.frames.craft import Order
     from lab.frames.craft import craft as build
+    from railyard.cli.follow import entry_of, walk_and_print
     from railyard.cli.options import fabric_of
 
     if ack and notice:
@@ -187,12 +203,15 @@ def craft(
         changes=tuple(changes or ()),
     )
     frame = build(fabric, order)
-    entry = _entry(fabric, at or f"{source}:0")
+    entry = entry_of(fabric, at or f"{source}:0")
     console = out()
-    _show(fabric, bytes(frame))
+    if json != "-":
+        _show(fabric, bytes(frame))
     journey = None
-    if walk or (walk is None and not interface and not grpc):
-        journey = _walk(fabric, bytes(frame), entry, strategy, rules, cut or ())
+    if walk or json or explain or (walk is None and not interface and not grpc):
+        journey = walk_and_print(
+            fabric, bytes(frame), entry, strategy, rules, cut or (), explain=explain, json=json, show=False
+        )
     if file is not None:
         _write(file, bytes(frame), order, journey)
         console.print(f"written: {file}", markup=False, soft_wrap=True)
@@ -233,40 +252,11 @@ def _payload(elements: str, size: int | None) -> bytes:
         ) from None
 
 
-def _entry(fabric: Fabric, place: str) -> End:
-    from topologies import End
-
-    node, _, number = place.partition(":")
-    numbers = {port.number for port in fabric.node(node).ports}
-    if not number.isdecimal() or int(number) not in numbers:
-        raise typer.BadParameter(
-            f"{place!r} is not like {node}:{max(numbers)}: a node and its port, 0 to {max(numbers)}",
-            param_hint="--at",
-        )
-    return End(node, int(number))
-
-
 def _show(fabric: Fabric, frame: bytes) -> None:
     from railyard.cli.display.frame_view import frame_view
 
     for part in frame_view(fabric, frame):
         out().print(part, soft_wrap=True)
-
-
-def _walk(fabric: Fabric, frame: bytes, entry: End, strategy: str, rules: str, cut: Sequence[str]) -> Journey:
-    from controller.planner import make_plan
-    from controller.routing.all_path import STRATEGIES
-    from lab.frames.walk import walk
-    from railyard.cli.display.frame_view import print_journey
-
-    if strategy not in STRATEGIES:
-        raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")
-    journey = walk(make_plan(fabric, strategy=strategy, rules=rules), frame, entry, frozenset(cut))
-    console = out()
-    print_journey(console, fabric, journey)
-    delay = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
-    console.print(f"{journey.end}{delay}", markup=False, soft_wrap=True)
-    return journey
 
 
 def _write(file: Path, frame: bytes, order: Order, journey: Journey | None) -> None:

@@ -81,6 +81,8 @@ class Compiler {
     // follows.
     Place append(Code code, Op end);
     void start_code() { temporaries_ = 0; }
+    // Register a note of a traced program, with its place in the source, and return the instruction.
+    Instruction note(Note note, const Json& node);
 
    private:
     void shorten(Code& code, bool results) const;  // optimise.cpp
@@ -110,6 +112,7 @@ class Compiler {
                           const std::string& where);
     void mark_to_drop(const Json& arguments, Code& code, const std::string& where);
     void log_message(const Json& arguments, const Action& action, Code& code, const std::string& where);
+    void note_statement(const Json& call, Code& code, const std::string& where);
     template <typename Array>
     Index<Array> array(const List<Array>& arrays, const Json& node, const char* kind,
                        const std::string& where) const;

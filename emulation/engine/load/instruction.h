@@ -58,8 +58,8 @@ constexpr unsigned limbs(unsigned bits) { return (bits + 63) / 64; }
     X(Hash) X(Random)                                                                                                \
     /* session v[a], fields v[b]; fields v[a]; to v[a] bytes */                                                      \
     X(Clone) X(Resubmit) X(Recirculate) X(Digest) X(Truncate)                                                        \
-    /* message a; v[a] must not be 0, or text b */                                                                   \
-    X(Log) X(Assert)
+    /* message a; v[a] must not be 0, or text b; note a of a traced program, its condition b */                      \
+    X(Log) X(Assert) X(Note)
 #define RAILYARD_FLOW_OPS(X)                                                                                         \
     /* counter array a at v[b] */                                                                                    \
     X(Count)                                                                                                         \

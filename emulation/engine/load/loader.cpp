@@ -38,8 +38,9 @@ void Loader::load() {
     lay_out();
 }
 
-std::shared_ptr<const Program> Program::load(const std::string& bmv2_json) {
+std::shared_ptr<const Program> Program::load(const std::string& bmv2_json, bool traced) {
     auto program = std::make_shared<Program>();
+    program->traced = traced;
     try {
         const Json json = parse_json(bmv2_json);
         Loader(*program, json).load();

@@ -198,6 +198,12 @@ void Loader::parser_state(const Json& node, const ByName& states) {
     ParserState state;
     state.name = text(node, "name", "parser");
     const std::string where = "parser state " + state.name;
+    if (p_.traced) {
+        ParserOp enter{.kind = ParserOp::Kind::Run};
+        enter.code =
+            compile_.append({compile_.note({.kind = Note::Kind::State, .name = state.name}, node)}, Op::End);
+        state.ops.push_back(enter);
+    }
     for (const Json& call : list(node, "parser_ops", where)) {
         if (text(call, "op", where) == "set") parser_set(list(call, "parameters", where), state, where);
         else state.ops.push_back(parser_op(call, where));

@@ -206,15 +206,26 @@ void Loader::pipeline(const Json& node, Place& start) {
         if (n.contains("expression")) {
             // A jump leads to the branch that does not follow immediately.
             const std::string yes = name_of(n["true_next"]), no = name_of(n["false_next"]);
-            const bool wanted = at + 1 < order.size() && order[at + 1] == no && yes != no;
+            const bool wanted = p_.traced || (at + 1 < order.size() && order[at + 1] == no && yes != no);
             Code code;
             std::vector<std::size_t> taken;
             compile_.branch(n["expression"], wanted, code, taken, "condition " + order[at]);
-            for (const std::size_t i : taken) code[i].mask = kNowhere;
+            if (p_.traced) {
+                Instruction note = compile_.note({.kind = Note::Kind::Condition, .name = order[at]}, n);
+                code.push_back(note);
+                code.push_back({Op::Jump, 0, 0, 0, 0, kNowhere});
+                for (const std::size_t i : taken) code[i].mask = code.size();
+                note.b = 1;
+                code.push_back(note);
+            } else {
+                for (const std::size_t i : taken) code[i].mask = kNowhere;
+            }
+            const std::string& jump = wanted && !p_.traced ? yes : no;
+            const std::string& fall = wanted && !p_.traced ? no : yes;
             for (Place i = compile_.append(code, Op::Jump); i < p_.code.size(); ++i)
                 if (railyard::jumps(p_.code[i].op) && p_.code[i].mask == kNowhere)
-                    jumps.emplace_back(i, wanted ? yes : no);
-            go(at, wanted ? no : yes);
+                    jumps.emplace_back(i, jump);
+            go(at, fall);
             continue;
         }
         const Index<TableSpec> index = table_of.at(order[at]);
@@ -235,6 +246,9 @@ void Loader::pipeline(const Json& node, Place& start) {
             go(at, name_of(n["next_tables"].value(name, n.value("base_default_next", Json()))));
             continue;
         }
+        if (p_.traced)
+            p_.code.push_back(
+                compile_.note({.kind = Note::Kind::Table, .name = spec.name, .table = index}, n));
         p_.code.push_back({Op::Apply, 0, 0, static_cast<Slot>(index.at())});
     }
     const auto place = [&](const std::string& name) {

@@ -333,6 +333,44 @@ void Compiler::primitive(const Json& call, const Action& action, Code& code, con
     }
 }
 
+Instruction Compiler::note(Note note, const Json& node) {
+    if (p_.notes.size() >= kNoSlot)
+        throw ProgramError("program: more statements than a trace holds, which is " +
+                           std::to_string(kNoSlot));
+    if (const auto source = node.find("source_info"); source != node.end() && source->is_object()) {
+        note.file = source->value("filename", "");
+        note.line = source->value("line", 0u);
+        note.column = source->value("column", 0u);
+        note.text = source->value("source_fragment", "");
+    }
+    const auto at = static_cast<Slot>(p_.notes.size());
+    p_.notes.push_back(std::move(note));
+    return {Op::Note, 0, 0, at};
+}
+
+// Append the note of a statement, behind its code, so that the trace has the value that it leaves.
+void Compiler::note_statement(const Json& call, Code& code, const std::string& where) {
+    Note out{.kind = Note::Kind::Statement, .name = text(call, "op", where)};
+    const Json& arguments = list(call, "parameters", where);
+    if (out.name == "count") {
+        const Instruction& count = code.back();
+        out.target = p_.counters[Index<ArraySpec>(count.a)].name;
+        out.slot = count.b;
+        out.bits = 64;
+    } else if (!arguments.empty() && arguments[0].value("type", "") == "field") {
+        const Json& reference = member(arguments[0], "value", where);
+        const Field& f = field(reference, where);
+        out.target = reference[0].get<std::string>() + "." + reference[1].get<std::string>();
+        if (!f.variable) {
+            out.slot = f.slot;
+            out.bits = f.bits;
+        }
+    } else if (!arguments.empty() && arguments[0].value("type", "") == "header") {
+        out.target = member(arguments[0], "value", where).get<std::string>();
+    }
+    code.push_back(note(std::move(out), call));
+}
+
 Code Compiler::sequence(const Json& calls, const Action& action, const std::string& where) {
     Code code;
     std::vector<std::size_t> starts;
@@ -342,7 +380,9 @@ Code Compiler::sequence(const Json& calls, const Action& action, const std::stri
         starts.push_back(code.size());
         const std::string op = text(call, "op", where);
         if (op != "_jump" && op != "_jump_if_zero") {
+            if (p_.traced && op == "exit") note_statement(call, code, where);
             primitive(call, action, code, where);
+            if (p_.traced && op != "exit") note_statement(call, code, where);
             continue;
         }
         const Json& arguments = list(call, "parameters", where);

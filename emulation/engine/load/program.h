@@ -260,6 +260,19 @@ struct LogMessage {
     std::vector<Value> values;
 };
 
+// A parser state, a table, a condition or a statement of the source, whose execution a traced program
+// reports.
+struct Note {
+    enum class Kind : std::uint8_t { State, Table, Condition, Statement } kind = Kind::State;
+    std::string name;  // of a state, table or condition; operation of a statement
+    std::string file, text;
+    unsigned line = 0, column = 0;
+    Index<TableSpec> table;
+    std::string target;   // field or counter that a statement changes
+    Slot slot = kNoSlot;  // of the field, or of the index of the counter
+    unsigned bits = 0;
+};
+
 // Slots of the standard_metadata that the switch reads or writes. A field that the program lacks has a slot
 // of its own.
 struct StandardSlots {
@@ -273,7 +286,8 @@ struct StandardSlots {
 // Immutable once loaded; switches that run the same program share one.
 class Program {
    public:
-    static std::shared_ptr<const Program> load(const std::string& bmv2_json);
+    // traced: the code reports what it executes (Op::Note); for frames that are followed one by one.
+    static std::shared_ptr<const Program> load(const std::string& bmv2_json, bool traced = false);
 
     static const FieldList* field_list(const List<FieldList>& lists, int id) {
         for (const FieldList& l : lists)
@@ -297,6 +311,8 @@ class Program {
     List<FieldList> digests, field_lists;
     std::vector<LogMessage> messages;
     std::vector<std::string> assertions;  // texts for error messages
+    bool traced = false;
+    List<Note> notes;  // of a traced program
     Index<ParserState> first_state;
     Place ingress = 0, egress = 0, deparser_code = kNowhere;
     std::vector<Index<Header>> deparser;

@@ -346,6 +346,16 @@ std::vector<std::pair<std::uint32_t, std::string>> Network::process(Index<Switch
     return result;
 }
 
+std::vector<std::pair<std::uint32_t, std::string>> Network::trace(Index<Switch> switch_index,
+                                                                  std::uint32_t port, std::string_view bytes,
+                                                                  std::vector<TraceStep>& steps) {
+    Outputs out;
+    switch_at(switch_index).trace(pool_.acquire(bytes.data(), bytes.size()), port, now_, out, steps);
+    std::vector<std::pair<std::uint32_t, std::string>> result;
+    for (const Output& o : out) result.emplace_back(o.port, std::string(o.frame->view()));
+    return result;
+}
+
 // Processor seconds of `count` passes of a frame; copy_only: without the pipeline, as a baseline.
 double Network::bench(Index<Switch> switch_index, std::uint32_t port, std::string_view bytes,
                       std::uint64_t count, bool copy_only) {

@@ -72,6 +72,7 @@ class LockedSwitch {
 bool to_limbs(std::string_view value, unsigned bits,
               std::vector<std::uint64_t>& out);  // false: wider than `bits`
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
+const char* kind_name(MatchKind kind);
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
 // Python names actions by their numbers.
 bool to_parameters(const Program& program, int action, const nb::list& values,
@@ -84,6 +85,9 @@ inline nb::bytes to_bytes(std::string_view v) { return nb::bytes(v.data(), v.siz
 // Output of a sans-IO host in Python: ([(frame, vl), ...], deadline or None).
 void to_answer(const nb::object& output, Answer& answer);
 nb::object from_answer(const Answer& answer);
+
+// A dictionary for each step of a trace.
+nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps);
 
 void bind_program(nb::module_& m);
 void bind_switches(nb::module_& m);

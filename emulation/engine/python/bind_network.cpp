@@ -178,6 +178,17 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                      out.append(nb::make_tuple(egress, to_bytes(bytes)));
                  return out;
              })
+        .def("trace",
+             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame) {
+                 const LockedSwitch s(n, sw);
+                 if (!s.program().traced)
+                     throw std::invalid_argument("switch " + s->name() + " runs a program without notes");
+                 std::vector<TraceStep> steps;
+                 nb::list sent;
+                 for (const auto& [egress, bytes] : n.trace(sw, port, view(frame), steps))
+                     sent.append(nb::make_tuple(egress, to_bytes(bytes)));
+                 return nb::make_tuple(sent, from_trace(s.program(), steps));
+             })
         .def(
             "bench",
             [](Network& n, Index<Switch> sw, std::uint32_t port, const nb::bytes& frame, std::uint64_t count,

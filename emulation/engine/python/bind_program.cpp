@@ -5,8 +5,6 @@
 
 namespace railyard {
 
-namespace {
-
 const char* kind_name(MatchKind kind) {
     switch (kind) {
         case MatchKind::Exact: return "exact";
@@ -16,6 +14,8 @@ const char* kind_name(MatchKind kind) {
         default: return "optional";
     }
 }
+
+namespace {
 
 template <typename T>
 nb::object handle_or_none(Index<T> index) {
@@ -131,9 +131,10 @@ nb::list describe_headers(const Program& p) {
 void bind_program(nb::module_& m) {
     const nb::exception<ProgramError> program_error(m, "ProgramError", PyExc_ValueError);
     nb::class_<Program>(m, "Program", "A v1model program, from the JSON that p4c writes for BMv2; immutable.")
-        .def(nb::new_([](const nb::bytes& json) {
-            return std::const_pointer_cast<Program>(Program::load(std::string(view(json))));
-        }))
+        .def(nb::new_([](const nb::bytes& json, bool traced) {
+                 return std::const_pointer_cast<Program>(Program::load(std::string(view(json)), traced));
+             }),
+             nb::arg("bmv2_json"), nb::arg("traced") = false)
         .def_ro("name", &Program::name)
         .def_prop_ro("tables", &describe_tables)
         .def_prop_ro("actions", &describe_actions)

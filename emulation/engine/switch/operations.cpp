@@ -168,6 +168,9 @@ void Traversal::operate(const Instruction& i) {
         case Op::Assert:
             if (v[i.a] == 0) throw std::runtime_error("switch " + switch_.name() + ": " + p.assertions[i.b]);
             return;
+        case Op::Note:
+            if (switch_.trace_ != nullptr) note(i);
+            return;
         default: assert(false);
     }
     // clang-format on

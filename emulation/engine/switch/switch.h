@@ -25,6 +25,14 @@ struct Digest {
     std::string fields;
 };
 
+// Execution of a note of a traced program by a frame.
+struct TraceStep {
+    Index<Note> note;
+    bool outcome = false;               // of a condition; whether a table was hit
+    std::vector<std::uint64_t> values;  // of the table's key, or of the statement's target
+    Table::Choice choice;               // of a table
+};
+
 class Switch {
    public:
     Switch(std::string name, std::uint32_t cpu_port, FramePool& pool);
@@ -46,6 +54,10 @@ class Switch {
     bool reads_queue() const { return program_ != nullptr && program_->reads_queue; }
     void ingress(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out);
     void egress(FrameHandle frame, std::uint32_t port, const QueueRecord& queue, Time now, Outputs& out);
+
+    // process(), with a step for each note of a traced program.
+    void trace(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out,
+               std::vector<TraceStep>& steps);
 
     // For a profile: run a frame without copies as far as `last`.
     void run_to(Traversal::Part last, FrameHandle frame, std::uint32_t ingress_port);
@@ -120,6 +132,7 @@ class Switch {
     std::unordered_map<std::uint32_t, CloneSession> clones_;
     std::vector<Digest> digests_;
     bool revived_ = false;
+    std::vector<TraceStep>* trace_ = nullptr;  // null: no frame is followed
     std::uint64_t random_ = 0xCBF29CE484222325ULL;
 };
 

@@ -15,6 +15,7 @@
 namespace railyard {
 
 class Switch;
+struct TraceStep;
 
 struct Output {
     std::uint32_t port;
@@ -117,6 +118,10 @@ class Traversal {
     // operations.cpp
     void operate(const Instruction& instruction);
     void log(const LogMessage& message) const;
+
+    // trace.cpp
+    void note(const Instruction& instruction);
+    void note_table(TraceStep& step);
 
     // header_ops.cpp
     void add_header(std::uint64_t header);

@@ -36,6 +36,17 @@ class Table {
     template <typename Hash>
     void resolve(LookupResult& result, Continuation& chosen, const Hash& hash) const;
 
+    // Result of a lookup in terms of the control plane. Without an entry the table's default action runs.
+    struct Choice {
+        std::optional<EntrySpec> entry;
+        Index<Action>
+            action;  // that runs, of the entry or of a member of its action profile; none: nothing runs
+        std::vector<std::uint64_t> parameters;
+        std::uint64_t packets = 0, bytes = 0;  // of the entry's counter, before this frame
+    };
+    template <typename Hash>
+    Choice explain(const std::uint64_t* slots, const Hash& hash) const;
+
     Status insert(const EntrySpec& entry);
     Status modify(const EntrySpec& entry);
     Status erase(const std::vector<MatchValue>& match, int priority);
@@ -166,6 +177,26 @@ inline LookupResult Table::lookup(const std::uint64_t* slots) const {
     if (!entry) return {&default_then_, default_params_.data(), {}};
     const std::size_t at = entry.at();
     return {&then_[at], params_.data() + at * spec_.parameter_limbs, entry};
+}
+
+template <typename Hash>
+Table::Choice Table::explain(const std::uint64_t* slots, const Hash& hash) const {
+    const LookupResult result = lookup(slots);
+    if (!result.entry) return {{}, default_action_, default_params_, 0, 0};
+    const std::size_t at = result.entry.at();
+    Choice out{read(result.entry), {}, {}, packets_[at], bytes_[at]};
+    if (profile_ == nullptr) {
+        out.action = out.entry->action;
+        out.parameters = out.entry->parameters;
+        return out;
+    }
+    const auto id = static_cast<std::int64_t>(*result.parameters);
+    const bool direct = targets_[at] == Target::Member;
+    const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
+    if (m == nullptr) return out;
+    out.action = m->action;
+    out.parameters = m->parameters;
+    return out;
 }
 
 template <typename Hash>

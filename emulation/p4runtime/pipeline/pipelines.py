@@ -24,7 +24,7 @@ from emulation.p4runtime.pipeline.layout import (
 from emulation.p4runtime.pipeline.packet_header import PacketHeader
 from emulation.p4runtime.pipeline.resolver import Resolver
 
-__all__ = ["PIPELINES", "Pipeline", "Pipelines"]
+__all__ = ["PIPELINES", "TRACED_PIPELINES", "Pipeline", "Pipelines"]
 
 # Fields and wire types of the P4DeviceConfig message of early P4Runtime. BMv2's server takes plain JSON or
 # this message, which p4lang's tutorials still send. It has left the specification, and no package carries it.
@@ -77,10 +77,11 @@ class Pipelines:
     """Cache of pipelines: each configuration is compiled once for all switches it is pushed to.
 
     The cache keeps the latest pipelines that no switch has any more: the next run in the process often pushes
-    the same programs.
+    the same programs. Programs that are `traced` can be followed statement by statement.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, traced: bool = False) -> None:
+        self._traced = traced
         self._programs: WeakValueDictionary[bytes, _Compiled] = WeakValueDictionary()
         self._pipelines: WeakValueDictionary[tuple[bytes, bytes], Pipeline] = WeakValueDictionary()
         self._latest: deque[Pipeline] = deque(maxlen=_KEPT)
@@ -94,7 +95,7 @@ class Pipelines:
         info_hash = hashlib.sha256(config.p4info.SerializeToString(deterministic=True)).digest()
         pipeline = self._pipelines.get((program_hash, info_hash))
         if pipeline is None:
-            compiled = self._programs.get(program_hash) or _compile(source)
+            compiled = self._programs.get(program_hash) or _compile(source, self._traced)
             self._programs[program_hash] = compiled
             pipeline = _resolve(compiled, config.p4info)
             self._pipelines[program_hash, info_hash] = pipeline
@@ -105,10 +106,15 @@ class Pipelines:
 PIPELINES = Pipelines()
 """The cache of this process. Its servers share an event loop, so no two threads use it at once."""
 
+TRACED_PIPELINES = Pipelines(traced=True)
+"""The cache of testbeds that follow single frames."""
 
-def _compile(source: bytes) -> _Compiled:
+
+def _compile(source: bytes, traced: bool) -> _Compiled:
     try:
-        return _Compiled(_engine.Program(_program_json(source)), source)
+        json = _program_json(source)
+        program = _engine.Program(json, traced=True) if traced else _engine.Program(json)
+        return _Compiled(program, source)
     except _engine.ProgramError as error:
         raise ProgramError(
             f"p4_device_config: {error}", remedy="push the JSON that p4c-bm2-ss wrote for v1model, whole"

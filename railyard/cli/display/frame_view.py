@@ -11,9 +11,8 @@ from rich.text import Text
 from scapy.packet import Packet
 
 from controller.plan import CPU_PORT
-from emulation.traffic.frames.dissector import headers
 from emulation.traffic.frames.layers import LPH, SRH, Ether
-from emulation.traffic.frames.values import decode_length
+from lab.frames.anatomy import PAYLOAD, bits, parts
 from lab.frames.walk import Hop, Journey
 from railyard.cli.display.table import print_table
 from topologies import HOST_PORT, Fabric
@@ -31,58 +30,22 @@ COLOURS = {
     "LinkNotice": "red",
 }
 _PAYLOAD_BYTES = 32
-_ADDRESSES = ("scna", "dcna", "cna_a", "cna_b", "origin")
 
 
 def frame_view(fabric: Fabric, frame: bytes) -> Iterator[Text]:
     """Yield lines for each header: its name, its bytes, its fields."""
-    packet = Ether(frame)
-    titles = {header.name: header.title.partition(": ")[2] for header in headers()}
     yield Text(f"{len(frame)} bytes", style="bold")
-    at = 0
-    layer: Packet | None = packet
-    while layer is not None and layer.name != "NoPayload":
-        kind = type(layer).__name__
-        own = layer.raw_packet_cache if kind != "Raw" else None
-        if own is None:
-            break
-        colour = COLOURS.get(kind, "default")
-        title = titles.get(kind, "Carrier: takes the packet across a Linux interface")
-        yield Text.assemble((f"{kind}", f"bold {colour}"), f"  {title}, {len(own)} bytes")
+    for part in parts(fabric, frame):
+        own = frame[part.start : part.stop]
+        if part.name == PAYLOAD:
+            more = f" ... and {len(own) - _PAYLOAD_BYTES} more" if len(own) > _PAYLOAD_BYTES else ""
+            yield Text.assemble((PAYLOAD, "bold"), f"  {len(own)} bytes")
+            yield Text(f"    {own[:_PAYLOAD_BYTES].hex(' ')}{more}")
+            continue
+        colour = COLOURS.get(part.name, "default")
+        yield Text.assemble((part.name, f"bold {colour}"), f"  {part.title}, {len(own)} bytes")
         yield Text(f"    {own.hex(' ')}", style=colour)
-        yield Text("    " + ", ".join(_fields(fabric, layer)))
-        at += len(own)
-        layer = layer.payload
-    rest = frame[at:]
-    if rest:
-        more = f" ... and {len(rest) - _PAYLOAD_BYTES} more" if len(rest) > _PAYLOAD_BYTES else ""
-        yield Text.assemble(("payload", "bold"), f"  {len(rest)} bytes")
-        yield Text(f"    {rest[:_PAYLOAD_BYTES].hex(' ')}{more}")
-
-
-def _fields(fabric: Fabric, layer: Packet) -> Iterator[str]:
-    for description in layer.fields_desc:
-        name = description.name
-        value = layer.getfieldval(name)
-        if isinstance(layer, LPH) and name == "length":
-            size = decode_length(value)
-            shown = f"{value} ({f'{size} bytes' if size else 'wrong'})"
-        elif isinstance(layer, SRH) and name == "bitmap":
-            shown = _bits(value)
-        elif isinstance(layer, SRH) and name == "instr":
-            shown = " ".join(map(str, value))
-        elif name in _ADDRESSES:
-            node = fabric.node_of(value)
-            shown = f"{value:#06x}" + (f" ({node.name})" if node else "")
-        else:
-            shown = str(description.i2repr(layer, value)).strip("'") or "none"
-        yield f"{name} {shown}"
-
-
-def _bits(bitmap: int) -> str:
-    """Return twelve bits in groups of four, bit 0 leftmost."""
-    digits = f"{bitmap:012b}"
-    return f"{digits[:4]} {digits[4:8]} {digits[8:]}"
+        yield Text("    " + ", ".join(f"{field.name} {field.text}" for field in part.fields))
 
 
 def print_journey(console: Console, fabric: Fabric, journey: Journey) -> None:
@@ -101,7 +64,7 @@ def print_journey(console: Console, fabric: Fabric, journey: Journey) -> None:
             _leaves(fabric, hop),
             str(lane.vl) if lane else "",
             _ptr(before, after),
-            _bits(route.bitmap) if route else "",
+            bits(route.bitmap) if route else "",
         )
         rows.append(tuple(map(escape, row)))
     print_table(

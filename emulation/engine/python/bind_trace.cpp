@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a trace as dictionaries.
+#include "python/bind.h"
+
+namespace railyard {
+
+namespace {
+
+nb::list parameters_of(const Action& action, const std::vector<std::uint64_t>& values) {
+    nb::list out;
+    std::size_t at = 0;
+    for (const Parameter& p : action.parameters) {
+        out.append(nb::make_tuple(p.name, from_limbs(values.data() + at, p.bits)));
+        at += limbs(p.bits);
+    }
+    return out;
+}
+
+void describe_lookup(nb::dict& d, const Program& program, const TableSpec& spec, const TraceStep& step) {
+    nb::list key;
+    std::size_t at = 0;
+    for (const Key& k : spec.keys) {
+        key.append(
+            nb::make_tuple(k.name, kind_name(k.kind), k.bits, from_limbs(step.values.data() + at, k.bits)));
+        at += limbs(k.bits);
+    }
+    d["key"] = key;
+    const Table::Choice& choice = step.choice;
+    d["match"] = choice.entry ? nb::object(match_of(spec, *choice.entry)) : nb::object(nb::none());
+    d["priority"] = choice.entry ? choice.entry->priority : 0;
+    d["action"] = choice.action ? program.actions[choice.action].name : std::string();
+    d["params"] =
+        choice.action ? parameters_of(program.actions[choice.action], choice.parameters) : nb::list();
+    // The frame has not been counted yet.
+    if (choice.entry && spec.counted) d["packets"] = choice.packets + 1;
+}
+
+}  // namespace
+
+nb::list from_trace(const Program& program, const std::vector<TraceStep>& steps) {
+    static const char* const kKinds[] = {"state", "table", "condition", "statement"};
+    nb::list out;
+    for (const TraceStep& step : steps) {
+        const Note& note = program.notes[step.note];
+        nb::dict d;
+        d["kind"] = kKinds[static_cast<int>(note.kind)];
+        d["name"] = note.name;
+        d["file"] = note.file;
+        d["line"] = note.line;
+        d["text"] = note.text;
+        if (note.kind == Note::Kind::Condition || note.kind == Note::Kind::Table) d["outcome"] = step.outcome;
+        if (note.kind == Note::Kind::Table) describe_lookup(d, program, program.tables[note.table], step);
+        if (note.kind == Note::Kind::Statement) {
+            d["target"] = note.target;
+            d["value"] = step.values.empty() ? nb::object(nb::none())
+                                             : nb::object(from_limbs(step.values.data(), note.bits));
+        }
+        out.append(d);
+    }
+    return out;
+}
+
+}  // namespace railyard

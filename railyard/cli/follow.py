@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard follow: a frame of a capture file through the switches of a fabric, hop by hop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.display.screen import out
+from railyard.cli.options import TOPOLOGY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lab.frames.walk import Journey
+    from topologies import End, Fabric
+
+__all__ = ["EXAMPLES", "entry_of", "follow", "walk_and_print"]
+
+EXAMPLES = """
+The third frame of a captured link, from where npu1 receives it:
+railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1
+The lines of P4 that each switch executed:
+railyard follow full-mesh npu0-npu1.pcap --dims 2x4 --frame 3 --at npu1:1 --explain
+"""
+
+
+def follow(
+    topology: Annotated[str, typer.Argument(help=TOPOLOGY)],
+    capture: Annotated[
+        Path, typer.Argument(help="capture file, .pcap or .pcapng, as `--pcap` of a run writes")
+    ],
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="NODE:PORT", help="port by which the frame enters, as npu1:1; port 0 is the host's"
+        ),
+    ],
+    number: Annotated[
+        int, typer.Option("--frame", min=1, help="number of the frame in the file, from 1")
+    ] = 1,
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="strategy by which the tables' routes are planned")
+    ] = "all-path",
+    rules: Annotated[str, typer.Option(help="turn rules by which the tables' routes are planned")] = "T2-G",
+    cut: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LINK", help="a link that is down and that no table avoids; may be repeated"),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="also print the changes and the P4 lines of each hop")
+    ] = False,
+    json: Annotated[
+        str, typer.Option("--json", metavar="FILE", help="write the journey to this file; - prints it")
+    ] = "",
+) -> None:
+    """Follow a captured frame through the tables of a fabric, hop by hop.
+
+    The tables are those of the plan; the switches are copies, which the run does not notice.
+
+    Exit code 0: the frame arrived; 1: a switch dropped it or a link lost it.
+    """
+    from lab.frames.capture import read_frame
+    from railyard.cli.options import fabric_of
+
+    fabric = fabric_of(topology, dims, param or ())
+    frame = read_frame(capture, number)
+    journey = walk_and_print(
+        fabric, frame, entry_of(fabric, at), strategy, rules, cut or (), explain=explain, json=json, show=True
+    )
+    raise typer.Exit(0 if journey.arrived else 1)
+
+
+def entry_of(fabric: Fabric, place: str) -> End:
+    """Return the port that NODE:PORT names."""
+    from topologies import End
+
+    node, _, number = place.partition(":")
+    numbers = {port.number for port in fabric.node(node).ports}
+    if not number.isdecimal() or int(number) not in numbers:
+        raise typer.BadParameter(
+            f"{place!r} is not like {node}:{max(numbers)}: a node and its port, 0 to {max(numbers)}",
+            param_hint="--at",
+        )
+    return End(node, int(number))
+
+
+def walk_and_print(
+    fabric: Fabric,
+    frame: bytes,
+    entry: End,
+    strategy: str,
+    rules: str,
+    cut: Sequence[str],
+    *,
+    explain: bool,
+    json: str,
+    show: bool,
+) -> Journey:
+    """Plan the tables, walk the frame, and print what is asked for; `show`: the frame, too."""
+    from controller.planner import make_plan
+    from controller.routing.all_path import STRATEGIES
+    from lab.frames.walk import walk
+    from railyard.cli.display.frame_view import frame_view, print_journey
+    from railyard.cli.display.hop_view import print_hops
+
+    if strategy not in STRATEGIES:
+        raise typer.BadParameter(f"{strategy!r} is none of {', '.join(STRATEGIES)}", param_hint="--strategy")
+    plan = make_plan(fabric, strategy=strategy, rules=rules)
+    journey = walk(plan, frame, entry, frozenset(cut), traced=explain or json != "")
+    if json == "-":
+        _write(fabric, journey, json)
+        return journey
+    console = out()
+    if show:
+        for part in frame_view(fabric, frame):
+            console.print(part, soft_wrap=True)
+    print_journey(console, fabric, journey)
+    delay = f", {journey.time_ps / 1000:.2f} ns after it was sent" if journey.arrived else ""
+    console.print(f"{journey.end}{delay}", markup=False, soft_wrap=True)
+    if explain:
+        print_hops(console, fabric, journey)
+    if json:
+        _write(fabric, journey, json)
+        console.print(f"written: {json}", markup=False, soft_wrap=True)
+    return journey
+
+
+def _write(fabric: Fabric, journey: Journey, target: str) -> None:
+    import json
+
+    from lab.errors import OutputError
+    from lab.frames.describe import describe
+
+    text = json.dumps(describe(fabric, journey), indent=1) + "\n"
+    if target == "-":
+        print(text, end="")
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as ex:
+        raise OutputError(
+            f"{target}: {ex.strerror}", remedy="name a file in a folder that is there"
+        ) from None
