@@ -257,7 +257,9 @@ class Participant(Station):
     def failure(self) -> tuple[int, int, int] | None:
         """Peer, oldest PSN that it did not acknowledge, and time."""
     def counts(self) -> tuple[int, int, int, int, int, int, int, dict[str, int]]:
-        """Values of AgentStats, in its order."""
+        """Values of AgentStats, in its order, without those of the reduction."""
+    def reduction_counts(self) -> tuple[int, ...] | None:
+        """Values of ReductionStats, in its order; None without a model of what reduces."""
     def array(self) -> Any:
         """Bytes of the array, uint8, which the agent goes on to change."""
 
@@ -322,7 +324,16 @@ class Transport:
 class Agent(Participant):
     """Agent of a collective; `data` are the array's bytes."""
 
-    def __init__(self, rank: Rank, data: bytes, job: int, parameters: Transport) -> None: ...
+    def __init__(
+        self,
+        rank: Rank,
+        data: bytes,
+        job: int,
+        parameters: Transport,
+        reduction: tuple[bool, int | None, int | None, int] | None = None,
+    ) -> None:
+        """`reduction`: by the CCU, rate in bit/s, SRAM in bytes, percent of the cores."""
+
     @property
     def longest(self) -> int: ...
 
@@ -337,6 +348,7 @@ class Iterated(Participant):
         compute_ps: int,
         overlap_ps: int,
         parameters: Transport,
+        reduction: tuple[bool, int | None, int | None, int] | None = None,
     ) -> None: ...
     @property
     def longest(self) -> int: ...

@@ -76,7 +76,7 @@ def to_document(result: Result) -> dict[str, Any]:
 
 
 def units(names: Iterable[str]) -> Mapping[str, str]:
-    """Return the unit of each metric by its last name: us, frames, percent, ratio or count."""
+    """Return the unit of each metric by its last name: us, frames, bytes, percent, ratio or count."""
     return {last: _unit(last) for last in sorted({name.rpartition(".")[2] for name in names})}
 
 

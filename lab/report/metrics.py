@@ -10,6 +10,7 @@ from typing import final
 
 from emulation.control.rewiring_record import RewiringRecord
 from emulation.fidelity import Fidelity
+from emulation.traffic.host.reduction import ReductionStats
 from lab.report.figures.heat_map import TrafficMatrix
 from lab.run.observation import JobReport, Observation
 
@@ -17,6 +18,7 @@ __all__ = [
     "ALL_METRICS",
     "CIRCUIT_METRICS",
     "COMPUTE_METRICS",
+    "HOST_METRICS",
     "ITERATION_METRICS",
     "JOB_METRICS",
     "METRICS",
@@ -250,6 +252,47 @@ PLANE_METRICS: Mapping[str, Metric] = {
 }
 
 
+def _reduction(run: VariantRun) -> ReductionStats:
+    return run.observation.reduction or ReductionStats()
+
+
+# Metrics of runs with a model of what reduces on an NPU.
+HOST_METRICS: Mapping[str, Metric] = {
+    "memory_read_bytes": Metric(
+        "bytes",
+        "bytes that the collective read from the memory of all NPUs",
+        lambda run: _reduction(run).read_bytes,
+    ),
+    "memory_written_bytes": Metric(
+        "bytes",
+        "bytes that the collective wrote to the memory of all NPUs",
+        lambda run: _reduction(run).written_bytes,
+    ),
+    "reduction_us": Metric(
+        "us",
+        "time in which the cores or the CCU of an NPU reduced or copied, on average",
+        lambda run: round(_us(_reduction(run).busy_ps) / run.observation.nodes, 6),
+    ),
+    "core_us": Metric(
+        "us",
+        "time that the cores of an NPU lost to the collective, on average",
+        lambda run: round(_us(_reduction(run).core_ps) / run.observation.nodes, 6),
+    ),
+    "sram_peak_bytes": Metric(
+        "bytes",
+        "most SRAM of a CCU in use",
+        lambda run: _reduction(run).sram_peak_bytes,
+        timed=True,
+    ),
+    "spilled_bytes": Metric(
+        "bytes",
+        "bytes of frames that found no SRAM and went by way of memory",
+        lambda run: _reduction(run).spilled_bytes,
+        timed=True,
+    ),
+}
+
+
 def _lacked(change: RewiringRecord) -> int:
     """Return the number of circuits that jobs lacked after a reconfiguration."""
     return sum(lack.wanted - lack.has for lack in change.lacks)
@@ -341,6 +384,7 @@ ALL_METRICS: Mapping[str, Metric] = {
     **RAIL_METRICS,
     **PLANE_METRICS,
     **CIRCUIT_METRICS,
+    **HOST_METRICS,
     **COMPUTE_METRICS,
 }
 
@@ -356,6 +400,8 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= PLANE_METRICS
     if run.observation.rewired:
         chosen |= CIRCUIT_METRICS
+    if run.observation.reduction is not None:
+        chosen |= HOST_METRICS
     if run.work_until_ps and any(job.iterations for job in run.observation.jobs):
         chosen |= COMPUTE_METRICS
     figures = {name: metric.of(run) for name, metric in chosen.items()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.plan import CPU_PORT
@@ -57,6 +59,7 @@ def collect(
     given_up = next((str(end.failed) for end in ends if end.failed), "")
     missing = stopped_by or (cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
     reaction = control.report
+    reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
     standing = {link.name for link in ready.fabric.links}
     usage = {
@@ -94,6 +97,7 @@ def collect(
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
         jobs=tuple(report for report, _ in reports) if ready.variant.jobs else (),
         rewired=control.rewirings,
+        reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
     )
 
 

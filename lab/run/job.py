@@ -190,6 +190,7 @@ class Job:
             connections=self.plan.connections,
             paths=self._paths,
         )
+        hosts = self._ready.variant.hosts
         agents = make_agents(
             self._testbed.hosts,
             self.plan.sliced,
@@ -198,6 +199,7 @@ class Job:
             rhythm=self.plan.rhythm,
             job=self._number,
             parameters=parameters,
+            reduction=None if hosts is None else hosts.model,
         )
         for name, agent in zip(self.holders, agents, strict=True):
             if self.on_iteration is not None and isinstance(agent, RepeatingParticipant):

@@ -12,6 +12,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
 from emulation.testbed import LinkUsage
+from emulation.traffic.host.reduction import ReductionStats
 
 __all__ = [
     "Deadlock",
@@ -152,7 +153,7 @@ class Observation:
     `stale_frames` belong to a job that a takeover ended. `transit_frames` passed through a spare in service.
     `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
     or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
-    of circuits for them.
+    of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
     """
 
     completion_ps: int
@@ -175,6 +176,7 @@ class Observation:
     cross_plane_frames: int | None = None
     jobs: tuple[JobReport, ...] = ()
     rewired: tuple[RewiringRecord, ...] = ()
+    reduction: ReductionStats | None = None
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

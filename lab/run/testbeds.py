@@ -134,6 +134,12 @@ class RealTime:
                 "kept by the kernel, which knows one class of frames",
                 remedy="leave out `iterations:`, `compute_us:` and `priority:`, or take --testbed embedded",
             )
+        modelled = next((ready.variant for ready in prepared if ready.variant.hosts is not None), None)
+        if modelled is not None:
+            raise TestbedError(
+                f"variant {modelled.name} has `hosts:`: the rate of what reduces is a model in virtual time",
+                remedy="leave out `hosts:`, or take --testbed embedded",
+            )
         delays = any(fault.event == "delay" for ready in prepared for fault in ready.faults)
         need_machine(delays=delays, captures=captures)
         if any(ready.variant.control.circuits != "static" for ready in prepared):

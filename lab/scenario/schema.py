@@ -15,6 +15,7 @@ from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
+from emulation.traffic.host.reduction import Reduction
 from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
@@ -36,6 +37,7 @@ __all__ = [
     "Control",
     "ELEMENT_BYTES",
     "Fault",
+    "HostSettings",
     "JobSettings",
     "LinkSettings",
     "OwnProgram",
@@ -58,6 +60,7 @@ SETTINGS = (
     "link",
     "control",
     "transport",
+    "hosts",
     "faults",
     "work_until_us",
     "program",
@@ -185,6 +188,37 @@ class Transport(Model):
     connections: ConnectionSettings | None = None
 
 
+@final
+class HostSettings(Model):
+    """Reduction on an NPU: by its cores, or by the collective co-processor (CCU) in its UB IO controller.
+
+    Attributes:
+        reduction: The cores or the CCU.
+        rate_gbps: Received data that it takes in; None for no limit.
+        sram_kib: SRAM of the CCU for frames and sums; None for no limit.
+        core_percent: Share of the NPU's cores that reduce while they do.
+    """
+
+    reduction: Literal["core", "ccu"]
+    rate_gbps: Annotated[float, Field(gt=0, le=10**6, allow_inf_nan=False)] | None = None
+    sram_kib: Annotated[int, Field(ge=1, le=2**30)] | None = None
+    core_percent: Annotated[int, Field(ge=1, le=100)] = 100
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        other = {"core": "sram_kib", "ccu": "core_percent"}[self.reduction]
+        if other in self.model_fields_set:
+            raise ValueError(f"`{other}:` does not apply to `reduction: {self.reduction}`: leave it out")
+        return self
+
+    @property
+    def model(self) -> Reduction:
+        """Model of what reduces."""
+        rate = None if self.rate_gbps is None else round(self.rate_gbps * 10**9)
+        sram = None if self.sram_kib is None else self.sram_kib << 10
+        return Reduction(self.reduction, rate, sram, self.core_percent)
+
+
 class _Fault(Model):
     """Keys of every fault; `from` is the node at which a direction of a link begins."""
 
@@ -282,7 +316,8 @@ class WorkloadSettings(Model):
 class Variant(Model):
     """One run of a scenario; without `jobs` all members form one job with the variant's collective.
 
-    A `workload` makes the jobs.
+    A `workload` makes the jobs. Without `hosts`, arriving data is reduced in no time, and memory traffic is
+    not counted.
 
     `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
     unreachable (`halt`). `program` replaces built-in programs, by their names.
@@ -298,6 +333,8 @@ class Variant(Model):
     link: LinkSettings = LinkSettings()
     control: Control = Control()
     transport: Transport = Transport()
+    # Left out of the input's hash unless given, so that the hash of older scenarios stays.
+    hosts: Annotated[HostSettings | None, Field(exclude_if=lambda value: value is None)] = None
     faults: tuple[Fault, ...] = ()
     work_until_us: Positive | None = None
     program: Mapping[str, OwnProgram] = Field(default_factory=dict)

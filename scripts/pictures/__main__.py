@@ -33,6 +33,7 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "virtual-machine": testbeds.virtual_machine,
     "limits": charts.limits,
     "capex": charts.capex,
+    "ccu": charts.ccu,
     "floors": house.floors,
     "scenario": house.scenario,
 }

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import railyard
 from emulation.fidelity import Measured, judge
 from papers.ub_mesh.cost import capex_ratio, fit_prices
 from papers.ub_mesh.networks import clos, one_d_a, one_d_b, two_d_clos
 from scripts.pictures.svg import Box, picture, stroke, text
 
-__all__ = ["capex", "limits"]
+__all__ = ["capex", "ccu", "limits"]
 
 LEFT, SPAN, ROW = 280.0, 320.0, 30.0
 
@@ -84,4 +85,28 @@ def capex() -> str:
     ]
     return bars_picture(
         "CapEx against UB-Mesh", bars, "times the CapEx of UB-Mesh; the mark is the paper's figure"
+    )
+
+
+def ccu() -> str:
+    """Draw the memory traffic of an AllReduce by cores and by the CCU, measured with a small array."""
+    elements, nodes = 1 << 14, 64
+    variants = [{"name": by, "hosts": {"reduction": by}} for by in ("core", "ccu")]
+    result = railyard.run(
+        {
+            "name": "ccu",
+            "topology": {"name": "full-mesh", "dims": [8, 8]},
+            "collective": {"elements": elements, "payload_bytes": 1024},
+            "variants": variants,
+        }
+    )
+    arrays = {
+        f"{label}, {word}": result.metric(by, f"memory_{word}_bytes") / (4 * elements * nodes)
+        for by, label in (("core", "cores"), ("ccu", "CCU"))
+        for word in ("read", "written")
+    }
+    most = 1.05 * max(arrays.values())
+    bars = [Bar(label, value / most, f"{value:.2f}") for label, value in arrays.items()]
+    return bars_picture(
+        "Memory traffic of an AllReduce", bars, "arrays of an NPU through its memory, 64 NPUs in 8 x 8"
     )

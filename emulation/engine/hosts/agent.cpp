@@ -21,15 +21,29 @@ AgentStats& AgentStats::operator+=(const AgentStats& other) {
 }
 
 Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
-             const TransportParameters& parameters)
+             const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit)
     : rank_(std::move(rank)),
       table_(*rank_->table),
       parameters_(parameters),
       payloads_(std::move(data), table_.offset.size()),
       job_(job),
       slices_(table_.offset.size()),
+      unit_(std::move(unit)),
       open_(rank_->plan->phases) {
     const RankPlan& plan = *rank_->plan;
+    if (unit_)
+        reducer_.emplace(
+            unit_,
+            Reducer::Agent{
+                .rank = rank_->rank,
+                .dtype = rank_->dtype,
+                .table = table_,
+                .plan = plan,
+                .payloads = payloads_,
+                .slices = slices_,
+                .finish = [this](std::uint32_t index, const Phase& phase,
+                                 Time now) { finish(index, phase, now); },
+                .leave = [this](std::uint32_t index) { leave_by(index, plan_of(index).releases[0]); }});
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
@@ -100,6 +114,10 @@ void Agent::tell() {
 void Agent::start(Time now, Answer& answer) {
     started_ = true;
     if (open_ == 0) finished_ = now;
+    if (reducer_) {
+        reducer_->begin(now, answer.pool);
+        deadline_ = std::min(deadline_, reducer_->due());
+    }
     pump(now, answer);
     tell();
     answer_deadline(answer);
@@ -111,7 +129,8 @@ void Agent::leave() {
         for (const auto& sender : peer->senders) sender->leave();
     held_.clear();
     free_held_.clear();
-    for (Slice& slice : slices_) slice.held = 0;
+    for (SliceState& slice : slices_) slice.held = 0;
+    if (reducer_) reducer_->leave();
 }
 
 void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
@@ -129,6 +148,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
     else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, answer);
     else on_ack(*peer, *number, fields, now, answer);
     if (!ready_.empty() && started_) pump(now, answer);
+    if (reducer_) deadline_ = std::min(deadline_, reducer_->due());
     if (finished_) tell();
     answer_deadline(answer);
 }
@@ -174,6 +194,11 @@ void Agent::on_timer(Time now, Answer& answer) {
     if (failed_) return;
     const std::size_t before = answer.departures.size();
     Time deadline = kNever;
+    if (reducer_) {
+        reducer_->run(now, answer.pool);
+        if (!ready_.empty() && started_) pump(now, answer);
+        deadline = reducer_->due();
+    }
     for (const auto& peer : peers_) {
         for (Receiver& receiver : peer->receivers) {
             if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
@@ -193,6 +218,7 @@ void Agent::on_timer(Time now, Answer& answer) {
         }
     }
     deadline_ = deadline;
+    if (reducer_ && finished_) tell();
     answer_deadline(answer);
 }
 
@@ -227,8 +253,11 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     }
     if (accepted == Receiver::Accepted::New) {
         const auto place = static_cast<std::uint32_t>(phase - phases.begin());
-        Slice& slice = slices_[index];
-        if (sources.size() == 1 && slice.applied == place && slice.unsent == 0) {
+        const SliceState& slice = slices_[index];
+        if (reducer_) {
+            reducer_->take(index, place, static_cast<std::uint32_t>(source - sources.begin()),
+                           std::move(frame), now, answer.pool);
+        } else if (sources.size() == 1 && slice.applied == place && slice.unsent == 0) {
             apply(index, *phase, {&frame, 1}, now, answer.pool);
             settle(index, now, answer.pool);
         } else {
@@ -262,7 +291,8 @@ Agent::HeldPhase& Agent::held(std::uint32_t index, std::uint32_t place, std::siz
 
 // Apply a slice's next phases, in order, while all their contributions have arrived.
 void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
-    Slice& slice = slices_[index];
+    if (reducer_) return reducer_->settle(index, now, pool);
+    SliceState& slice = slices_[index];
     const auto& phases = plan_of(index).phases;
     while (slice.applied < phases.size()) {
         const Phase& phase = phases[slice.applied];
@@ -286,7 +316,6 @@ void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
 // `frames` are the contributions, by place of their source.
 void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
                   FramePool& pool) {
-    Slice& slice = slices_[index];
     const std::uint32_t size = table_.size[index];
     payloads_.keep(index, pool);
     std::uint8_t* const own = payloads_.array() + table_.offset[index];
@@ -303,6 +332,12 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
         if (terms_.size() == phase.sources.size()) terms_.push_back(own);
         add_in_order(own, terms_, size, rank_->dtype, room_);
     }
+    finish(index, phase, now);
+}
+
+// Go on after a phase whose result is in the array.
+void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
+    SliceState& slice = slices_[index];
     ++slice.applied;
     release(index, slice.applied);
     if (gate_)
@@ -311,10 +346,14 @@ void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const Frame
 }
 
 void Agent::release(std::uint32_t index, std::uint32_t applied) {
-    for (const std::uint32_t send : plan_of(index).releases[applied]) {
-        ++slices_[index].unsent;
+    const std::vector<std::uint32_t>& sends = plan_of(index).releases[applied];
+    slices_[index].unsent += static_cast<std::uint32_t>(sends.size());
+    if (sends.empty() || !reducer_ || !reducer_->stages(index, applied)) leave_by(index, sends);
+}
+
+void Agent::leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
+    for (const std::uint32_t send : sends)
         if (!gate_ || !gate_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
-    }
 }
 
 void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
@@ -356,10 +395,11 @@ void Agent::pump(Time now, Answer& answer) {
                               .size = table_.size[index]};
         sender->send(message, index, start, peer.left == 0, now, answer);
         peer.message_sent();
+        if (reducer_) reducer_->sent(index);
         deadline_ = std::min(deadline_, sender->timer);
         if (!peer.active.empty()) ready_.push_back(&peer);
         else peer.waiting = false;
-        Slice& slice = slices_[index];
+        SliceState& slice = slices_[index];
         if (--slice.unsent == 0 && slice.blocked) {
             slice.blocked = false;
             settle(index, now, answer.pool);

@@ -17,6 +17,7 @@
 #include "frames/ring.h"
 #include "hosts/payloads.h"
 #include "hosts/peer.h"
+#include "hosts/reduction.h"
 #include "hosts/schedule.h"
 #include "network/station.h"
 
@@ -60,14 +61,16 @@ class Participant : public Station {
     virtual std::optional<Failure> failed() const = 0;
     virtual bool done() const = 0;  // and all sent frames are acknowledged
     virtual std::uint8_t dtype() const = 0;
+    virtual std::optional<ReductionStats> reduction() const = 0;  // none without a model of what reduces
 
     std::function<void()> on_done;
 };
 
 class Agent final : public Participant {
    public:
+    // Agents of one NPU share a unit; without a unit arrivals take no time and no memory traffic is counted.
     Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std::uint16_t job,
-          const TransportParameters& parameters);
+          const TransportParameters& parameters, std::shared_ptr<ReductionUnit> unit = nullptr);
 
     void start(Time now, Answer& answer) override;
     void on_frame(FrameHandle frame, Time now, Answer& answer) override;
@@ -81,6 +84,9 @@ class Agent final : public Participant {
     std::optional<Failure> failed() const override { return failed_; }
     bool done() const override;
     std::uint8_t dtype() const override { return rank_->dtype; }
+    std::optional<ReductionStats> reduction() const override {
+        return unit_ ? std::optional(unit_->stats()) : std::nullopt;
+    }
     std::uint32_t longest() const;  // largest number of frames that still have to be sent to a peer
 
    private:
@@ -100,7 +106,9 @@ class Agent final : public Participant {
     void settle(std::uint32_t index, Time now, FramePool& pool);
     void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
                FramePool& pool);
+    void finish(std::uint32_t index, const Phase& phase, Time now);
     void release(std::uint32_t index, std::uint32_t applied);
+    void leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
     void enqueue(std::uint32_t index, std::uint32_t send);
     void pump(Time now, Answer& answer);
 
@@ -115,14 +123,9 @@ class Agent final : public Participant {
     std::vector<SendQueue> queues_;  // by send
     Ring<Peer*> ready_;
     Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
-
-    // State of a slice: phases that have been applied, and released sends that have not left yet.
-    struct Slice {
-        std::uint32_t applied = 0, unsent = 0;
-        std::uint32_t held = 0;  // 1 + the first of its held phases; 0: none
-        bool blocked = false;    // waits for earlier sends to leave
-    };
-    std::vector<Slice> slices_;
+    std::vector<SliceState> slices_;
+    std::shared_ptr<ReductionUnit> unit_;
+    std::optional<Reducer> reducer_;
     std::vector<HeldPhase> held_;
     std::vector<std::uint32_t> free_held_;
     std::optional<StepGate> gate_;

@@ -27,8 +27,12 @@ std::shared_ptr<Bytes> input_of(const Bytes& data, std::uint32_t iteration) {
 }  // namespace
 
 Iterated::Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
-                   const TransportParameters& parameters)
-    : rank_(std::move(rank)), data_(std::move(data)), rhythm_(rhythm), parameters_(parameters) {
+                   const TransportParameters& parameters, const std::optional<Reduction>& reduction)
+    : rank_(std::move(rank)),
+      data_(std::move(data)),
+      rhythm_(rhythm),
+      parameters_(parameters),
+      unit_(reduction ? std::make_shared<ReductionUnit>(*reduction) : nullptr) {
     agent(0);
 }
 
@@ -42,8 +46,9 @@ Agent& Iterated::agent(std::uint32_t number) {
     if (Agent* const known = find(number)) return *known;
     TransportParameters parameters = parameters_;
     parameters.first_psn = number % kWindows * kStride;
-    agents_.push_back({number, std::make_unique<Agent>(rank_, input_of(data_, number),
-                                                       static_cast<std::uint16_t>(number + 1), parameters)});
+    agents_.push_back(
+        {number, std::make_unique<Agent>(rank_, input_of(data_, number),
+                                         static_cast<std::uint16_t>(number + 1), parameters, unit_)});
     return *agents_.back().agent;
 }
 
@@ -129,6 +134,7 @@ void Iterated::begin(std::uint32_t number, Time now) {
     begun_ = now;
     send_ = now + rhythm_.compute - rhythm_.overlap;
     sending_ = false;
+    core_ = lost();
     sent_.reset();
     agent(number);
     // A peer may still retransmit frames of the previous iteration, but not of earlier iterations.
@@ -144,14 +150,16 @@ void Iterated::go_on(Time now, Answer& answer) {
     while (!finished_) {
         Agent& present = *find(at_);
         if (!sending_) {
-            if (now < send_) return;
+            if (now < computed()) return;
+            send_ = computed();
+            core_ = lost();
             sending_ = true;
             present.start(now, answer);
             take(at_, answer);
         }
         if (!present.done()) return;
         if (!sent_) sent_ = now;
-        if (now < send_ + rhythm_.overlap) return;
+        if (now < computed()) return;
         const Bytes& result = *present.result();
         const auto checksum =
             static_cast<std::uint32_t>(hash(HashAlgorithm::Crc32, result.data(), result.size()));
@@ -180,10 +188,7 @@ void Iterated::take(std::uint32_t number, const Answer& answer) {
 void Iterated::answer_deadline(Answer& answer) const {
     Time first = kNever;
     for (const Deadline& deadline : deadlines_) first = std::min(first, deadline.time);
-    if (!finished_) {
-        if (!sending_) first = std::min(first, send_);
-        else if (sent_) first = std::min(first, send_ + rhythm_.overlap);
-    }
+    if (!finished_ && (!sending_ || sent_)) first = std::min(first, computed());
     answer.deadline.reset();
     if (first != kNever && !failed()) answer.deadline = first;
 }

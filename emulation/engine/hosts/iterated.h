@@ -29,7 +29,7 @@ struct IterationReport {
 class Iterated final : public Participant {
    public:
     Iterated(std::shared_ptr<const Rank> rank, Bytes data, const Rhythm& rhythm,
-             const TransportParameters& parameters);
+             const TransportParameters& parameters, const std::optional<Reduction>& reduction = {});
 
     void start(Time now, Answer& answer) override;
     void on_frame(FrameHandle frame, Time now, Answer& answer) override;
@@ -44,6 +44,9 @@ class Iterated final : public Participant {
     std::optional<Failure> failed() const override;
     bool done() const override { return finished_.has_value(); }
     std::uint8_t dtype() const override { return rank_->dtype; }
+    std::optional<ReductionStats> reduction() const override {
+        return unit_ ? std::optional(unit_->stats()) : std::nullopt;
+    }
     std::uint32_t longest() const { return agents_.front().agent->longest(); }
     const std::vector<IterationReport>& log() const { return log_; }
     // Service level of data, with the templates of its frames, for iterations that have received no frame
@@ -70,11 +73,16 @@ class Iterated final : public Participant {
     void go_on(Time now, Answer& answer);
     void take(std::uint32_t number, const Answer& answer);
     void answer_deadline(Answer& answer) const;
+    Time lost() const { return unit_ ? unit_->core() : 0; }
+    // End of the computation before sending, or of the computation beside it: cores that reduce prolong it.
+    Time computed() const { return send_ + (sending_ ? rhythm_.overlap : 0) + lost() - core_; }
 
     std::shared_ptr<const Rank> rank_;
     Bytes data_;
     Rhythm rhythm_;
     TransportParameters parameters_;
+    std::shared_ptr<ReductionUnit> unit_;
+    Time core_ = 0;                    // lost by the cores until the present part of the computation began
     std::vector<Iteration> agents_;    // in the order of their creation
     std::vector<Deadline> deadlines_;  // in the order of their agents' first answers
     AgentStats past_;                  // of agents that are gone

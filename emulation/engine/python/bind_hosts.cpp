@@ -138,6 +138,23 @@ nb::object stats_of(const Participant& agent) {
                           s.rtt, junk);
 }
 
+nb::object reduction_of(const Participant& agent) {
+    const auto s = agent.reduction();
+    if (!s) return nb::none();
+    return nb::make_tuple(s->read, s->written, s->busy, s->core, s->sram_peak, s->spilled);
+}
+
+// By the CCU, rate in bit/s, SRAM in bytes, percent of the cores.
+using ReductionTuple =
+    std::tuple<bool, std::optional<std::uint64_t>, std::optional<std::uint64_t>, std::uint32_t>;
+
+std::optional<Reduction> reduction_from(const std::optional<ReductionTuple>& given) {
+    if (!given) return std::nullopt;
+    const auto& [ccu, rate, sram, percent] = *given;
+    if (rate == 0) throw std::invalid_argument("a reduction of 0 bit/s");
+    return Reduction{ccu, rate, sram, percent};
+}
+
 // The array's bytes, which the agent goes on to change.
 nb::object array_of(const Participant& agent) {
     auto* const shared = new std::shared_ptr<Bytes>(agent.result());
@@ -171,6 +188,7 @@ void bind_participant(nb::module_& m) {
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
         .def("failure", failure_of)
         .def("counts", stats_of)
+        .def("reduction_counts", reduction_of)
         .def("array", array_of);
 }
 
@@ -239,23 +257,27 @@ void bind_hosts(nb::module_& m) {
         .def(
             "__init__",
             [](Agent* self, std::shared_ptr<const Rank> rank, const nb::bytes& data, std::uint16_t job,
-               const TransportParameters& parameters) {
+               const TransportParameters& parameters, const std::optional<ReductionTuple>& reduction) {
+                const auto chosen = reduction_from(reduction);
+                auto unit = chosen ? std::make_shared<ReductionUnit>(*chosen) : nullptr;
                 auto array = std::make_shared<Bytes>(to_data(*rank, data));
-                new (self) Agent(std::move(rank), std::move(array), job, parameters);
+                new (self) Agent(std::move(rank), std::move(array), job, parameters, std::move(unit));
             },
-            nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"))
+            nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
+            nb::arg("reduction") = nb::none())
         .def_prop_ro("longest", &Agent::longest);
     nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
         .def(
             "__init__",
             [](Iterated* self, std::shared_ptr<const Rank> rank, const nb::bytes& data,
-               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters) {
+               std::uint32_t iterations, Time compute, Time overlap, const TransportParameters& parameters,
+               const std::optional<ReductionTuple>& reduction) {
                 Bytes bytes = to_data(*rank, data);
-                new (self)
-                    Iterated(std::move(rank), std::move(bytes), {iterations, compute, overlap}, parameters);
+                new (self) Iterated(std::move(rank), std::move(bytes), {iterations, compute, overlap},
+                                    parameters, reduction_from(reduction));
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("iterations"), nb::arg("compute_ps"),
-            nb::arg("overlap_ps"), nb::arg("parameters"))
+            nb::arg("overlap_ps"), nb::arg("parameters"), nb::arg("reduction") = nb::none())
         .def_prop_ro("longest", &Iterated::longest)
         .def("call_at_iteration",
              [](Iterated& i, nb::object call) {

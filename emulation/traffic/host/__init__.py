@@ -9,6 +9,8 @@ spray         the path of each frame, and the health of paths
 path_delay    paths that stand out by their round trip are left
 connections   the connections of a rank with its peers
 path_choice   load-balance values of connections, and the choice among them
+reduction     rate, SRAM and memory traffic of what reduces: cores or the CCU
+reducer       an agent's slices on it
 gate          steps that do not overlap
 native        the same agents in C++, for the embedded testbed
 make          the agents of a collective, of either kind

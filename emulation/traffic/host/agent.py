@@ -18,6 +18,8 @@ from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, 
 from emulation.traffic.host.connections import Peer, connect
 from emulation.traffic.host.gate import StepGate
 from emulation.traffic.host.path_sender import PathSender
+from emulation.traffic.host.reducer import Reducer
+from emulation.traffic.host.reduction import Reduction, ReductionUnit
 from emulation.traffic.host.spray import RoundTrips
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
@@ -59,7 +61,9 @@ class Agent:
 
     `result` is the rank's array, initially its input. `finished_ps` is the time at which the result became
     final, None before; `done` is True once all sent frames are acknowledged as well, and `on_done` is called
-    then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more.
+    then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more. Without
+    `reduction`, arrivals take no time and no memory traffic is counted. Agents of one NPU share a `unit`; its
+    counts are then not in `stats`.
     """
 
     def __init__(
@@ -71,11 +75,15 @@ class Agent:
         *,
         job: int = 1,
         parameters: TransportParameters | None = None,
+        reduction: Reduction | None = None,
+        unit: ReductionUnit | None = None,
     ) -> None:
         parameters = parameters or TransportParameters()
         check_agent(rank, sliced, data, addresses)
         # Creates an equal agent in its initial state, for a testbed that runs it in another process.
-        self.again = partial(Agent, rank, sliced, data, addresses, job=job, parameters=parameters)
+        self.again = partial(
+            Agent, rank, sliced, data, addresses, job=job, parameters=parameters, reduction=reduction
+        )
         self.rank = rank
         self.failed: Failure | None = None
         self.on_done: Callable[[], None] | None = None
@@ -102,6 +110,9 @@ class Agent:
         self._queues: dict[Send, _Queue] = {}
         self._started = False
         self._open = 0  # phases not applied yet, over all slices
+        self._own_unit = None if reduction is None or unit is not None else ReductionUnit(reduction)
+        unit = unit or self._own_unit
+        self._reducer = None if unit is None else self._make_reducer(unit)
         plans = sliced.plans[rank]
         self._trips = RoundTrips()
         self._by_rank = connect(
@@ -128,6 +139,18 @@ class Agent:
         for index in table.order:
             self._release(index, 0)
         self._ready = deque(peer for peer in self._peers.values() if peer.waiting)
+
+    def _make_reducer(self, unit: ReductionUnit) -> Reducer:
+        return Reducer(
+            unit,
+            self.rank,
+            self.result,
+            (self._offset, self._size),
+            (self._applied, self._unsent, self._blocked),
+            lambda index: self._plans[self._cell[index]][2],
+            self._finish,
+            lambda index: self._leave(index, self._plans[self._cell[index]][1][0]),
+        )
 
     def _compile(self, plan: CellPlan) -> _Plan:
         for send in (send for group in plan.releases for send in group):
@@ -163,6 +186,7 @@ class Agent:
             acks_received=sum(sender.acks for sender in senders),
             rtt_ps=max((sender.rtt_ps for sender in senders), default=0),
             junk=dict(sorted(self._junk.items())),
+            reduction=None if self._own_unit is None else self._own_unit.stats,
         )
 
     def start(self, now: int) -> Output:
@@ -171,6 +195,9 @@ class Agent:
         if not self._open:
             self.finished_ps = now
         out: list[tuple[bytes, int]] = []
+        if self._reducer is not None:
+            self._reducer.begin(now)
+            self._deadline = min(self._deadline, self._reducer.due)
         self._pump(now, out)
         self._tell()
         return out, None if self._deadline == NEVER else self._deadline
@@ -211,6 +238,8 @@ class Agent:
                     self._deadline = sender.timer
             if self._ready and self._started:
                 self._pump(now, out)
+            if self._reducer is not None and self._reducer.due < self._deadline:
+                self._deadline = self._reducer.due
             if self.finished_ps is not None:
                 self._tell()
         deadline = self._deadline
@@ -241,11 +270,16 @@ class Agent:
         return out, None if self._deadline == NEVER else self._deadline
 
     def on_timer(self, now: int) -> Output:
-        """Send the acknowledgements and retransmissions that are due."""
+        """Send the acknowledgements and retransmissions that are due, and what the reduction has freed."""
         out: list[tuple[bytes, int]] = []
         if self.failed:
             return out, None
         deadline = NEVER
+        if self._reducer is not None:
+            self._reducer.run(now)
+            if self._ready and self._started:
+                self._pump(now, out)
+            deadline = self._reducer.due
         for peer in self._peers.values():
             for receiver in peer.receivers:
                 if receiver.ack_at <= now:
@@ -260,6 +294,8 @@ class Agent:
                         return [], None
                 deadline = min(deadline, sender.timer)
         self._deadline = deadline
+        if self._reducer is not None and self.finished_ps is not None:
+            self._tell()
         return out, None if deadline == NEVER else deadline
 
     def _on_data(
@@ -287,7 +323,9 @@ class Agent:
         new = receiver.accept(psn, flags, now)
         if new:
             place, phase, count = arrival
-            if count == 1 and self._applied[index] == place and not self._unsent[index]:
+            if self._reducer is not None:
+                self._reducer.take(index, phase, peer.rank, frame, now)
+            elif count == 1 and self._applied[index] == place and not self._unsent[index]:
                 self._apply(index, phase, {peer.rank: frame}, now)
             else:
                 held = self._held.setdefault((index, step), {})
@@ -304,6 +342,9 @@ class Agent:
 
     def _settle(self, index: int, now: int) -> None:
         """Apply a slice's next phases, in order, while all their contributions have arrived."""
+        if self._reducer is not None:
+            self._reducer.settle(index, now)
+            return
         phases = self._plans[self._cell[index]][2]
         while self._applied[index] < len(phases):
             phase = phases[self._applied[index]]
@@ -329,6 +370,12 @@ class Agent:
             dtype = self._dtype
             parts = [(s, np.frombuffer(held[s], dtype, count, DATA_HEADER_BYTES)) for s in phase.sources]
             fold(self.result[start // _ITEM_BYTES : start // _ITEM_BYTES + count], self.rank, parts)
+        self._finish(index, phase, now)
+        if more and self._held:
+            self._settle(index, now)
+
+    def _finish(self, index: int, phase: Phase, now: int) -> None:
+        """Go on after a phase whose result is in the array."""
         self._applied[index] += 1
         self._release(index, self._applied[index])
         if self._gate is not None:
@@ -337,12 +384,15 @@ class Agent:
         self._open -= 1
         if not self._open:
             self.finished_ps = now
-        if more and self._held:
-            self._settle(index, now)
 
     def _release(self, index: int, applied: int) -> None:
-        for queue in self._plans[self._cell[index]][1][applied]:
-            self._unsent[index] += 1
+        queues = self._plans[self._cell[index]][1][applied]
+        self._unsent[index] += len(queues)
+        if not queues or self._reducer is None or not self._reducer.stages(index, applied):
+            self._leave(index, queues)
+
+    def _leave(self, index: int, queues: tuple[_Queue, ...]) -> None:
+        for queue in queues:
             if self._gate is None or not self._gate.hold(queue.step, (index, queue)):
                 self._queue(index, queue)
 
@@ -386,6 +436,8 @@ class Agent:
                 now,
             )
             peer.message_sent()
+            if self._reducer is not None:
+                self._reducer.sent(index)
             out.append((frame, self._vl))
             if sender.timer < self._deadline:
                 self._deadline = sender.timer

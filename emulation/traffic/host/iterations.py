@@ -20,6 +20,7 @@ import numpy as np
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import PSN_MASK, iteration_of
 from emulation.traffic.host.agent import Agent, Output
+from emulation.traffic.host.reduction import Reduction, ReductionUnit
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array
@@ -105,7 +106,10 @@ def input_of(data: Array, iteration: int) -> Array:
 
 @final
 class Iterated:
-    """An agent of a job with a rhythm; `result` is of the last iteration begun."""
+    """An agent of a job with a rhythm; `result` is of the last iteration begun.
+
+    If cores reduce, computation lasts longer by the time that they lose.
+    """
 
     def __init__(
         self,
@@ -116,10 +120,15 @@ class Iterated:
         rhythm: Rhythm,
         *,
         parameters: TransportParameters | None = None,
+        reduction: Reduction | None = None,
     ) -> None:
         parameters = parameters or TransportParameters()
         # Creates an equal agent in its initial state, for a testbed that runs it in another process.
-        self.again = partial(Iterated, rank, sliced, data, addresses, rhythm, parameters=parameters)
+        self.again = partial(
+            Iterated, rank, sliced, data, addresses, rhythm, parameters=parameters, reduction=reduction
+        )
+        self._unit = None if reduction is None else ReductionUnit(reduction)
+        self._core_ps = 0  # lost by the cores until the present part of the computation began
         self.rank = rank
         self.address = addresses[rank]
         self.rhythm = rhythm
@@ -128,7 +137,7 @@ class Iterated:
         self.on_iteration: Callable[[int], None] | None = None
         self.finished_ps: int | None = None
         self.log: list[IterationReport] = []
-        self._make = partial(Agent, rank, sliced, addresses=addresses)
+        self._make = partial(Agent, rank, sliced, addresses=addresses, unit=self._unit)
         self._data = data
         self._parameters = parameters
         self._agents: dict[int, Agent] = {}
@@ -167,7 +176,7 @@ class Iterated:
         total = self._past
         for agent in self._agents.values():
             total = total + agent.stats
-        return total
+        return total if self._unit is None else replace(total, reduction=self._unit.stats)
 
     def start(self, now: int) -> Output:
         """Begin to compute."""
@@ -229,6 +238,7 @@ class Iterated:
     def _begin(self, number: int, now: int) -> None:
         self._at = number
         self._begun_ps, self._send_ps = now, now + self.rhythm.before_ps
+        self._core_ps = self._lost()
         self._sending, self._sent_ps = False, None
         self._agent(number)
         # A peer may still retransmit frames of the previous iteration, but not of earlier ones.
@@ -241,15 +251,16 @@ class Iterated:
         while self.finished_ps is None:
             agent = self._agents[self._at]
             if not self._sending:
-                if now < self._send_ps:
+                if now < self._computed():
                     return
-                self._sending = True
+                self._sending, self._send_ps = True, self._computed()
+                self._core_ps = self._lost()
                 self._take(self._at, agent.start(now), out)
             if not agent.done:
                 return
             if self._sent_ps is None:
                 self._sent_ps = now
-            if now < self._send_ps + self.rhythm.overlap_ps:
+            if now < self._computed():
                 return
             checksum = zlib.crc32(agent.result.tobytes())
             self.log.append(IterationReport(self._begun_ps, self._send_ps, self._sent_ps, now, checksum))
@@ -274,8 +285,13 @@ class Iterated:
     def _due(self) -> Iterator[int]:
         yield from self._deadlines.values()
         yield NEVER
-        if self.finished_ps is None:
-            if not self._sending:
-                yield self._send_ps
-            elif self._sent_ps is not None:
-                yield self._send_ps + self.rhythm.overlap_ps
+        if self.finished_ps is None and (not self._sending or self._sent_ps is not None):
+            yield self._computed()
+
+    def _lost(self) -> int:
+        return 0 if self._unit is None else self._unit.core_ps
+
+    def _computed(self) -> int:
+        """Return the end of the computation before sending, or of the computation beside it."""
+        beside = self.rhythm.overlap_ps if self._sending else 0
+        return self._send_ps + beside + self._lost() - self._core_ps

@@ -13,6 +13,7 @@ from typing import Literal
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated, Rhythm
 from emulation.traffic.host.native import NativeAgent, NativeIterated, Ranks
+from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array
 from emulation.traffic.schedule.schedule import Sliced
@@ -37,23 +38,24 @@ def make_agents(
     rhythm: Rhythm | None = None,
     job: int = 1,
     parameters: TransportParameters | None = None,
+    reduction: Reduction | None = None,
 ) -> list[Participant]:
     """Return the agent of each rank; those of a job with a rhythm have iterations, and no job number.
 
-    `addresses[r]` is the CNA of rank r, `inputs[r]` its array.
+    `addresses[r]` is the CNA of rank r, `inputs[r]` its array. `reduction` models what reduces on an NPU.
     """
     parameters = parameters or TransportParameters()
     if hosts == "native":
-        ranks = Ranks(sliced, addresses, parameters)
+        ranks = Ranks(sliced, addresses, parameters, reduction)
         if rhythm is not None:
             return [ranks.iterated(rank, data, rhythm) for rank, data in enumerate(inputs)]
         return [ranks.agent(rank, data, job) for rank, data in enumerate(inputs)]
     if rhythm is not None:
         return [
-            Iterated(rank, sliced, data, addresses, rhythm, parameters=parameters)
+            Iterated(rank, sliced, data, addresses, rhythm, parameters=parameters, reduction=reduction)
             for rank, data in enumerate(inputs)
         ]
     return [
-        Agent(rank, sliced, data, addresses, job=job, parameters=parameters)
+        Agent(rank, sliced, data, addresses, job=job, parameters=parameters, reduction=reduction)
         for rank, data in enumerate(inputs)
     ]

@@ -21,6 +21,7 @@ from emulation.traffic.frames.wire import header
 from emulation.traffic.host.agent import Output, check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
+from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type
@@ -42,6 +43,7 @@ class _Native:
     _dtype: np.dtype[Any]
     array: Callable[[], Any]
     counts: Callable[[], tuple[Any, ...]]
+    reduction_counts: Callable[[], tuple[int, ...] | None]
     failure: Callable[[], tuple[int, int, int] | None]
     call_when_done: Callable[[Callable[[], None]], None]
     reroute: Callable[[list[tuple[int, int]], int], Output]
@@ -54,7 +56,8 @@ class _Native:
     @property
     def stats(self) -> AgentStats:
         """Counts up to now."""
-        return AgentStats(*self.counts())
+        reduced = self.reduction_counts()
+        return AgentStats(*self.counts(), reduction=None if reduced is None else ReductionStats(*reduced))
 
     @property
     def failed(self) -> Failure | None:
@@ -84,7 +87,9 @@ class NativeAgent(_Native, _engine.Agent):
     def __init__(
         self, ranks: Ranks, rank: int, data: Array, job: int, parameters: TransportParameters
     ) -> None:
-        super().__init__(ranks.part(rank), _bytes_of(data), job, _transport(parameters))
+        super().__init__(
+            ranks.part(rank), _bytes_of(data), job, _transport(parameters), _reduction(ranks.reduction)
+        )
         self.rank = rank
         self.address = ranks.addresses[rank]
         self._dtype = DTYPES[element_type(data)]
@@ -104,6 +109,7 @@ class NativeIterated(_Native, _engine.Iterated):
             rhythm.compute_ps,
             rhythm.overlap_ps,
             _transport(parameters),
+            _reduction(ranks.reduction),
         )
         self.rank = rank
         self.address = ranks.addresses[rank]
@@ -133,8 +139,15 @@ class NativeIterated(_Native, _engine.Iterated):
 class Ranks:
     """Maker of the agents of a collective in C++; the agents share the table of slices."""
 
-    def __init__(self, sliced: Sliced, addresses: Sequence[int], parameters: TransportParameters) -> None:
+    def __init__(
+        self,
+        sliced: Sliced,
+        addresses: Sequence[int],
+        parameters: TransportParameters,
+        reduction: Reduction | None = None,
+    ) -> None:
         table = sliced.table
+        self.reduction = reduction
         self.addresses = addresses
         self._sliced = sliced
         self._parameters = parameters
@@ -223,6 +236,12 @@ def _transport(parameters: TransportParameters) -> _engine.Transport:
         data=header(Opcode.DATA, parameters.level),
         ack=header(Opcode.ACK),
     )
+
+
+def _reduction(reduction: Reduction | None) -> tuple[bool, int | None, int | None, int] | None:
+    if reduction is None:
+        return None
+    return reduction.by == "ccu", reduction.rate_bps, reduction.sram_bytes, reduction.core_percent
 
 
 def _bytes_of(data: Array) -> bytes:

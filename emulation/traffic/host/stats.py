@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from emulation.traffic.host.reduction import ReductionStats
 from emulation.traffic.schedule.data import Array
 
 __all__ = ["NOTHING", "AgentStats", "Ended", "Failure", "Outcome"]
@@ -30,7 +31,10 @@ class Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class AgentStats:
-    """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0."""
+    """Counts of an agent; rtt_ps is the largest smoothed round trip of its connections, or 0.
+
+    `reduction` is None without a model of what reduces.
+    """
 
     sent: int
     retransmitted: int
@@ -40,6 +44,7 @@ class AgentStats:
     acks_received: int
     rtt_ps: int
     junk: Mapping[str, int]
+    reduction: ReductionStats | None = None
 
     def __add__(self, other: "AgentStats") -> "AgentStats":
         """Add the counts of two successive agents of a node."""
@@ -53,7 +58,12 @@ class AgentStats:
             acks_received=self.acks_received + other.acks_received,
             rtt_ps=max(self.rtt_ps, other.rtt_ps),
             junk=dict(sorted(junk.items())),
+            reduction=_sum(self.reduction, other.reduction),
         )
+
+
+def _sum(first: ReductionStats | None, second: ReductionStats | None) -> ReductionStats | None:
+    return first + second if first is not None and second is not None else first or second
 
 
 NOTHING = AgentStats(0, 0, 0, 0, 0, 0, 0, {})

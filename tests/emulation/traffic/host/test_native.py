@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import permutations
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -31,6 +31,7 @@ from emulation.traffic.host.agent import Output
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares
+from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data
 from emulation.traffic.schedule.schedule import Schedule, Sliced, slice_schedule
@@ -169,16 +170,38 @@ def parameters_of(random: Random) -> TransportParameters:
     )
 
 
+def reduction_of(random: Random) -> Reduction:
+    by: Literal["core", "ccu"] = "ccu" if random.random() < 0.6 else "core"
+    rate = random.choice([None, 10**8, 10**9, 10**11])
+    sram = random.choice([None, 64, 400, 5000]) if by == "ccu" else None
+    return Reduction(by, rate, sram, random.choice([1, 30, 100]))
+
+
 def twins_of(
-    random: Random, parameters: TransportParameters, rhythm: Rhythm | None, damage: float, reroute: float
+    random: Random,
+    parameters: TransportParameters,
+    rhythm: Rhythm | None,
+    damage: float,
+    reroute: float,
+    reduces: bool,
 ) -> list[Twin]:
     schedule = schedule_of(random)
     sliced: Sliced = slice_schedule(schedule, random.choice([16, 64, 1024]), overlap=random.random() < 0.7)
     dtype = random.choice(["int32", "float32"])
     inputs: list[Array] = [make_data(rank, schedule.elements, dtype, 1) for rank in range(schedule.ranks)]
     addresses = [0x40 + 3 * rank for rank in range(schedule.ranks)]
+    reduction = reduction_of(random) if reduces else None
     kinds = [
-        make_agents(hosts, sliced, inputs, addresses, rhythm=rhythm, job=7, parameters=parameters)
+        make_agents(
+            hosts,
+            sliced,
+            inputs,
+            addresses,
+            rhythm=rhythm,
+            job=7,
+            parameters=parameters,
+            reduction=reduction,
+        )
         for hosts in ("python", "native")
     ]
     twins = [Twin(pair, random, damage, reroute) for pair in zip(*kinds, strict=True)]
@@ -188,12 +211,12 @@ def twins_of(
 
 
 @cache
-def compare(seed: int, rhythm: Rhythm | None) -> list[Twin]:
+def compare(seed: int, rhythm: Rhythm | None, reduces: bool = False) -> list[Twin]:
     """Run twins whose world comes from a seed, and compare them at every event and at the end."""
     random = Random(seed)
     ill = random.random() < 0.8
     damage = random.choice([0, 0, 0.003])
-    twins = twins_of(random, parameters_of(random), rhythm, damage, random.choice([0, 0.02]))
+    twins = twins_of(random, parameters_of(random), rhythm, damage, random.choice([0, 0.02]), reduces)
     wire = MemoryWire(
         twins,  # type: ignore[arg-type]
         seed=seed,
@@ -216,6 +239,31 @@ def test_a_collective(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_iterations(seed: int) -> None:
     compare(seed, Rhythm(6, 20 * US, 5 * US * (seed % 3)))
+
+
+@pytest.mark.parametrize("seed", range(200, 216))
+def test_cores_and_the_ccu(seed: int) -> None:
+    compare(seed, None if seed % 4 else Rhythm(4, 10 * US, 5 * US), reduces=True)
+
+
+def test_the_cases_meet_spilled_frames_and_lost_core_time() -> None:
+    """Otherwise the comparison would show little."""
+    seeds = range(200, 216)
+    twins = [
+        twin
+        for seed in seeds
+        for twin in compare(seed, None if seed % 4 else Rhythm(4, 10 * US, 5 * US), reduces=True)
+    ]
+    reports = [twin.python.stats.reduction for twin in twins]
+    assert any(report and report.spilled_bytes for report in reports)
+    assert any(report and report.core_ps for report in reports)
+    assert sum(twin.python.stats.retransmitted for twin in twins) > 200
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2000, 2200))
+def test_many_reductions(seed: int) -> None:
+    compare(seed, None if seed % 4 else Rhythm(5, 10 * US, 5 * US), reduces=True)
 
 
 @pytest.mark.long
