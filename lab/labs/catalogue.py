@@ -25,20 +25,29 @@ _GET = {
     "p4c-bm2-ss": (
         "install the package p4lang-p4c of the P4 language project, or work in the virtual machine "
         "(docs/testbeds/vagrant.md)"
-    )
+    ),
+    "tshark": "install it with `apt-get install tshark`, or work in the virtual machine",
 }
 
 
 @final
 class Stage(BaseModel):
-    """A step of a lab: `check` is the name of a function in check.py, hints go from vague to plain."""
+    """A step of a lab: `check` is the name of a function in check.py, hints go from vague to plain.
+
+    `needs` are programs that this stage alone needs; without them, the other stages are checked.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     title: str
     check: str
+    needs: tuple[str, ...] = ()
     hints: Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
+
+    def lacking(self) -> str:
+        """Return the first program that the stage needs and this machine lacks, with how to get it, or ''."""
+        return _lacking(f"stage {self.id}", self.needs)
 
 
 @final
@@ -101,13 +110,22 @@ class Lab(BaseModel):
         names = ", ".join(f"{number} {stage.id}" for number, stage in enumerate(self.stages, 1))
         raise LabError(f"lab {self.number} has no stage {name!r}", remedy=f"its stages are {names}")
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Programs that the lab or a stage of it needs."""
+        return tuple(dict.fromkeys((*self.needs, *(name for stage in self.stages for name in stage.needs))))
+
     def lacking(self) -> str:
         """Return the first program that the lab needs and this machine lacks, with how to get it, or ''."""
-        for program in self.needs:
-            if shutil.which(program) is None:
-                how = _GET.get(program, "install it")
-                return f"lab {self.number} needs {program}, which is not on the PATH; {how}"
-        return ""
+        return _lacking(f"lab {self.number}", self.needs)
+
+
+def _lacking(what: str, programs: tuple[str, ...]) -> str:
+    for program in programs:
+        if shutil.which(program) is None:
+            how = _GET.get(program, "install it")
+            return f"{what} needs {program}, which is not on the PATH; {how}"
+    return ""
 
 
 def labs() -> tuple[Lab, ...]:

@@ -138,6 +138,10 @@ def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
     """Run the stages of a lab in this process, each with whatever verdict the stages before it had."""
     module = _load(lab.folder / "check.py")
     for stage in lab.stages:
+        if lacking := stage.lacking():
+            program, _, how = lacking.partition("; ")
+            on_verdict(stage, failed(stage.title, f"not checked: {program}", how))
+            continue
         try:
             verdict: Verdict = getattr(module, stage.check)(attempt)
         except StudentError as ex:

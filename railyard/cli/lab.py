@@ -50,7 +50,7 @@ def list_labs() -> None:
             lab.summary,
             str(lab.minutes),
             str(len(lab.stages)),
-            ", ".join(lab.needs),
+            ", ".join(lab.programs),
         )
         for lab in labs()
     ]
