@@ -12,7 +12,16 @@ from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Outcome
 from topologies import Fabric
 
-__all__ = ["Host", "Impairment", "LinkUsage", "PacketInHandler", "PortHandler", "SwitchReport", "Testbed"]
+__all__ = [
+    "Host",
+    "Impairment",
+    "LinkUsage",
+    "PacketInHandler",
+    "PortHandler",
+    "SilenceHandler",
+    "SwitchReport",
+    "Testbed",
+]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with the VL it is queued on, and the next deadline in ps (None: none)."""
@@ -22,6 +31,10 @@ PortHandler = Callable[[str, int, bool], None]
 
 PacketInHandler = Callable[[str], None]
 """Callback with the node that sent a packet-in, once the P4Runtime client can take it."""
+
+
+SilenceHandler = Callable[[str, int, frozenset[int]], None]
+"""Callback with the node of an agent, the CNA of a peer, and the buckets whose paths to it are silent."""
 
 
 class Host(Protocol):
@@ -106,6 +119,7 @@ class Testbed(Protocol):
     """Real seconds for each second of the testbed's time; 1 if time is virtual."""
     on_port: PortHandler | None
     on_packet_in: PacketInHandler | None
+    on_silence: SilenceHandler | None
     circuits: Mapping[str, CircuitSwitch]
     """The fabric's optical switches, by name."""
 
@@ -162,7 +176,7 @@ class Testbed(Protocol):
         ...
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
         ...
 
     @property

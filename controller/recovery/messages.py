@@ -93,8 +93,8 @@ class Outgoing:
 class Reaction:
     """Updates of this node's tables, to be applied before the notices and subscriptions are sent.
 
-    `lost` gives, by destination CNA, the buckets that led over a link that has failed and now have another
-    route: what this node has sent there by them is lost.
+    `lost` gives, by destination CNA, the buckets that led over a failed link or a silent path and now have
+    another route: what this node has sent there by them is lost.
     """
 
     updates: tuple[Update, ...] = ()

@@ -11,7 +11,8 @@ In direct mode a source is notified of the links of its candidate paths (`Plan.s
 failures have moved to a link beyond these subscribes at both ends of that link, and is answered at once if
 the link is down already. This is derived here: the paper does not describe a second failure.
 
-Which detour replaces a failed path is decided in controller.routing.detours.
+Which detour replaces a failed path is decided in controller.routing.detours. An agent that hears nothing over
+the paths that it knows asks its own node for others (`on_silence`): controller.routing.silence.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,14 +21,16 @@ from typing import final, get_args
 
 from controller.diff import diff
 from controller.errors import PlanError
-from controller.plan import Entry, Path, Plan
+from controller.plan import BUCKETS, Entry, Path, Plan
 from controller.recovery.messages import SEQUENCES, Mode, Notice, Outgoing, Reaction, Subscription, is_newer
 from controller.recovery.shared_routers import SharedRouters
+from controller.routing.all_path import Router
 from controller.routing.circuit_paths import dependent_switches
 from controller.routing.detours import reroute, upper_end
 from controller.routing.general.order import is_graph
 from controller.routing.general.router import GraphRouter
 from controller.routing.paths import hops_of, ocs_dimensions
+from controller.routing.silence import replace_silent
 from controller.routing.source_route import MAX_INSTRUCTIONS
 from controller.tables.linear import segments
 from controller.tables.next_hop import next_hop
@@ -67,6 +70,8 @@ class NodeController:
         self._routers = finders or SharedRouters(plan)
         self._planned = plan.routes_from(node)
         self._replaced: dict[str, tuple[Path | None, ...]] = {}
+        # By destination, paths that the agent has reported as silent.
+        self._silent: dict[str, set[Path]] = {}
         self._table_entries: tuple[Entry, ...] | None = None  # None: the planned entries
         self._subscribed: set[str] = set()
         # By link of this node: the nodes that subscribed beside the planned subscribers.
@@ -137,6 +142,33 @@ class NodeController:
             return Reaction()
         return Reaction(notices=tuple(self._to_nodes(self._notice(link), [origin.name])))
 
+    def on_silence(self, cna: int, buckets: Iterable[int]) -> Reaction:
+        """Replace the paths of buckets over which this node's agent hears nothing from a destination.
+
+        Once every permitted path has been silent, earlier ones are taken again.
+        """
+        node = self._plan.fabric.node_of(cna)
+        if node is None or node.name not in self._planned:
+            self.ignored += 1
+            return Reaction()
+        destination = node.name
+        before = self.routes(destination)
+        reported = {path for bucket in buckets if (path := before[bucket])}
+        silent = self._silent.setdefault(destination, set())
+        silent |= reported
+        router = self._routers.router_without(self._down)
+        after = replace_silent(router, before, silent)
+        if after == before:
+            silent &= reported
+            after = replace_silent(router, before, silent)
+        self._replaced[destination] = after
+        old, new = (
+            all_path_entries(router.finder, self.node, {destination: routes}, self._plan.strategy)
+            for routes in (before, after)
+        )
+        moved = frozenset(bucket for bucket, path in enumerate(after) if path != before[bucket])
+        return Reaction(diff(old, new), subscriptions=self._subscribe([after]), lost={cna: moved})
+
     def _floods(self, link: Link) -> bool:
         """Return whether news of a link goes from neighbour to neighbour.
 
@@ -157,7 +189,7 @@ class NodeController:
         before = {destination: self.routes(destination) for destination in concerned}
         for destination in concerned:
             planned = self._planned[destination]
-            routes = reroute(router, planned)
+            routes = self._routes_over(router, destination)
             if routes == planned:
                 self._replaced.pop(destination, None)
             else:
@@ -174,6 +206,16 @@ class NodeController:
             return Reaction(updates)
         lost = self._lost_buckets(link, before, after) if updates else {}
         return Reaction(updates, subscriptions=self._subscribe(after.values()), lost=lost)
+
+    def _routes_over(self, router: Router | GraphRouter, destination: str) -> tuple[Path | None, ...]:
+        """Return the paths to a destination over the links that work: the planned paths as far as possible.
+
+        Paths that replace silent paths stay, and silent paths stay out of use.
+        """
+        silent = self._silent.get(destination, ())
+        present = [path for path in self.routes(destination) if path] if silent else []
+        routes = reroute(router, present if len(present) == BUCKETS else self._planned[destination])
+        return replace_silent(router, routes, silent)
 
     def _lost_buckets(
         self,

@@ -6,6 +6,7 @@ switch_paths   paths by switches alone
 relays         paths that begin with a neighbour in the source's domain (PXN)
 all_path       Router: the paths of a pair, by strategy; ports and ECMP routes of `hashed`
 detours        what replaces a path over a failed link: the place where every detour is decided
+silence        what replaces paths over which an agent hears nothing, whichever link is at fault
 columns        longer paths for a demand, by column generation; loads numpy, imported by its name
 standby        paths that carry nothing as planned, for failures and congestion
 weights        shares of paths: equal, by rate, by demand; apportioned to 16 buckets

@@ -39,7 +39,8 @@ class ControlReport:
 
     `notices_sent` counts subscriptions too, `notices_repeated` repetitions of either, and
     `notices_unconfirmed` messages that stayed unacknowledged in spite of these. `nodes_notified` is the
-    number of nodes that acted on a notice. `converged_ps` is the time of the last table write, or None.
+    number of nodes that acted on a notice. `silence_reports` counts agents' requests for other paths.
+    `converged_ps` is the time of the last table write, or None.
     """
 
     notices_sent: int
@@ -50,6 +51,7 @@ class ControlReport:
     lacpdus_sent: int = 0
     notices_repeated: int = 0
     notices_unconfirmed: int = 0
+    silence_reports: int = 0
 
 
 @final
@@ -114,7 +116,8 @@ class ControlLoop:
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
         self._told: set[str] = set()
-        self._rewritten = 0
+        self._answering: set[tuple[str, int]] = set()  # silent pairs whose new paths are not yet written
+        self._rewritten = self._silence_reports = 0
         self._converged: int | None = None
         self._hello_times = hellos
         self._hellos = 0
@@ -126,6 +129,7 @@ class ControlLoop:
         self._dark: dict[str, set[int]] = {node.name: set() for node in plan.fabric.nodes}
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
+        testbed.on_silence = self._on_silence
 
     def _use_plan(self, plan: Plan, sequences: Mapping[str, int]) -> None:
         self.plan = plan
@@ -149,6 +153,7 @@ class ControlLoop:
             self.bonding.sent if self.bonding else 0,
             self._messenger.repeated,
             self._messenger.unconfirmed,
+            self._silence_reports,
         )
 
     @property
@@ -363,6 +368,16 @@ class ControlLoop:
         if reaction:
             self._told.add(node)
         self._later(node, reaction)
+
+    def _on_silence(self, node: str, cna: int, buckets: frozenset[int]) -> None:
+        """Handle an agent's report of silent paths; ignore its repetitions until new paths are written."""
+        pair = node, cna
+        if pair not in self._answering:
+            self._answering.add(pair)
+            self._silence_reports += 1
+            self._later(node, self._controllers[node].on_silence(cna, buckets))
+            at = self._testbed.now_ps + self._processing_ps
+            self._testbed.at(at, lambda: self._answering.discard(pair))
 
     def _apply_hello(self, node: str, answer: HelloAnswer) -> None:
         for port, up in answer.changes:

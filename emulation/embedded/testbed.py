@@ -8,6 +8,7 @@ scenario and seed give the same run.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar, final
@@ -20,7 +21,15 @@ from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
-from emulation.testbed import Host, Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
+from emulation.testbed import (
+    Host,
+    Impairment,
+    LinkUsage,
+    PacketInHandler,
+    PortHandler,
+    SilenceHandler,
+    SwitchReport,
+)
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
 from emulation.traffic.host.stats import Ended, Outcome
@@ -70,6 +79,7 @@ class EmbeddedTestbed:
         self.hosts: Hosts = hosts
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
+        self.on_silence: SilenceHandler | None = None
         self.on_log: Callable[[str], None] | None = None
         self.network = Network()
         self._credit_bytes = credit_bytes
@@ -180,6 +190,8 @@ class EmbeddedTestbed:
         """Put `host` on the node's own port and let it send its first frames."""
         number = self._host_number(node)
         self._attached[node] = host
+        if isinstance(host, Participant) and self.on_silence is not None:
+            host.on_silence = partial(self.on_silence, node)
         with self._lock:
             self.network.set_handler(number, host)
             self._engine(lambda: self.network.start(number))
@@ -294,7 +306,7 @@ class EmbeddedTestbed:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Tell a node's agent which buckets, by destination CNA, have left a failed link."""
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
         host = self._attached.get(node)
         if isinstance(host, Participant):
             with self._lock:
@@ -390,7 +402,7 @@ class EmbeddedTestbed:
             self.network.set_handler(host, None)
         self._attached.clear()
         self._before.clear()
-        self.on_port = self.on_packet_in = self.on_log = None
+        self.on_port = self.on_packet_in = self.on_silence = self.on_log = None
         self.network.end_recordings()
 
 

@@ -30,7 +30,14 @@ from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.patch import PatchPanel
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
-from emulation.testbed import Impairment, LinkUsage, PacketInHandler, PortHandler, SwitchReport
+from emulation.testbed import (
+    Impairment,
+    LinkUsage,
+    PacketInHandler,
+    PortHandler,
+    SilenceHandler,
+    SwitchReport,
+)
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.make import Hosts, Participant
@@ -79,6 +86,7 @@ class MininetTestbed:
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
+        self.on_silence: SilenceHandler | None = None
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
         self._bin_ps = bin_ps
@@ -245,7 +253,9 @@ class MininetTestbed:
         os.eventfd_write(self._wake, 1)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
-        """Do nothing: agents run in processes of their own and find their losses by acknowledgements."""
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        if self._agents.get(node) is not None and self._alarms.begun:
+            self._population.reroute(node, lost)
 
     def _begin(self) -> None:
         """Start time, with the hosts attached so far."""
@@ -330,6 +340,7 @@ class MininetTestbed:
                 self.on_packet_in(node)
 
     def _population_says(self) -> None:
+        self._population.on_silence = self.on_silence
         self._population.hear()
 
     def _switch_died(self, name: str) -> None:

@@ -189,6 +189,12 @@ METRICS: Mapping[str, Metric] = {
         lambda run: run.observation.recovery.notices_unconfirmed,
         timed=True,
     ),
+    "silence_reports": Metric(
+        "",
+        "requests of agents for other paths, after silence on all that they had tried",
+        lambda run: run.observation.recovery.silence_reports,
+        timed=True,
+    ),
     "nodes_notified": Metric(
         "",
         "nodes that received a notice of a failed link",

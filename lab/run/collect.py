@@ -85,6 +85,7 @@ def collect(
             reaction.entries_rewritten,
             reaction.notices_repeated,
             reaction.notices_unconfirmed,
+            reaction.silence_reports,
         ),
         deadlock=deadlock,
         takeovers=control.takeovers,

@@ -84,6 +84,7 @@ class Recovery:
     entries_rewritten: int
     notices_repeated: int = 0
     notices_unconfirmed: int = 0
+    silence_reports: int = 0
 
 
 @final

@@ -123,8 +123,13 @@ void Agent::start(Time now, Answer& answer) {
     answer_deadline(answer);
 }
 
+void Agent::ask(std::uint16_t address, BucketSet silent) const {
+    if (silent != 0 && on_silence) on_silence(address, silent);
+}
+
 void Agent::leave() {
     on_done = nullptr;
+    on_silence = nullptr;
     for (const auto& peer : peers_)
         for (const auto& sender : peer->senders) sender->leave();
     held_.clear();
@@ -213,6 +218,7 @@ void Agent::on_timer(Time now, Answer& answer) {
                     answer.departures.resize(before);  // an agent that has failed sends nothing more
                     return;
                 }
+                ask(peer->address(), sender->silent_buckets());
             }
             deadline = std::min(deadline, sender->timer);
         }
@@ -267,6 +273,8 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
             own = std::move(frame);
             if (waiting.count == sources.size()) settle(index, now, answer.pool);
         }
+    } else {
+        ask(peer.address(), receiver.silent_buckets());
     }
     if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
     else deadline_ = std::min(deadline_, receiver.ack_at);

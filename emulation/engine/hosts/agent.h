@@ -64,6 +64,8 @@ class Participant : public Station {
     virtual std::optional<ReductionStats> reduction() const = 0;  // none without a model of what reduces
 
     std::function<void()> on_done;
+    // Asks for other paths to a peer, by address, in place of those of these buckets, which are silent.
+    std::function<void(std::uint16_t, BucketSet)> on_silence;
 };
 
 class Agent final : public Participant {
@@ -99,6 +101,7 @@ class Agent final : public Participant {
     const CellPlan& plan_of(std::uint32_t index) const;
     void answer_deadline(Answer& answer) const;
     void tell();
+    void ask(std::uint16_t address, BucketSet silent) const;
     void on_data(Peer& peer, std::size_t number, const Fields& fields, FrameHandle frame, Time now,
                  Answer& answer);
     void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);

@@ -49,7 +49,11 @@ Agent& Iterated::agent(std::uint32_t number) {
     agents_.push_back(
         {number, std::make_unique<Agent>(rank_, input_of(data_, number),
                                          static_cast<std::uint16_t>(number + 1), parameters, unit_)});
-    return *agents_.back().agent;
+    Agent& made = *agents_.back().agent;
+    made.on_silence = [this](std::uint16_t address, BucketSet silent) {
+        if (on_silence) on_silence(address, silent);
+    };
+    return made;
 }
 
 std::shared_ptr<Bytes> Iterated::result() const { return find(at_)->result(); }
@@ -73,6 +77,7 @@ void Iterated::set_level(int level, const Templates& templates) {
 
 void Iterated::leave() {
     on_done = nullptr;
+    on_silence = nullptr;
     on_iteration = nullptr;
     for (const Iteration& iteration : agents_) iteration.agent->leave();
 }

@@ -13,6 +13,8 @@ namespace {
 constexpr double kPeaks = 1.5;
 // Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
 constexpr int kMoreRetries = 4;
+// Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
+constexpr int kAskAfter = 4, kMostAsks = 16;
 
 }  // namespace
 
@@ -60,6 +62,7 @@ bool PathSender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std
     const bool again = (flags & kRetransmission) != 0, answered = asked_ && again;
     if (news == 0 && !answered) return advanced;
     heard_ = now;
+    asks_ = 0;
     for (; news != 0; news &= news - 1)
         arrived(base + static_cast<std::uint32_t>(std::countr_zero(news)), now, again);
     if (rest > 0 && !advanced) {
@@ -131,7 +134,23 @@ void PathSender::on_reroute(BucketSet buckets, Time now, Answer& answer) {
     asked_ = true;
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
         if ((buckets >> bucket & 1u) != 0) moved_[bucket] = order_;
+    if (retries_ >= kAskAfter && asks_ < kMostAsks) {
+        ++asks_;
+        retries_ = 0;
+        rto_ = estimate();
+    }
     again_by({*newest}, now, false, answer);
+}
+
+BucketSet PathSender::silent_buckets() const {
+    if (retries_ < kAskAfter) return 0;
+    BucketSet silent = 0;
+    for (std::uint8_t bucket = 0; bucket < kBuckets; ++bucket) {
+        const std::uint32_t path = spray_.path_of(bucket);
+        if (silent_[path] >= 0 || !spray_.health().works(path))
+            silent = static_cast<BucketSet>(silent | 1u << bucket);
+    }
+    return silent;
 }
 
 std::uint8_t PathSender::other_lb(std::uint8_t lb) {

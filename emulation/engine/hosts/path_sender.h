@@ -30,6 +30,8 @@ class PathSender final : public Sender {
     void rearm(Time now) override;
     // Ask by a probe, the newest frame under way in these buckets, which frames arrived by former routes.
     void on_reroute(BucketSet buckets, Time now, Answer& answer) override;
+    // Buckets whose paths are silent or avoided, once timeouts call for other paths.
+    BucketSet silent_buckets() const override;
 
    protected:
     Time estimate() const override;
@@ -45,6 +47,7 @@ class PathSender final : public Sender {
     RoundTrips& trips_;
     std::optional<PathDelays> delays_;
     std::int64_t order_ = 0;
+    int asks_ = 0;                                // times that timeouts have begun anew since the last news
     ByPath<std::int64_t> top_{-1};                // order of the last frame known to have arrived
     ByPath<Time> silent_{-1};                     // time of the probe, of a path on which a frame timed out
     std::array<std::int64_t, kBuckets> moved_{};  // order of the first frame on the present route

@@ -52,6 +52,7 @@ class Peer {
     void message_sent() { drawn_ = nullptr; }
 
     std::uint32_t rank() const { return rank_; }
+    std::uint16_t address() const { return address_; }
 
     std::vector<std::unique_ptr<Sender>> senders;
     std::vector<Receiver> receivers;
@@ -61,6 +62,7 @@ class Peer {
 
    private:
     std::uint32_t rank_, own_, ranks_;
+    std::uint16_t address_;
     std::optional<PythonRandom> random_;
     Sender* drawn_ = nullptr;
 };

@@ -9,6 +9,7 @@ namespace railyard {
 namespace {
 
 constexpr std::uint8_t kBucketStride = 5;  // as for retransmission
+constexpr int kAskAfter = 4;  // frames in a row that have come again unasked
 
 }  // namespace
 
@@ -37,6 +38,7 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     }
     if (fresh) {
         ++received;
+        repeated_ = 0;
     } else {
         // The sender missed acknowledgements: their path may have failed.
         ++duplicates;
@@ -44,6 +46,7 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
         // A frame that comes late, after it was sent again, says nothing of acknowledgements.
         if (paths_ && last_ >= 0 && (flags & kRetransmission) != 0) {
             paths_->health().suspect(paths_->path_of(static_cast<std::uint8_t>(last_)), now);
+            ++repeated_;
             last_ = -1;
         }
     }
@@ -57,11 +60,19 @@ Receiver::Accepted Receiver::accept(std::uint32_t psn, std::uint8_t flags, Time 
     return fresh ? Accepted::New : Accepted::Duplicate;
 }
 
+BucketSet Receiver::silent_buckets() {
+    if (!paths_ || repeated_ < kAskAfter) return 0;
+    repeated_ = 0;
+    wants_path_ = true;
+    return paths_->health().suspects();
+}
+
 void Receiver::acknowledge(Time now, Answer& answer) {
     const std::uint8_t lb = paths_ ? paths_->next_lb(now) : lb_;
     last_ = lb;
     if (parameters_.lb_mode != 0) lb_ = static_cast<std::uint8_t>(lb + 1);
     unacknowledged_ = 0;
+    wants_path_ = false;
     ack_at = kNever;
     ++acks;
     answer.add(writer_.frame(answer.pool, lb, expected_, bitmap_, std::exchange(echo_, std::uint8_t{0})),

@@ -21,9 +21,13 @@ class Receiver {
 
     // Take a frame; sets ack_at.
     Accepted accept(std::uint32_t psn, std::uint8_t flags, Time now);
-    // Whether the last acknowledgement took one of these buckets; false without known paths.
+    // Buckets whose paths have lost acknowledgements, once other paths are called for.
+    BucketSet silent_buckets();
+    // Whether the last acknowledgement took one of these buckets or is missing by all paths; false without
+    // known paths.
     bool last_by(BucketSet buckets) const {
-        return paths_ && last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
+        if (!paths_ || wants_path_) return wants_path_;
+        return last_ >= 0 && (buckets >> last_ % static_cast<int>(kBuckets) & 1u) != 0;
     }
     void acknowledge(Time now, Answer& answer);
 
@@ -36,6 +40,8 @@ class Receiver {
     std::optional<Spray> paths_;
     std::uint8_t lb_, echo_ = 0;
     int last_ = -1;  // load-balance value of the last acknowledgement; -1: none
+    int repeated_ = 0;         // frames in a row that came again
+    bool wants_path_ = false;  // has asked for other paths since the last acknowledgement
     std::uint32_t expected_, unacknowledged_ = 0;
     std::optional<std::uint32_t> owed_;  // PSN up to which all frames are to be acknowledged once they are in
     std::uint64_t bitmap_ = 0;           // bit i: expected + 1 + i is received

@@ -52,6 +52,7 @@ class Sender {
     virtual void resend_lost(Time, Answer&) {}
     virtual void rearm(Time) {}
     virtual void on_reroute(BucketSet, Time, Answer&) {}
+    virtual BucketSet silent_buckets() const { return 0; }
     void leave();
 
     Time timer = kNever;  // time at which on_timeout is due

@@ -29,6 +29,13 @@ void PathHealth::split(BucketSet buckets) {
         if ((buckets >> bucket & 1u) != 0) paths_[bucket] = count_++;
 }
 
+BucketSet PathHealth::suspects() const {
+    BucketSet suspects = 0;
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket)
+        if (losses_[paths_[bucket]] >= kSuspect) suspects = static_cast<BucketSet>(suspects | 1u << bucket);
+    return suspects;
+}
+
 void PathHealth::acknowledged(std::uint32_t path) {
     if (losses_[path] != 0) losses_.of(path) = 0;
     if (avoided_ == 0 || works(path)) return;

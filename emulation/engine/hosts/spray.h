@@ -58,6 +58,8 @@ class PathHealth {
     std::uint32_t path_of(std::uint8_t lb) const { return paths_[lb % kBuckets]; }
     bool whole() const { return avoided_ == 0; }
     bool works(std::uint32_t path) const { return until_[path] < 0; }
+    // Buckets whose paths have lost several frames in a row, avoided or not.
+    BucketSet suspects() const;
     // Whether a frame may take a path now: it is in use, or its next trial is due and begins.
     bool may_try(std::uint32_t path, Time now);
     // Give each of these buckets, whose routes have changed, a path of its own.
@@ -81,6 +83,7 @@ class Spray {
     Spray(const PathShares& shares, std::uint8_t lb, std::shared_ptr<PathHealth> health);
 
     PathHealth& health() { return *health_; }
+    const PathHealth& health() const { return *health_; }
     std::uint32_t path_of(std::uint8_t lb) const { return health_->path_of(lb); }
     std::uint8_t next_lb(Time now);
     // Load-balance value of another path, for a lost frame: one that works, standby paths last. Paths with a

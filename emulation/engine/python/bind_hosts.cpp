@@ -184,6 +184,12 @@ void bind_participant(nb::module_& m) {
                            Time now) { return answer_of([&](Answer& a) { p.on_reroute(routes, now, a); }); })
         .def("call_when_done",
              [](Participant& p, nb::object call) { p.on_done = [call = std::move(call)] { call(); }; })
+        .def("call_at_silence",
+             [](Participant& p, nb::object call) {
+                 p.on_silence = [call = std::move(call)](std::uint16_t address, BucketSet buckets) {
+                     call(address, buckets);
+                 };
+             })
         .def_prop_ro("done", [](const Participant& p) { return p.done(); })
         .def_prop_ro("finished_ps", [](const Participant& p) { return p.finished(); })
         .def("failure", failure_of)

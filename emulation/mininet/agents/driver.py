@@ -11,7 +11,7 @@ import socket
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import final
@@ -113,6 +113,14 @@ class HostDriver:
         self._responses.clear()
         self._data.clear()
         self._host, self._deadline, self._begins = host, _FOREVER_NS, start_ns
+
+    def tell(
+        self,
+        handler: Callable[[Mapping[int, frozenset[int]], int], Output],
+        routes: Mapping[int, frozenset[int]],
+    ) -> None:
+        """Pass changed routes to the host's handler, and send what it answers."""
+        self._take(handler(routes, self._clock.ps(time.monotonic_ns())))
 
     def run(
         self,

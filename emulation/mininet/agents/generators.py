@@ -4,10 +4,10 @@
 Run as a module, with a socket to the testbed as its only argument. Messages, in their order:
 
     testbed -> parent    a Job; ("go", start_ns); any number of ("restart", number, start_ns, {node: make}),
-                         numbered from 1; ("stop",)
+                         numbered from 1, and of ("reroute", node, {cna: buckets}); ("stop",)
     parent -> testbed    ("ready",); ("done", number of the last restart) when every host is done; after a
-    stop
-                         ("reports", {node: Report}); at any time ("failed", node, why)
+                         stop ("reports", {node: Report}); at any time ("silent", node, cna, buckets) and
+                         ("failed", node, why)
 
 Every process ends when the testbed's end of the socket is closed, for any reason.
 """
@@ -18,17 +18,19 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import Any, final
 
 import numpy as np
 
 from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
-from emulation.mininet.agents.messages import Job, Place, Report
+from emulation.mininet.agents.messages import Idle, Job, Place, Report
 
 # `messages` loads the modules of all hosts once, before the fork.
 from emulation.mininet.linux import netns
+from emulation.traffic.host.agent import Agent
+from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.stats import NOTHING
 
 __all__ = ["main"]
@@ -85,7 +87,7 @@ def _serve(testbed: Connection) -> None:
 
 
 def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mapping[str, Connection]) -> None:
-    """Pass on restarts and report when every host is done with the last, until the testbed stops."""
+    """Pass on orders and questions of hosts, and report when all are done with the last restart."""
     number = 0
     done: set[str] = set()
     while True:
@@ -95,13 +97,19 @@ def _heed(testbed: Connection, children: Mapping[Connection, str], orders: Mappi
                     case ("restart", number, start_ns, makes):
                         done.clear()
                         for node, order in orders.items():
-                            order.send((number, start_ns, makes[node]))
+                            order.send(("restart", number, start_ns, makes[node]))
+                    case ("reroute", node, routes):
+                        orders[node].send(("reroute", routes))
                     case _:
                         return
                 continue
             assert isinstance(ready, Connection)
-            if _message(ready, children[ready], testbed) == ("done", number):
-                done.add(children[ready])
+            node = children[ready]
+            kind, what = _message(ready, node, testbed)
+            if kind == "silent":
+                testbed.send(("silent", node, *what))
+            elif (kind, what) == ("done", number):
+                done.add(node)
                 if len(done) == len(children):
                     testbed.send(("done", number))
 
@@ -169,7 +177,7 @@ class _Seat:
         job = self._job
         netns.enter(self._place.namespace)
         raw = open_socket(self._place.interface)
-        self._host = self._place.make()
+        self._host = self._make_host(self._place.make)
         memory = mmap.mmap(job.memory, 0)
         tallies = np.frombuffer(memory, np.int64, len(job.places))
 
@@ -206,12 +214,22 @@ class _Seat:
         self.parent.send(("done", self._number))
         return True
 
+    def _make_host(self, make: Callable[[], Agent | Iterated | Idle]) -> Agent | Iterated | Idle:
+        host = make()
+        if not isinstance(host, Idle):
+            host.on_silence = lambda cna, buckets: self.parent.send(("silent", (cna, buckets)))
+        return host
+
     def _obey(self) -> None:
-        """Restart: replace the host by one that begins at the ordered moment."""
-        self._before += self._host.stats
-        self._number, start_ns, make = self._orders.recv()
-        self._host = make()
-        self._driver.replace(self._host, start_ns)
+        """Restart, with a host that begins at the ordered moment, or tell the host of changed routes."""
+        match self._orders.recv():
+            case ("restart", number, start_ns, make):
+                self._number = number
+                self._before += self._host.stats
+                self._host = self._make_host(make)
+                self._driver.replace(self._host, start_ns)
+            case ("reroute", routes) if not isinstance(self._host, Idle):
+                self._driver.tell(self._host.on_reroute, routes)
 
 
 if __name__ == "__main__":

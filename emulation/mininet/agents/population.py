@@ -15,6 +15,7 @@ import numpy as np
 from emulation.errors import EmulationError, MachineError
 from emulation.mininet.agents.messages import Idle, Job, Place, Report
 from emulation.mininet.linux.record import RunRecord
+from emulation.testbed import SilenceHandler
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.schedule.data import Array
@@ -46,6 +47,7 @@ class Population:
         self._dtype = np.dtype("<i4")
         self._number = 0  # of restarts
         self.done = False
+        self.on_silence: SilenceHandler | None = None
 
     def _make_memory(self) -> int:
         # Anonymous memory ends with the last process that holds it.
@@ -84,10 +86,19 @@ class Population:
         self.done = False
         self.connection.send(("restart", self._number, start_ns, makes))
 
+    def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
+        """Tell a host which buckets, by destination CNA, have other routes now."""
+        self.connection.send(("reroute", node, routes))
+
     def hear(self) -> None:
-        """Take a message from the connection: all hosts are done, or a host has failed."""
+        """Take a message from the connection: all hosts are done, one asks for paths, or one has failed."""
+        message = self._take()
+        if message[0] == "silent":
+            if self.on_silence is not None:
+                self.on_silence(*message[1:])
+            return
         # A message sent before the last restart arrived does not count.
-        self.done = self._expect("done") == self._number
+        self.done = self._checked(message, "done") == self._number
 
     @property
     def received_bytes(self) -> int:
@@ -97,7 +108,7 @@ class Population:
     def reports(self) -> Mapping[str, Report]:
         """Stop every host, and return their reports."""
         self.connection.send(("stop",))
-        while (message := self._take())[0] == "done":
+        while (message := self._take())[0] in ("done", "silent"):
             pass  # sent before the stop arrived
         return self._checked(message, "reports")
 

@@ -61,9 +61,10 @@ class Agent:
 
     `result` is the rank's array, initially its input. `finished_ps` is the time at which the result became
     final, None before; `done` is True once all sent frames are acknowledged as well, and `on_done` is called
-    then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more. Without
-    `reduction`, arrivals take no time and no memory traffic is counted. Agents of one NPU share a `unit`; its
-    counts are then not in `stats`.
+    then. `failed` is set if a peer stays silent for too long; the agent then sends nothing more. Before that
+    it calls `on_silence` with the peer's address and the buckets whose paths are silent: it asks for others.
+    Without `reduction`, arrivals take no time and no memory traffic is counted. Agents of one NPU share a
+    `unit`; its counts are then not in `stats`.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Agent:
         self.rank = rank
         self.failed: Failure | None = None
         self.on_done: Callable[[], None] | None = None
+        self.on_silence: Callable[[int, frozenset[int]], None] | None = None
         self.finished_ps: int | None = None
         self.result: Array = data.astype(DTYPES[element_type(data)], copy=True)
         self._bytes = self.result.data.cast("B")
@@ -280,7 +282,7 @@ class Agent:
             if self._ready and self._started:
                 self._pump(now, out)
             deadline = self._reducer.due
-        for peer in self._peers.values():
+        for address, peer in self._peers.items():
             for receiver in peer.receivers:
                 if receiver.ack_at <= now:
                     out.append((receiver.ack(now), VL_RESPONSE))
@@ -292,6 +294,8 @@ class Agent:
                         self.failed = Failure(self.rank, peer.rank, sender.failed_psn, now)
                         self._deadline = NEVER
                         return [], None
+                    if isinstance(sender, PathSender):
+                        self._ask(address, sender.silent_buckets())
                 deadline = min(deadline, sender.timer)
         self._deadline = deadline
         if self._reducer is not None and self.finished_ps is not None:
@@ -335,10 +339,16 @@ class Agent:
         elif new is None:
             self._junk["psn"] += 1
             return
+        else:
+            self._ask(fields[2], receiver.silent_buckets())
         if receiver.ack_at <= now:
             out.append((receiver.ack(now), VL_RESPONSE))
         elif receiver.ack_at < self._deadline:
             self._deadline = receiver.ack_at
+
+    def _ask(self, address: int, silent: frozenset[int]) -> None:
+        if silent and self.on_silence is not None:
+            self.on_silence(address, silent)
 
     def _settle(self, index: int, now: int) -> None:
         """Apply a slice's next phases, in order, while all their contributions have arrived."""

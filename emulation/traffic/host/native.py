@@ -21,6 +21,7 @@ from emulation.traffic.frames.wire import header
 from emulation.traffic.host.agent import Output, check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
+from emulation.traffic.host.path_choice import BUCKETS
 from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters
@@ -46,6 +47,7 @@ class _Native:
     reduction_counts: Callable[[], tuple[int, ...] | None]
     failure: Callable[[], tuple[int, int, int] | None]
     call_when_done: Callable[[Callable[[], None]], None]
+    call_at_silence: Callable[[Callable[[int, int], None]], None]
     reroute: Callable[[list[tuple[int, int]], int], Output]
 
     @property
@@ -73,7 +75,17 @@ class _Native:
     def _set_on_done(self, call: Callable[[], None] | None) -> None:
         self.call_when_done(call or _nothing)
 
+    def _set_on_silence(self, call: Callable[[int, frozenset[int]], None]) -> None:
+        self.call_at_silence(lambda address, bits: call(address, _buckets_of(bits)))
+
+    on_silence = property(
+        fset=_set_on_silence, doc="Called with a peer's address and the buckets whose paths are silent."
+    )
     on_done = property(fset=_set_on_done, doc="Called when all iterations or the collective have ended.")
+
+
+def _buckets_of(bits: int) -> frozenset[int]:
+    return frozenset(bucket for bucket in range(BUCKETS) if bits >> bucket & 1)
 
 
 def _nothing() -> None:

@@ -10,6 +10,9 @@ Three proofs of a loss, from the earliest to the latest:
 
 Lost frames go again at once. The timeout follows the round trips that the agent has measured over all
 connections, so a connection that has never heard anything has a timeout as well.
+
+After four timeouts in a row a sender asks the controller of its node for other paths in place of the silent
+ones (`silent_buckets`); timeouts begin anew on them.
 """
 
 from typing import Final, final
@@ -34,6 +37,9 @@ __all__ = ["PathSender"]
 _PEAKS: Final = 1.5
 # Timeouts are shorter than those of a Sender, so a connection has some more of them before it is given up.
 _MORE_RETRIES: Final = 4
+# Timeouts in a row after which a sender asks for other paths, and how often they begin anew on these.
+_ASK_AFTER: Final = 4
+_MOST_ASKS: Final = 16
 
 
 @final
@@ -42,6 +48,7 @@ class PathSender(Sender):
 
     __slots__ = (
         "_asked",
+        "_asks",
         "_delays",
         "_heard",
         "_moved",
@@ -70,6 +77,7 @@ class PathSender(Sender):
         self._silent: dict[int, int] = {}  # by path on which a frame timed out, the time of the probe
         self._moved: dict[int, int] = {}  # by bucket, the order of the first frame on its present route
         self._asked = False  # a probe asks which frames arrived by former routes
+        self._asks = 0  # times that timeouts have begun anew since the last news
         self._newest = 0  # time at which a frame was sent that has arrived
         self._heard = 0  # time of the last news
         self.lost: list[int] = []
@@ -121,6 +129,7 @@ class PathSender(Sender):
         if not news and not answered:
             return advanced
         self._heard = now
+        self._asks = 0
         while news:
             place = (news & -news).bit_length() - 1
             news &= news - 1
@@ -192,7 +201,22 @@ class PathSender(Sender):
             return []
         self._asked = True
         self._moved.update(dict.fromkeys(buckets, self._order))
+        if self.retries >= _ASK_AFTER and self._asks < _MOST_ASKS:
+            self._asks += 1
+            self.retries = 0
+            self._rto = self._estimate()
         return self._again_by([max(slots, key=self._orders.__getitem__)], now, other=False)
+
+    def silent_buckets(self) -> frozenset[int]:
+        """Return the buckets whose paths are silent or avoided, once timeouts call for other paths."""
+        if self.retries < _ASK_AFTER:
+            return frozenset()
+        health = self.spray.health
+        return frozenset(
+            bucket
+            for bucket, path in enumerate(health.paths)
+            if path in self._silent or not health.works(path)
+        )
 
     def _took_former_route(self, slot: int) -> bool:
         return self._orders[slot] < self._moved.get(self._lbs[slot] % BUCKETS, 0)

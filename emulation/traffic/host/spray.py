@@ -64,6 +64,11 @@ class PathHealth:
         """True if no path is avoided."""
         return not self._until
 
+    @property
+    def suspects(self) -> frozenset[int]:
+        """Buckets whose paths have lost several frames in a row, avoided or not."""
+        return frozenset(bucket for bucket, path in enumerate(self.paths) if self._losses[path] >= _SUSPECT)
+
     def works(self, path: int) -> bool:
         """Return whether a path is in use."""
         return path not in self._until

@@ -34,6 +34,8 @@ SLOT: Final = MAX_WINDOW - 1  # 64 divides 2^24, so a PSN keeps its slot when PS
 _HALF = 1 << 23
 ACK_NOW: Final = int(Flags.ACK_NOW)
 RETRANSMISSION: Final = int(Flags.RETRANSMISSION)
+# Frames in a row that have come again unasked, after which a receiver asks for other paths.
+_ASK_AFTER = 4
 # Odd, so that sixteen timeouts try all sixteen buckets; not 1, since neighbouring buckets often share a path.
 _BUCKET_STRIDE = 5
 
@@ -261,7 +263,8 @@ class Receiver:
 
     `ack_at` is the latest time of the next acknowledgement, NEVER if none is due. A frame that asks for an
     acknowledgement before earlier frames have arrived gets a second one once these have arrived: the sender
-    would otherwise wait for the delay of an acknowledgement, and take them for lost.
+    would otherwise wait for the delay of an acknowledgement, and take them for lost. A receiver that knows
+    its paths asks the controller of its node for other paths (`silent_buckets`) if frames only come again.
     """
 
     __slots__ = (
@@ -274,8 +277,10 @@ class Receiver:
         "_lb",
         "_owed",
         "_paths",
+        "_repeated",
         "_spray",
         "_unacknowledged",
+        "_wants_path",
         "_writer",
         "ack_at",
         "acks",
@@ -289,6 +294,8 @@ class Receiver:
         self._paths = paths
         self._echo = 0
         self._last = -1  # load-balance value of the last acknowledgement
+        self._repeated = 0  # frames in a row that came again
+        self._wants_path = False  # has asked for other paths since the last acknowledgement
         self._writer = writer
         self._ack_every = parameters.ack_every
         self._ack_delay = parameters.ack_delay_ps
@@ -323,6 +330,7 @@ class Receiver:
             return None
         if new:
             self.received += 1
+            self._repeated = 0
         else:
             # The sender missed acknowledgements: their path may have failed.
             self.duplicates += 1
@@ -330,6 +338,7 @@ class Receiver:
             # A frame that comes late, after it was sent again, says nothing of acknowledgements.
             if self._paths is not None and self._last >= 0 and flags & RETRANSMISSION:
                 self._paths.health.suspect(self._paths.path_of(self._last), now)
+                self._repeated += 1
                 self._last = -1
         self._echo |= flags & RETRANSMISSION
         self._unacknowledged += 1
@@ -344,9 +353,21 @@ class Receiver:
             self.ack_at = now + self._ack_delay
         return new
 
+    def silent_buckets(self) -> frozenset[int]:
+        """Return the buckets whose paths have lost acknowledgements, once other paths are called for."""
+        if self._paths is None or self._repeated < _ASK_AFTER:
+            return frozenset()
+        self._repeated, self._wants_path = 0, True
+        return self._paths.health.suspects
+
     def last_by(self, buckets: Container[int]) -> bool:
-        """Return whether the last acknowledgement took one of these buckets; False without known paths."""
-        return self._paths is not None and self._last >= 0 and self._last % BUCKETS in buckets
+        """Return whether the last acknowledgement took one of these buckets or is missing by all paths.
+
+        False without known paths.
+        """
+        if self._paths is None:
+            return False
+        return self._wants_path or (self._last >= 0 and self._last % BUCKETS in buckets)
 
     def ack(self, now: int = 0) -> bytes:
         """Return an acknowledgement of all received frames, with RETRANSMISSION if some came again."""
@@ -356,6 +377,7 @@ class Receiver:
             self._lb = (lb + 1) & 0xFF
         flags, self._echo = self._echo, 0
         self._unacknowledged = 0
+        self._wants_path = False
         self.ack_at = NEVER
         self.acks += 1
         return self._writer.frame(lb, self._expected, self._bitmap, flags)

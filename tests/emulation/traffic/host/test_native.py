@@ -50,6 +50,7 @@ class Twin:
         self.told: dict[str, list[object]] = {"python": [], "native": []}
         for name, agent in (("python", python), ("native", native)):
             agent.on_done = lambda name=name: self.told[name].append("done")
+            agent.on_silence = lambda *asked, name=name: self.told[name].append(asked)
             if isinstance(agent, RepeatingParticipant):
                 agent.on_iteration = self.told[name].append
         self.addresses: Sequence[int] = ()
@@ -276,6 +277,7 @@ def test_the_cases_meet_failures_losses_and_junk() -> None:
     """Otherwise the comparison would show little."""
     twins = [twin for seed in range(30) for twin in compare(seed, None)]
     assert any(twin.python.failed for twin in twins)
+    assert any(isinstance(told, tuple) for twin in twins for told in twin.told["python"])
     assert sum(twin.python.stats.retransmitted for twin in twins) > 1000
     words = {word for twin in twins for word in twin.python.stats.junk}
     assert {"cfg", "length", "connection", "range", "job"} <= words

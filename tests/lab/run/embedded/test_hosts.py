@@ -25,6 +25,12 @@ transport: {window: 16, initial_rto_us: 20, min_rto_us: 5}
 faults:
 """
 
+# The links of npu0 and npu1 in their line, and between their columns' next members, swallow all frames.
+ALL_KNOWN_PATHS = "\n  - ".join(
+    f"{{at_us: 1, link: {link}, event: loss, percent: 100}}"
+    for link in ("npu0-npu1", "npu0-npu2", "npu0-npu3")
+)
+
 # A job with iterations beside another, on a mesh whose paths lose frames.
 JOBS = """\
 name: jobs
@@ -61,8 +67,9 @@ def recorded(file: Path, hosts: Hosts, folder: Path) -> tuple[Observation, dict[
         (MESH, "{at_us: 1, switch: npu3, event: loss, percent: 2}"),
         (MESH, "{at_us: 1, link: npu0-npu1, event: flap, period_us: 2, count: 3}"),
         (JOBS, "{at_us: 1, direction: npu0->npu1, event: loss, percent: 5}"),
+        (MESH, ALL_KNOWN_PATHS),
     ],
-    ids=["cut", "loss", "flap", "iterations"],
+    ids=["cut", "loss", "flap", "iterations", "silence"],
 )
 def test_agents_of_either_kind_send_the_same_frames(
     write: Write, tmp_path: Path, scenario: str, fault: str
