@@ -211,6 +211,15 @@ class Network(SwitchSet):
         0: nothing is left to happen, 1: it is `until_ps`, 2: see take_control(), 3: see deadlock(), 4: more
         events are left.
         """
+    def sample(self) -> tuple[bytes, bytes, bytes]:
+        """Return load, queue and state of all links, for pictures; nothing that happens depends on it.
+
+        Load and queue have a byte for each direction, link by link: the share of the time since the last
+        sample spent sending, and waiting bytes as a share of one receive buffer; 255: all, or more. State
+        has a byte a link: 1 up, 2 and 4 its first and its second direction impaired.
+        """
+    def queued_by_vl(self, link: int, direction: int, /) -> list[int]:
+        """Return the bytes that wait on a direction, by VL."""
     def set_tolerant(self, tolerant: bool, /) -> None:
         """Drop a frame that its program stops, and report it as an item "log".
 

@@ -175,6 +175,7 @@ class Faults:
 
     def __init__(self, testbed: FaultRuntime) -> None:
         self._testbed = testbed
+        self.on_apply: Callable[[Fault], None] | None = None
         self._links: dict[str, set[str]] = {}  # by link, the targets that hold it down
         self._hosts: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
@@ -186,6 +187,8 @@ class Faults:
 
     def apply(self, fault: Fault) -> None:
         """Apply a fault now; later turns of a flap follow, counted from the fault's own time."""
+        if self.on_apply is not None:
+            self.on_apply(fault)
         target = fault.target
         impairs = EVENTS[fault.event].impairs
         if impairs is not None:

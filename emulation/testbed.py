@@ -15,12 +15,15 @@ from topologies import Fabric
 __all__ = [
     "Host",
     "Impairment",
+    "LinkSample",
     "LinkUsage",
     "PacketInHandler",
     "PortHandler",
     "SilenceHandler",
     "SwitchReport",
     "Testbed",
+    "Watch",
+    "WatchableTestbed",
 ]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
@@ -83,6 +86,37 @@ class LinkUsage:
     lost_frames: int
     refused_frames: int
     max_queued_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinkSample:
+    """State of all links at one time, in the order of `WatchableTestbed.link_names`, for pictures.
+
+    `load` and `queue` have a byte for each direction, link by link: the share of the time since the last
+    sample spent sending, and waiting bytes as a share of one receive buffer; 255 means all, or more. `state`
+    has a byte a link: 1 up, 2 and 4 its first and its second direction impaired.
+    """
+
+    load: bytes
+    queue: bytes
+    state: bytes
+
+
+class Watch(Protocol):
+    """Watches a running testbed: run() calls `tick` at `next_ps`, which `tick` moves on.
+
+    No event of the network depends on it: a watched run is the run that nobody watches.
+    """
+
+    @property
+    def next_ps(self) -> int:
+        """Time of the next tick."""
+        ...
+
+    def tick(self) -> None:
+        """Look at the testbed; virtual time stands still meanwhile."""
+        ...
 
 
 @final
@@ -244,4 +278,32 @@ class Testbed(Protocol):
 
     def stop(self) -> None:
         """Remove everything that the testbed has made."""
+        ...
+
+
+class WatchableTestbed(Testbed, Protocol):
+    """A testbed whose links can be looked at while it runs."""
+
+    watch: Watch | None
+    """Watch of run(), if any."""
+
+    @property
+    def link_names(self) -> Sequence[str]:
+        """Names of the links that `sample` reports; circuits follow in the order of their first use."""
+        ...
+
+    def sample(self) -> LinkSample:
+        """Return the state of all links since the last sample."""
+        ...
+
+    def queued(self, name: str, direction: int) -> Mapping[int, int]:
+        """Return the bytes that wait on a direction of a link, by VL; VLs without any are left out."""
+        ...
+
+    def settle(self) -> None:
+        """Advance virtual time to the next picosecond at which nothing happens.
+
+        A fault that is applied then happens as a fault that a scenario plans for that time. In real time it
+        does nothing.
+        """
         ...

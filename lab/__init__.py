@@ -11,6 +11,7 @@ assertions.
     run        a scenario's values to observations: prepare, boot, run, collect
     sweeps     one scenario run many times in parallel processes
     report     metrics, result.json, report.html and all figures
+    recording  everything that happened in a run, as records
     frames     one frame built, sent, captured or followed by hand
     labs       the lesson engine: a lab started, checked, graded
     files      where compiled programs, experiments and labs are, in a source tree or a wheel

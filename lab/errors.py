@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from topologies.errors import RailyardError
 
-__all__ = ["LabError", "ModelError", "OutputError", "ScenarioError"]
+__all__ = ["LabError", "ModelError", "OutputError", "RecordingError", "ScenarioError"]
 
 
 class ScenarioError(RailyardError):
@@ -21,6 +21,10 @@ class OutputError(RailyardError):
     """Place for results that cannot be written."""
 
     of_machine: ClassVar[bool] = True
+
+
+class RecordingError(RailyardError):
+    """Recording that cannot be read."""
 
 
 class ModelError(RailyardError):

@@ -15,6 +15,7 @@ Rooms:
 
     api    the functions and classes behind these names
     cli    the command `railyard`, one file a verb
+    web    the live page
 
 A name is imported from its module when it is first used, so that `import railyard` takes no time.
 """

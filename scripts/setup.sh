@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a clone ready: missing Debian packages, .venv, Python packages, the engine. Each step leaves a stamp of what it
 # was made from, so that a second call does nothing and needs no network.
-#   scripts/setup.sh [lab]      lab: also what the Mininet testbed and captures need
+#   scripts/setup.sh [lab]      lab: also what the Mininet testbed, captures and the live page need
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -41,6 +41,8 @@ lab_packages() {
     [ -d /usr/lib/python3/dist-packages/mininet ] || echo mininet
     command -v tcpdump >/dev/null || echo tcpdump
     command -v tshark >/dev/null || echo tshark
+    # For the tests of the live page; Ubuntu has Chromium as a snap only.
+    command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }
 
 install_packages() {
@@ -79,8 +81,10 @@ python=$(find_python) || fail "no Python of 3.11 or later with venv and headers;
 mapfile -t engine_sources < <(find CMakeLists.txt emulation/engine -type f | LC_ALL=C sort)
 packages=$(stamp_of pyproject.toml)
 engine=$(stamp_of pyproject.toml "${engine_sources[@]}")
+page=$(stamp_of railyard/web/page/package.json railyard/web/page/package-lock.json)
+has_page() { [ "$what" = base ] || { current page "$page" && [ -d railyard/web/page/node_modules ]; }; }
 
-if current packages "$packages" && current engine "$engine"; then
+if current packages "$packages" && current engine "$engine" && has_page; then
     say "nothing to do"
     exit 0
 fi
@@ -98,13 +102,21 @@ if ! current packages "$packages"; then
 import pathlib, tomllib
 project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
 wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-wanted += project["project"]["optional-dependencies"]["dev"]
+wanted += project["project"]["optional-dependencies"]["dev"] + project["project"]["optional-dependencies"]["web"]
 print("\n".join(wanted))
 PY
     echo "$packages" >.venv/stamp-packages
 fi
 
-say "building the engine"
-.venv/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
-echo "$engine" >.venv/stamp-engine
+if ! current engine "$engine"; then
+    say "building the engine"
+    .venv/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+    echo "$engine" >.venv/stamp-engine
+fi
+
+if ! has_page; then
+    say "installing the packages of the live page"
+    (cd railyard/web/page && ../../../.venv/bin/npm ci --omit=dev --silent)
+    echo "$page" >.venv/stamp-page
+fi
 say "ready"

@@ -5,7 +5,7 @@ RailyardError
 ├── TopologyError                   a fabric that cannot be built, found or read
 ├── controller.errors               PlanError > DeadlockError, InstallError
 ├── emulation.errors                EmulationError, ProgramError, FrameError, TestbedError > MachineError
-└── lab.errors                      ScenarioError, OutputError, ModelError, LabError
+└── lab.errors                      ScenarioError, OutputError, RecordingError, ModelError, LabError
 """
 
 from typing import ClassVar

@@ -115,6 +115,8 @@ class ControlLoop:
         self.bonding: Bonding | None = None
         if lacp is not None:
             self.bonding = Bonding(self, plan, lacp, processing_ps=processing_ps, withhold=testbed.virtual)
+        self.on_activity: Callable[[str, str, int], None] | None = None
+        """Receives `rewrite` or `notice`, the node, and the number of table entries or messages."""
         self._told: set[str] = set()
         self._answering: set[tuple[str, int]] = set()  # silent pairs whose new paths are not yet written
         self._rewritten = self._silence_reports = 0
@@ -411,10 +413,17 @@ class ControlLoop:
         self._write(node, reaction.updates)
         if reaction.lost:
             self._testbed.routes_lost(node, reaction.lost)
-        self._messenger.send(node, (*reaction.notices, *reaction.subscriptions))
+        messages = (*reaction.notices, *reaction.subscriptions)
+        self._messenger.send(node, messages)
+        self._tell("notice", node, len(messages))
+
+    def _tell(self, activity: str, node: str, count: int) -> None:
+        if count and self.on_activity is not None:
+            self.on_activity(activity, node, count)
 
     def _write(self, node: str, updates: Sequence[Update]) -> None:
         if updates:
             self.learn(node, updates)
             self._rewritten += len(updates)
             self._converged = self._testbed.now_ps
+            self._tell("rewrite", node, len(updates))

@@ -5,7 +5,7 @@ The engine numbers links in the order in which they are connected: the fabric's 
 order of their first use. Callers hold the lock of the network.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, final
@@ -101,6 +101,16 @@ class Links:
             ends = (link.a.node, link.b.node) if direction == 0 else (link.b.node, link.a.node)
             cycle.append((link.name, "->".join(ends), vl))
         return tuple(cycle)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of all links that the engine has, by its numbers."""
+        return [*self._numbers]
+
+    def queued(self, name: str, direction: int) -> Mapping[int, int]:
+        """Return the bytes that wait on a direction, by VL; VLs without any are left out."""
+        queued = self._network.queued_by_vl(self._number(name), direction)
+        return {vl: waiting for vl, waiting in enumerate(queued) if waiting}
 
     def usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link: from its first to its second end, and back."""

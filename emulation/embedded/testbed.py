@@ -7,7 +7,7 @@ scenario and seed give the same run.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -24,11 +24,13 @@ from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.testbed import (
     Host,
     Impairment,
+    LinkSample,
     LinkUsage,
     PacketInHandler,
     PortHandler,
     SilenceHandler,
     SwitchReport,
+    Watch,
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
@@ -81,6 +83,7 @@ class EmbeddedTestbed:
         self.on_packet_in: PacketInHandler | None = None
         self.on_silence: SilenceHandler | None = None
         self.on_log: Callable[[str], None] | None = None
+        self.watch: Watch | None = None
         self.network = Network()
         self._credit_bytes = credit_bytes
         self._scheduler: Literal["strict", "round-robin"] = scheduler
@@ -272,9 +275,26 @@ class EmbeddedTestbed:
         Table entries age while time passes, but without `until_ps` time does not pass for ageing alone.
         DeadlockedError if frames wait for credits that cannot return.
         """
+        while (watch := self.watch) is not None and (until_ps is None or watch.next_ps < until_ps):
+            if self._run_to(watch.next_ps):
+                break  # only table entries age on, up to `until_ps`
+            watch.tick()
+        return self._run_to(until_ps)
+
+    def _run_to(self, until_ps: int | None) -> bool:
         while (end := self._advance(until_ps)) == _CONTROL:
             pass
         return end != _REACHED_UNTIL
+
+    def settle(self) -> None:
+        """Advance to the next picosecond at which nothing happens; returns earlier if nothing is left."""
+        while True:
+            time_ps = self.now_ps + 1
+            while (end := self._advance(time_ps, 0)) == _CONTROL:
+                pass
+            if end != _PAUSED:
+                return
+            self._run_to(time_ps)
 
     def _advance(self, until_ps: int | None, events: int | None = None) -> int:
         with self._lock:
@@ -361,6 +381,21 @@ class EmbeddedTestbed:
         """Return the usage of each link: from its first to its second end, and back; circuits come last."""
         return self._links.usage()
 
+    @property
+    def link_names(self) -> Sequence[str]:
+        """Names of the links that `sample` reports."""
+        return self._links.names
+
+    def sample(self) -> LinkSample:
+        """Return the state of all links since the last sample."""
+        with self._lock:
+            return LinkSample(*self.network.sample())
+
+    def queued(self, name: str, direction: int) -> Mapping[int, int]:
+        """Return the bytes that wait on a direction of a link, by VL."""
+        with self._lock:
+            return self._links.queued(name, direction)
+
     def host_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each node's host link: from its host, and to it."""
         stats = self.network.host_stats
@@ -402,7 +437,7 @@ class EmbeddedTestbed:
             self.network.set_handler(host, None)
         self._attached.clear()
         self._before.clear()
-        self.on_port = self.on_packet_in = self.on_silence = self.on_log = None
+        self.on_port = self.on_packet_in = self.on_silence = self.on_log = self.watch = None
         self.network.end_recordings()
 
 

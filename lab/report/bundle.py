@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import OutputError, ScenarioError
+from lab.recording.file import RECORDING
 from lab.report.metrics import ALL_METRICS
 from lab.run.prepare import Prepared
 from lab.scenario.digest import digest, files_of
@@ -24,7 +25,7 @@ SUFFIX = ".railyard"
 
 _FORMAT = "railyard-bundle"
 _SCENARIO = "scenario.yaml"
-_RESULTS = ("result.json", "report.html", "picture.svg")
+_RESULTS = ("result.json", "report.html", "picture.svg", RECORDING)
 # Entries have one date, so that equal runs make equal bundles.
 _DATE = (1980, 1, 1, 0, 0, 0)
 

@@ -12,6 +12,7 @@ Its modules:
     memory       memory that a run needs, and what the machine has
     kept         finished variants of an interrupted run
     job          jobs and their agents on a running testbed
+    watch        watchers of a run, and faults by hand
     standstill   whom failures have cut off while only timers of the control plane run
     scheduling   priorities of jobs from measurements
     collect      observation of a run that has ended

@@ -13,7 +13,8 @@ from emulation.control.bonding import LacpTimes
 from emulation.control.loop import ControlLoop, HelloTimes
 from emulation.control.rewiring import RewiringPolicy
 from emulation.control.takeover import SparePolicy
-from emulation.errors import CutOffError, DeadlockedError, EmulationError
+from emulation.embedded.testbed import EmbeddedTestbed
+from emulation.errors import CutOffError, DeadlockedError, EmulationError, TestbedError
 from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
@@ -29,7 +30,8 @@ from lab.run.prepare import Prepared
 from lab.run.scheduling import Scheduling
 from lab.run.standstill import Standstill
 from lab.run.testbeds import Embedded, TestbedChoice
-from lab.scenario.schema import ELEMENT_BYTES
+from lab.run.watch import WatchedRun, Watcher
+from lab.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
 
 __all__ = ["Progress", "Run", "observe", "run"]
@@ -54,10 +56,14 @@ class Progress(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Observations of all variants, and wall-clock seconds by stage, on which no result depends."""
+    """Observations of all variants, and wall-clock seconds by stage, on which no result depends.
+
+    `struck` has the faults by hand, of the variants that had any.
+    """
 
     runs: Mapping[str, VariantRun]
     seconds: Mapping[str, Mapping[str, float]]
+    struck: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
 
 
 @final
@@ -83,6 +89,7 @@ def run(
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] = _NONE,
     kept: KeptVariants | None = None,
+    watcher: Watcher | None = None,
 ) -> Run:
     """Run all variants.
 
@@ -93,10 +100,19 @@ def run(
         choice: Testbed of all variants.
         captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
         kept: Variants that have finished before, and those that finish now.
+        watcher: Watches all variants, also those that have finished before; embedded testbed only.
     """
+    if watcher is not None:
+        kept = None
+        if choice.name != "embedded":
+            raise TestbedError(
+                "the links of a run in real time are counted when it has ended",
+                remedy="watch and record on --testbed embedded",
+            )
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
+    struck: dict[str, tuple[Fault, ...]] = {}
     for ready in prepared:
         name = ready.variant.name
         if kept is not None and (before := kept.get(name)) is not None:
@@ -104,7 +120,9 @@ def run(
             progress(name, "read back", 1.0)
             continue
         watch = _Stopwatch()
-        seen, fidelity = _observe(ready, seed, progress, watch, choice, captures)
+        seen, fidelity, by_hand = _observe(ready, seed, progress, watch, choice, captures, watcher=watcher)
+        if by_hand:
+            struck[name] = by_hand
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
@@ -113,7 +131,7 @@ def run(
         seconds[name] = watch.seconds
         if kept is not None and len(prepared) > 1:
             kept.put(name, runs[name], seconds[name])
-    return Run(runs, seconds)
+    return Run(runs, seconds, struck)
 
 
 def observe(ready: Prepared, seed: int, look: Callable[[Testbed], None] | None = None) -> Observation:
@@ -129,7 +147,8 @@ def _observe(
     choice: TestbedChoice,
     captures: Mapping[str, Path],
     look: Callable[[Testbed], None] | None = None,
-) -> tuple[Observation, Fidelity | None]:
+    watcher: Watcher | None = None,
+) -> tuple[Observation, Fidelity | None, tuple[Fault, ...]]:
     """Assemble and execute a run; every run of a variant passes here."""
     variant = ready.variant
     bin_ps = max(1, ready.bound_ps // BINS)
@@ -152,7 +171,8 @@ def _observe(
             scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
             jobs.before = _after(jobs.before, scheduling.enqueue)
         jobs.begin()
-        Faults(testbed).schedule(ready.faults)
+        faults = Faults(testbed)
+        faults.schedule(ready.faults)
         for link, folder in captures.items():
             testbed.record(link, folder / f"{variant.name}-{link}.pcap")
         expected = _expected_bytes(ready)
@@ -163,6 +183,10 @@ def _observe(
         deadlock, stopped_by = None, ""
         moves = has_spares(ready.fabric) or variant.control.circuits != "static"
         standstill = Standstill(ready, control, jobs, moves=moves)
+        watched = None
+        if watcher is not None and isinstance(testbed, EmbeddedTestbed):
+            watched = WatchedRun(ready, testbed, jobs, control, faults, standstill)
+            watcher.begin(watched)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
                 progress(variant.name, "running", min(1.0, delivered / expected))
@@ -174,15 +198,19 @@ def _observe(
         except CutOffError as stopped:
             stopped_by = str(stopped)
             testbed.give_up()
+        if watched is not None:
+            ready = watched.ready
         watch.lap("run")
         progress(variant.name, "checking the data", 1.0)
         # Before `collect`: judging counts the frames that went to links that were down.
         fidelity = None if testbed.virtual else _fidelity(ready, up)
         seen = collect(ready, up, jobs, control, bin_ps, deadlock, stopped_by)
+        if watcher is not None and watched is not None:
+            watcher.end(watched, seen)
         watch.lap("check")
     watch.lap("stop")
     watch.seconds.update({f"boot: {stage}": took for stage, took in testbed.seconds.items()})
-    return seen, fidelity
+    return seen, fidelity, watched.struck if watched else ()
 
 
 def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:

@@ -11,6 +11,7 @@ from typing import final
 
 from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
+from emulation.faults import Fault
 from lab.run.job import Jobs
 from lab.run.prepare import Prepared
 
@@ -52,6 +53,11 @@ class Standstill:
         self._delivered = -1
         self._since_ps = 0
         self._asked: frozenset[str] = frozenset()
+
+    def expect(self, fault: Fault) -> None:
+        """Note a fault by hand: from now on the run is that of a scenario which has the fault."""
+        self._last_change_ps = max(self._last_change_ps, fault.end_ps)
+        self._asked = frozenset()
 
     def look(self, now_ps: int, delivered: int) -> str:
         """Return why the run stands still; empty while it may go on. `delivered`: bytes of data up to now."""

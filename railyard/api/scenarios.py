@@ -11,15 +11,17 @@ from typing import Any
 from lab.errors import ScenarioError
 from lab.report.results import conclude
 from lab.run.kept import KeptVariants
-from lab.run.prepare import prepare
+from lab.run.prepare import Prepared, prepare
 from lab.run.runner import run as run_variants
 from lab.run.testbeds import Embedded, TestbedChoice
+from lab.run.watch import Watcher
+from lab.scenario.by_hand import with_faults
 from lab.scenario.document import Document
 from lab.scenario.loader import read
 from lab.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
 
-__all__ = ["execute", "run"]
+__all__ = ["execute", "only", "run"]
 
 _EMBEDDED = Embedded()
 
@@ -46,7 +48,7 @@ def run(
     document = _document(scenario)
     checked, _ = read(document)
     if variant is not None:
-        checked = _only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
+        checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
     command = _command(scenario, variant, seed)
     return execute(checked, document, seed, progress=progress, command=command)
 
@@ -61,6 +63,8 @@ def execute(
     captures: Mapping[str, Path] | None = None,
     command: str = "",
     kept: KeptVariants | None = None,
+    watcher: Watcher | None = None,
+    prepared: Sequence[Prepared] | None = None,
 ) -> Result:
     """Run a checked scenario on any testbed.
 
@@ -73,16 +77,24 @@ def execute(
         captures: folder for the capture file of each link, by name of the link.
         command: the command that repeats the run, for the report.
         kept: variants that have finished before, and those that finish now.
+        watcher: watches the run; the result is that of a scenario which has the faults by hand, if any.
+        prepared: the variants of the scenario, if they have been prepared before.
     """
     note = progress or (lambda variant, stage, share: None)
     seed = scenario.seed if seed is None else seed
     scenario = scenario.model_copy(update={"seed": seed})
-    prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
+    if prepared is None:
+        prepared = prepare(scenario, document, lambda variant: note(variant, "planning", 0.0))
     fabric = prepared[0].fabric
     for link in captures or {}:
         fabric.link(link)
-    done = run_variants(prepared, seed, note, choice, captures or {}, kept)
+    if watcher is not None:
+        watcher.open(scenario, seed, prepared)
+    done = run_variants(prepared, seed, note, choice, captures or {}, kept, watcher)
+    scenario = with_faults(scenario, done.struck)
     verdict = conclude(scenario, seed, choice.name, done.runs, switch=choice.switch)
+    if watcher is not None:
+        watcher.close()
     files = {
         f"{variant.name}-{link}": folder / f"{variant.name}-{link}.pcap"
         for variant in scenario.variants
@@ -109,7 +121,7 @@ def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | 
     return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
 
 
-def _only(scenario: Scenario, names: Sequence[str]) -> Scenario:
+def only(scenario: Scenario, names: Sequence[str]) -> Scenario:
     """Return the scenario with the named variants, and the assertions about none but these."""
     known = [variant.name for variant in scenario.variants]
     for name in names:

@@ -27,6 +27,7 @@ from railyard.cli import (
     results,
     run,
     send,
+    serve,
     show,
     sweep,
     up,
@@ -51,6 +52,7 @@ _EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFI
 
 _VERBS = {
     "run": (run.run, run.EXAMPLES),
+    "serve": (serve.serve, serve.EXAMPLES),
     "check": (check.check, check.EXAMPLES),
     "list": (list_verb.list_names, list_verb.EXAMPLES),
     "show": (show.show, show.EXAMPLES),

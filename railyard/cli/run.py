@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, final
@@ -16,6 +17,7 @@ from railyard.cli.options import AgentKind, Bed, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
+    from lab.recording.recorder import Recorder
     from lab.report.junit import Failed
     from lab.report.results import Result as Verdict
     from lab.run.testbeds import TestbedChoice
@@ -31,6 +33,7 @@ railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out 
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run first-train.railyard
+railyard run experiments/01_first_train/scenario.yaml --record
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 """
 
@@ -84,6 +87,9 @@ def run(
     no_report: Annotated[
         bool, typer.Option("--no-report", help="write no report.html and picture.svg, which takes less time")
     ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume/--no-resume", help="keep variants that an interrupted run finished, or not"),
@@ -106,7 +112,12 @@ def run(
 
         raise typer.Exit(0 if replay(files[0], folder) else 1)
     bench = _Bench(
-        _choice(testbed, switch, dilation, hosts), pcap or (), quiet or json_to == "-", not no_report, resume
+        _choice(testbed, switch, dilation, hosts),
+        pcap or (),
+        quiet or json_to == "-",
+        not no_report,
+        resume,
+        record,
     )
     loaded = [load(file) for file in files]
     scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
@@ -137,6 +148,7 @@ class _Bench:
     quiet: bool
     report: bool
     resume: bool
+    record: bool = False
     code: int = 0
     done: list[Result] = field(default_factory=list)
     verdicts: list[Verdict | Failed] = field(default_factory=list)
@@ -150,7 +162,8 @@ class _Bench:
             captures = dict.fromkeys(self.pcap, target.path)
             key = run_key(scenario, seed, self.choice, captures)
             kept = KeptVariants(target, key, resume=self.resume)
-            with progress([variant.name for variant in scenario.variants], quiet=self.quiet) as note:
+            names = [variant.name for variant in scenario.variants]
+            with progress(names, quiet=self.quiet) as note, self._recorder(target.path) as recorder:
                 result = execute(
                     scenario,
                     document,
@@ -160,6 +173,7 @@ class _Bench:
                     captures=captures,
                     command=command,
                     kept=kept,
+                    watcher=recorder,
                 )
             written = result.write(target, report=self.report)
             kept.clear()
@@ -170,6 +184,18 @@ class _Bench:
             from railyard.cli.display.summary import print_summary
 
             print_summary(scenario, result.verdict, result.runs, written)
+
+    @contextmanager
+    def _recorder(self, folder: Path) -> Iterator[Recorder | None]:
+        """Yield a recorder that writes to a folder; None without --record."""
+        if not self.record:
+            yield None
+            return
+        from lab.recording.file import RECORDING, RecordingWriter
+        from lab.recording.recorder import Recorder
+
+        with RecordingWriter(folder / RECORDING) as writer:
+            yield Recorder([writer])
 
     def fail(self, scenario: Scenario, error: RailyardError) -> None:
         from lab.report.junit import Failed

@@ -158,6 +158,10 @@ void Channel::impair(const Impairment& how) {
     instrumented = true;
 }
 
+bool Channel::impaired() const {
+    return wrong_.blocked || wrong_.loss > 0 || wrong_.rate_bps || wrong_.extra_delay > 0;
+}
+
 void Channel::record(std::shared_ptr<PcapFile> file) {
     recorders_.push_back(std::move(file));
     instrumented = true;

@@ -84,6 +84,7 @@ class Channel {
     void bring_up(Time now);
 
     void impair(const Impairment& how);  // invalid_argument names the wrong value
+    bool impaired() const;
     void seed(std::uint64_t seed) { chance_ = seed; }
     void record(std::shared_ptr<PcapFile> file);  // in addition to earlier files
     void end_recordings() { recorders_.clear(); }

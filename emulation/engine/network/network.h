@@ -38,6 +38,13 @@ struct Alarm {
     std::int64_t token;
 };
 
+// State of all links at one time, for pictures: a byte for each direction of a link, and one for each link.
+struct LinkSample {
+    std::string load;   // share of the time since the last sample spent sending, 255: all of it
+    std::string queue;  // bytes that wait, as share of the receive buffer of one VL, 255: as many or more
+    std::string state;  // 1: up, 2 and 4: its first and its second direction are impaired
+};
+
 // The copies of a frame share its receive buffer, until the last copy has left.
 struct Share {
     std::uint32_t copies;
@@ -103,6 +110,10 @@ class Network : public SwitchSet {
     const std::vector<int>& vls() const { return vls_; }
     const ChannelStats& stats(Index<Link> link, int direction) const;
     const ChannelStats& host_stats(Index<Host> host, int direction) const;  // 0: from the host
+    // sample.cpp. Changes nothing but the time from which the next sample counts.
+    LinkSample sample();
+    // Bytes that wait on a direction, by the VL's number for users.
+    std::vector<std::int64_t> queued_by_vl(Index<Link> link, int direction) const;
     std::uint64_t frames_without_link() const { return without_link_; }
     std::uint64_t hops() const { return hops_; }
     std::uint64_t frames_failed() const { return failed_; }
@@ -187,6 +198,8 @@ class Network : public SwitchSet {
     std::vector<Index<Alarm>> free_alarms_;
     List<Switch, Time> age_at_;          // time of the next ageing event; -1: none
     std::vector<Index<Switch>> unread_;  // switches with aged entries that were reported and not read
+    Time sampled_ = 0;                   // time of the last sample
+    List<Channel, Time> sampled_busy_;   // by channel, time spent sending up to then
     std::uint64_t seed_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recordings_;
     Outputs out_, egress_out_;

@@ -154,6 +154,13 @@ void bind_time(nb::class_<Network, SwitchSet>& c) {
                               int direction) { return stats_of(n.stats(link, direction), n.vls()); })
         .def("host_stats", [](Network& n, Index<Host> host,
                               int direction) { return stats_of(n.host_stats(host, direction), n.vls()); })
+        .def("sample",
+             [](Network& n) {
+                 const LinkSample seen = n.sample();
+                 return nb::make_tuple(to_bytes(seen.load), to_bytes(seen.queue), to_bytes(seen.state));
+             })
+        .def("queued_by_vl",
+             [](Network& n, Index<Link> link, int direction) { return n.queued_by_vl(link, direction); })
         .def("deadlock",
              [](Network& n) {
                  nb::list out;

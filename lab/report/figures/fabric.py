@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fabric as SVG: nodes in a grid, links as arcs that are wider and stronger the busier they were.
 
-A fabric with planes of switches is drawn rack by rack: members in a grid, planes below, switches between
-racks on top. In other fabrics all endpoints form one grid; a switch of tier 1 stands in the row of its
-endpoints, switches of higher tiers stand above.
+`topologies.model.layout` says where nodes stand.
 
 One hue in several strengths reads alike on light and dark pages and without colour vision.
 """
@@ -11,13 +9,13 @@ One hue in several strengths reads alike on light and dark pages and without col
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import final
 
 from topologies import Fabric, Link, Node
-from topologies.model.places import planes, racks
+from topologies.model.layout import layout
 
 __all__ = ["FABRIC_STYLE", "fabric_svg", "too_large"]
 
@@ -27,13 +25,6 @@ NODE = 11.0
 
 # A picture with more links has megabytes and shows nothing.
 MAX_LINKS = 6000
-
-# Least width of a grid below switches, in columns.
-MIN_COLUMNS = 8
-# Switches side by side: as many as a plane has.
-MAX_IN_ROW = 18
-# Least distance of switches where a tier has more of them than the grid has columns.
-MIN_STEP = 2.6 * NODE
 
 # Distance of two entries of the key, and the width of its last one.
 KEY_STEP, KEY_LAST = 92.0, 76.0
@@ -114,100 +105,7 @@ def _words(fabric: Fabric, words: str) -> str:
 
 
 def _places(fabric: Fabric) -> dict[str, tuple[float, float]]:
-    if not any(node.tier for node in fabric.nodes):
-        return _grid(fabric)
-    planes_of_switches = planes(fabric)
-    return _with_planes(fabric, planes_of_switches) if planes_of_switches else _with_tiers(fabric)
-
-
-def _grid(fabric: Fabric) -> dict[str, tuple[float, float]]:
-    columns = fabric.dims[0]
-    return {
-        node.name: (MARGIN + STEP * (node.index % columns), MARGIN + STEP * (node.index // columns))
-        for node in fabric.nodes
-    }
-
-
-def _with_tiers(fabric: Fabric) -> dict[str, tuple[float, float]]:
-    """Place endpoints row by row and switches above them by tier, each close to its neighbours below."""
-    rows: dict[tuple[int, ...], list[Node]] = {}
-    tiers: dict[int, list[Node]] = {}
-    for node in fabric.nodes:
-        if node.tier > 1:
-            tiers.setdefault(node.tier, []).append(node)
-        else:
-            rows.setdefault(node.coordinates[1:], []).append(node)
-    columns = max(len(row) for row in rows.values())
-    widest = max((len(row) for row in tiers.values()), default=0)
-    width = max(STEP * max(columns, MIN_COLUMNS), MIN_STEP * widest)
-    place: dict[str, tuple[float, float]] = {}
-    for at, row in enumerate(rows.values()):
-        # Room between tiers, where links of many columns meet.
-        _spread(place, row, MARGIN, width, MARGIN + STEP * (1.6 * len(tiers) + at))
-    for at, tier in enumerate(sorted(tiers)):
-        middles = {node.name: _middle(fabric, node, place) for node in tiers[tier]}
-        row = sorted(tiers[tier], key=lambda node: (middles[node.name], node.index))
-        _spread(place, row, MARGIN, width, MARGIN + STEP * 1.6 * (len(tiers) - 1 - at))
-    return place
-
-
-def _middle(fabric: Fabric, node: Node, place: Mapping[str, tuple[float, float]]) -> float:
-    """Return the mean x of the neighbours that have a place."""
-    below = [place[name][0] for name in fabric.neighbours(node.name) if name in place]
-    return sum(below) / len(below) if below else 0.0
-
-
-def _with_planes(fabric: Fabric, switch_planes: Sequence[Sequence[Node]]) -> dict[str, tuple[float, float]]:
-    """Place nodes rack by rack, racks in the grid that they form, Pods one below the other."""
-    plane_of = {node.name: plane for plane in switch_planes for node in plane}
-    in_racks = racks(fabric)
-    rows_of = [_rows(rack, plane_of) for rack in in_racks]
-    columns = (*fabric.dims, 1, 1)[2]
-    width = STEP * max(fabric.dims[0], MIN_COLUMNS)
-    height = STEP * max(len(rows) for rows in rows_of)
-    place: dict[str, tuple[float, float]] = {}
-    inside = {node.name for rack in in_racks for node in rack}
-    between = [node for node in fabric.nodes if node.name not in inside]
-    top = MARGIN + (1.6 * STEP if between else 0)
-    for number, rows in enumerate(rows_of):
-        left, above = number % columns * (width + STEP), number // columns * (height + STEP)
-        for at, row in enumerate(rows):
-            _spread(place, row, MARGIN + left, width, top + above + STEP * at)
-    _spread(place, between, MARGIN, columns * (width + STEP) - STEP, MARGIN)
-    return place
-
-
-def _rows(rack: Sequence[Node], plane_of: Mapping[str, Sequence[Node]]) -> list[list[Node]]:
-    """Return the rows of a rack: boards, planes of switches in two rows each, single switches, others."""
-    boards: dict[tuple[int, ...], list[Node]] = {}
-    rows: list[list[Node]] = []
-    drawn: set[str] = set()
-    alone: list[Node] = []
-    others: list[Node] = []
-    for node in rack:
-        if node.kind.member:
-            boards.setdefault(node.coordinates[1:], []).append(node)
-        elif node.name not in plane_of:
-            others.append(node)
-        elif len(plane_of[node.name]) == 1:
-            alone.append(node)
-        elif node.name not in drawn:
-            plane = plane_of[node.name]
-            low = min(member.tier for member in plane)
-            rows.append([member for member in plane if member.tier == low])
-            rows.append([member for member in plane if member.tier > low])
-            drawn.update(member.name for member in plane)
-    rows += [alone[first : first + MAX_IN_ROW] for first in range(0, len(alone), MAX_IN_ROW)]
-    return [row for row in (*boards.values(), *rows, others) if row]
-
-
-def _spread(
-    place: dict[str, tuple[float, float]], row: Sequence[Node], left: float, width: float, y: float
-) -> None:
-    """Place a row of nodes in the middle of a width, a step apart, closer together if `width` demands."""
-    step = min(STEP, width / max(len(row), 1))
-    first = left + (width - STEP) / 2 - step * (len(row) - 1) / 2
-    place.update({node.name: (first + step * at, y) for at, node in enumerate(row)})
+    return {name: (MARGIN + STEP * x, MARGIN + STEP * y) for name, (x, y) in layout(fabric).places.items()}
 
 
 def _label(node: Node) -> str:

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "network/network.h"
+
+namespace railyard {
+
+namespace {
+
+// part / whole as a byte: 0 for none only, 255 for all and more.
+char share(std::int64_t part, std::int64_t whole) {
+    if (part <= 0) return 0;
+    const std::int64_t bounded = std::min(part, whole);
+    // A double has digits enough for a byte, and picoseconds times 255 may not fit 64 bits.
+    const double scaled =
+        255.0 * static_cast<double>(bounded) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+    return static_cast<char>(std::max(1, static_cast<int>(scaled)));
+}
+
+}  // namespace
+
+LinkSample Network::sample() {
+    LinkSample result;
+    const Time since = now_ - sampled_;
+    while (sampled_busy_.size() < channels_.size()) sampled_busy_.push_back(0);
+    for (const Link& link : links_) {
+        std::uint8_t state = 0;
+        for (std::size_t direction = 0; direction < 2; ++direction) {
+            const Index<Channel> index = link.channels[direction];
+            const Channel& c = channels_[index];
+            // A frame counts as a whole when its sending begins: the part that is still to be sent belongs to
+            // the next sample.
+            const Time sent = std::min(c.stats.busy - sampled_busy_[index], since);
+            result.load.push_back(share(sent, since));
+            sampled_busy_[index] += sent;
+            const std::int64_t queued = std::accumulate(c.queued.begin(), c.queued.end(), std::int64_t{0});
+            result.queue.push_back(
+                share(queued, c.lossless() ? c.config.credit_bytes : c.config.queue_bytes));
+            if (c.up) state |= 1;
+            if (c.impaired()) state = static_cast<std::uint8_t>(state | 2u << direction);
+        }
+        result.state.push_back(static_cast<char>(state));
+    }
+    sampled_ = now_;
+    return result;
+}
+
+std::vector<std::int64_t> Network::queued_by_vl(Index<Link> link, int direction) const {
+    const Channel& c = channels_[channel_of(link, direction)];
+    std::vector<std::int64_t> result(vls_.size());
+    for (std::size_t lane = 0; lane < vls_.size(); ++lane)
+        result[static_cast<std::size_t>(vls_[lane])] = c.queued[lane];
+    return result;
+}
+
+}  // namespace railyard

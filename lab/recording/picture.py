@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric as the page draws it: plain values for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topologies import Fabric
+from topologies.model.layout import layout
+
+__all__ = ["fabric_picture"]
+
+
+def fabric_picture(fabric: Fabric) -> dict[str, Any]:
+    """Return nodes with positions, links by the positions of their ends in the list of nodes, and groups.
+
+    `nodes` is columns: `name`, `kind`, `tier`, `x`, `y`, in the unit of `topologies.model.layout`; optical
+    switches follow the fabric's nodes, of kind `ocs`. `links` is columns too: `name`, `a`, `b` (positions in
+    `nodes`), `port_a`, `port_b`, `gbps`, `dimension` (null between tiers), `optical` (position of the optical
+    switch of a circuit, or null).
+    """
+    drawn = layout(fabric)
+    names = [*(node.name for node in fabric.nodes), *(switch.name for switch in fabric.optical)]
+    position = {name: number for number, name in enumerate(names)}
+    places = [drawn.places[name] for name in names]
+    optical = {switch.name: position[switch.name] for switch in fabric.optical}
+    return {
+        "name": fabric.name,
+        "dims": [*fabric.dims],
+        "nodes": {
+            "name": names,
+            "kind": [*(str(node.kind) for node in fabric.nodes), *("ocs" for _ in fabric.optical)],
+            "tier": [*(node.tier for node in fabric.nodes), *(0 for _ in fabric.optical)],
+            "x": [round(x, 4) for x, _ in places],
+            "y": [round(y, 4) for _, y in places],
+        },
+        "links": {
+            "name": [link.name for link in fabric.links],
+            "a": [position[link.a.node] for link in fabric.links],
+            "b": [position[link.b.node] for link in fabric.links],
+            "port_a": [link.a.port for link in fabric.links],
+            "port_b": [link.b.port for link in fabric.links],
+            "gbps": [link.rate_bps / 10**9 for link in fabric.links],
+            "dimension": [link.dimension for link in fabric.links],
+            "optical": [optical.get(link.name.rpartition(":")[0]) for link in fabric.links],
+        },
+        # Position of the node at each port of an optical switch: the ends of circuits to come.
+        "fibres": {
+            switch.name: {
+                "ends": [position[end.node] for end in switch.ends],
+                "gbps": switch.rate_bps / 10**9,
+            }
+            for switch in fabric.optical
+        },
+        "groups": [
+            {
+                "kind": group.kind,
+                "label": group.label,
+                "x": group.place[0],
+                "y": group.place[1],
+                "width": group.size[0],
+                "height": group.size[1],
+                "nodes": [position[name] for name in group.nodes],
+            }
+            for group in drawn.groups
+        ],
+    }

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorder: a watcher that turns a run into records while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from emulation.faults import Fault
+from lab.recording.picture import fabric_picture
+from lab.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
+from lab.run.job import Job
+from lab.run.observation import Observation
+from lab.run.prepare import Prepared
+from lab.run.watch import WatchedRun
+from lab.scenario.schema import Scenario
+from lab.version import railyard_version
+
+__all__ = ["TOTALS", "Recorder"]
+
+TOTALS = ("delivered_bytes", "sent", "retransmitted", "received", "notices", "entries_rewritten", "rtt_ps")
+"""Totals of every tick; a total `job:NAME` a job follows, the data frames that its members received.
+
+`sent`, `retransmitted` and `received` are data frames of all NPUs; `rtt_ps` is the longest smoothed round
+trip of a connection.
+"""
+
+# Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
+_TICKS = 160
+_TICKS_OF_WIDTH = 2400
+
+
+@final
+class Recorder:
+    """Puts records of a run into sinks; `pause` may hold the run, after each tick and as a variant begins."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self.sinks = [*sinks]
+        self.pause: Callable[[WatchedRun], None] = lambda run: None
+        self._run: WatchedRun | None = None
+        self.next_ps = 0
+        self._width_ps = 1
+        self._ticks = 0
+        self._links = 0
+        self._begun: set[str] = set()
+        self._ended: set[str] = set()
+        self._takeovers = self._rewirings = 0
+
+    def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
+        """Put the records that precede all variants."""
+        variants = [{"name": variant.name, "label": variant.label} for variant in scenario.variants]
+        self.put(
+            json_record(
+                Kind.HEADER,
+                {
+                    "format": FORMAT,
+                    "version": VERSION,
+                    "railyard": railyard_version(),
+                    "scenario": scenario.name,
+                    "title": scenario.title or scenario.name,
+                    "description": scenario.description,
+                    "seed": seed,
+                    "variants": variants,
+                },
+            )
+        )
+        self.put(json_record(Kind.FABRIC, fabric_picture(prepared[0].fabric)))
+
+    def close(self) -> None:
+        """Put the last record."""
+        self.put(json_record(Kind.CLOSE, {}))
+
+    def put(self, record: Record) -> None:
+        """Pass a record to all sinks."""
+        for sink in self.sinks:
+            sink(record)
+
+    def begin(self, run: WatchedRun) -> None:
+        """Begin with a variant; see Watcher."""
+        ready, names = run.ready, list(run.testbed.link_names)
+        self._run = run
+        self._width_ps = self.next_ps = max(1, ready.bound_ps // _TICKS)
+        self._ticks, self._links = 0, len(names)
+        self._begun, self._ended = set(), set()
+        self._takeovers = self._rewirings = 0
+        self.put(
+            json_record(
+                Kind.VARIANT,
+                {
+                    "name": ready.variant.name,
+                    "label": ready.variant.label,
+                    "tick_ps": self._width_ps,
+                    "bound_ps": ready.bound_ps,
+                    "links": names,
+                    "totals": [*TOTALS, *(f"job:{job.plan.name}" for job in run.jobs.all)],
+                    "jobs": [
+                        {
+                            "name": job.plan.name,
+                            "begin_ps": job.plan.begin_ps,
+                            "members": [ready.fabric.node(name).index for name in job.plan.members],
+                        }
+                        for job in run.jobs.all
+                    ],
+                    "planned": [{"t": fault.at_ps, "text": fault.text} for fault in ready.faults],
+                },
+            )
+        )
+        run.testbed.watch = self
+        run.faults.on_apply = self._on_fault
+        run.control.on_activity = self._on_activity
+        self._look(run)
+        self.pause(run)
+
+    def tick(self) -> None:
+        """Record a tick; see emulation.testbed.Watch."""
+        run = self._run
+        assert run is not None
+        self._look(run)
+        self._ticks += 1
+        if self._ticks % _TICKS_OF_WIDTH == 0:
+            self._width_ps *= 2
+        self.next_ps += self._width_ps
+        self.pause(run)
+
+    def end(self, run: WatchedRun, seen: Observation) -> None:
+        """End a variant; see Watcher."""
+        run.testbed.watch = None
+        run.faults.on_apply = run.control.on_activity = None
+        self._look(run)
+        now = run.testbed.now_ps
+        if seen.deadlock is not None:
+            links = [link for link, _, _ in seen.deadlock.cycle]
+            self.put(event(seen.deadlock.at_ps, "deadlock", str(seen.deadlock), links=links))
+        if seen.cut_off:
+            self.put(event(now, "cut-off", seen.cut_off))
+        self.put(
+            json_record(
+                Kind.END,
+                {
+                    "t": now,
+                    "completion_ps": seen.completion_ps,
+                    "nodes": seen.nodes,
+                    "correct": seen.correct_nodes,
+                    "wrong": seen.first_wrong,
+                    "deadlock": seen.deadlock is not None,
+                },
+            )
+        )
+        self._run = None
+
+    def _look(self, run: WatchedRun) -> None:
+        names = run.testbed.link_names
+        if len(names) > self._links:
+            self.put(json_record(Kind.LINKS, {"links": list(names[self._links :])}))
+            self._links = len(names)
+        for job in run.jobs.all:
+            self._look_at(job)
+        for takeover in run.control.takeovers[self._takeovers :]:
+            self.put(
+                event(takeover.at_ps, "takeover", str(takeover), node=takeover.npu, spare=takeover.spare)
+            )
+        self._takeovers = len(run.control.takeovers)
+        for rewiring in run.control.rewirings[self._rewirings :]:
+            self.put(event(run.testbed.now_ps, "rewiring", str(rewiring)))
+        self._rewirings = len(run.control.rewirings)
+        self.put(Tick(run.testbed.now_ps, self._totals(run), run.testbed.sample()).record())
+
+    def _look_at(self, job: Job) -> None:
+        name = job.plan.name
+        if name in self._ended or job.begun_ps is None:
+            return
+        if name not in self._begun:
+            self._begun.add(name)
+            self.put(event(job.begun_ps, "job-begin", f"job {name} begins", job=name))
+        ends = [end.finished_ps for end in job.ends]
+        if all(time is not None for time in ends):
+            self._ended.add(name)
+            last = max(time for time in ends if time is not None)
+            self.put(event(last, "job-end", f"job {name} ends", job=name))
+
+    def _totals(self, run: WatchedRun) -> tuple[float, ...]:
+        of_jobs = [job.stats for job in run.jobs.all]
+        every = [stats for stats_of_job in of_jobs for stats in stats_of_job]
+        report = run.control.report
+        return (
+            float(run.testbed.delivered_bytes),
+            float(sum(stats.sent for stats in every)),
+            float(sum(stats.retransmitted for stats in every)),
+            float(sum(stats.received for stats in every)),
+            float(report.notices_sent),
+            float(report.entries_rewritten),
+            float(max((stats.rtt_ps for stats in every), default=0)),
+            *(float(sum(stats.received for stats in stats_of_job)) for stats_of_job in of_jobs),
+        )
+
+    def _on_fault(self, fault: Fault) -> None:
+        run = self._run
+        assert run is not None
+        target = fault.target
+        links = [*target.links, *(link for link, _ in target.one_way)]
+        by_hand = any(round(struck.at_us * 10**6) == fault.at_ps for struck in run.struck)
+        self.put(
+            event(
+                run.testbed.now_ps,
+                "fault",
+                fault.text,
+                links=links[:64],
+                event=fault.event,
+                target=target.name,
+                by="hand" if by_hand else "scenario",
+            )
+        )
+
+    def _on_activity(self, activity: str, node: str, count: int) -> None:
+        run = self._run
+        assert run is not None
+        words = {
+            "notice": f"{node} sends {count} notice{'s' * (count > 1)}",
+            "rewrite": f"{node} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
+        }
+        self.put(event(run.testbed.now_ps, activity, words[activity], node=node, count=count))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard serve: a scenario under the hands of a browser's page, or the replay of a recording."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.display.screen import out
+from topologies.errors import RailyardError
+
+if TYPE_CHECKING:
+    from railyard.web.live import Live
+    from railyard.web.session import Session
+
+__all__ = ["EXAMPLES", "serve"]
+
+EXAMPLES = """
+railyard serve experiments/01_first_train/scenario.yaml
+railyard serve experiments/01_first_train/scenario.yaml --variant cut --read-only
+railyard serve results/first-train
+railyard serve first-train.railyard --port 0
+"""
+
+
+def serve(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE|RESULT|BUNDLE", help="a scenario, a recording, results, or a bundle"),
+    ],
+    variant: Annotated[
+        list[str] | None, typer.Option(help="variant of the scenario to run; may be repeated; else all")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="seed in place of the scenario's own")] = None,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; by default only this machine reaches the page")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port to listen on; 0: any free one")] = 8642,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="pages look only: no pause, no faults; for a class")
+    ] = False,
+) -> None:
+    """Show a fabric at work in a browser.
+
+    A scenario begins paused: the page lets it run, pauses it, and takes links down by hand; nothing is
+    written. A folder of results with a recording (`railyard run --record`), a recording, or a bundle with
+    one is replayed. Open the address that is printed; Ctrl-C ends it.
+    """
+    with suppress(KeyboardInterrupt):
+        _serve(file, variant or [], seed, host, port, read_only=read_only)
+
+
+def _serve(
+    file: Path, variants: list[str], seed: int | None, host: str, port: int, *, read_only: bool
+) -> None:
+    from railyard.web.live import Live, opened
+    from railyard.web.server import serving
+
+    with opened(file, variants, seed, read_only=read_only) as source:
+        live = source if isinstance(source, Live) else None
+        session = source.session if isinstance(source, Live) else source
+        with serving(session, host, port) as address:
+            _welcome(address, session)
+            while True:
+                if live is not None:
+                    _run(live)
+                while not session.wait(3600):
+                    pass
+
+
+def _run(live: Live) -> None:
+    """Run the scenario; an error ends this run, and the page may run it again."""
+    try:
+        live.run()
+    except RailyardError as ex:
+        live.session.end(str(ex))
+        out().print(str(ex), markup=False, soft_wrap=True)
+
+
+def _welcome(address: str, session: Session) -> None:
+    words = "a recording" if session.mode == "replay" else "paused at the beginning"
+    out().print(f"{address}\n{words}; Ctrl-C ends it", markup=False, soft_wrap=True)

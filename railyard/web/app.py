@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web application: page, packages, websocket, and who may connect.
+
+A page needs the token of its address. A request for another host name, and a websocket that a page of another
+origin opens, are refused: no other site can drive a run, not even by a name that leads to this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+import secrets
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from lab.errors import OutputError
+from railyard.web.feed import Feed, Pages
+from railyard.web.session import Session
+
+__all__ = ["PACKAGES", "PAGE", "application", "check_packages"]
+
+PAGE = Path(__file__).parent / "page"
+
+PACKAGES = {
+    "preact.js": "preact/dist/preact.mjs",
+    "hooks.js": "preact/hooks/dist/hooks.mjs",
+    "htm.js": "htm/dist/htm.module.js",
+    "uplot.js": "uplot/dist/uPlot.esm.js",
+    "uplot.css": "uplot/dist/uPlot.min.css",
+}
+"""Files of npm packages that the page loads, by the name under /npm/."""
+
+# The websocket closes with this code when the token is wrong.
+_NO_TOKEN = 4401
+
+
+def check_packages() -> None:
+    """Raise an OutputError if the packages of the page are not installed."""
+    missing = [path for path in PACKAGES.values() if not (PAGE / "node_modules" / path).is_file()]
+    if missing:
+        package = missing[0].partition("/")[0]
+        raise OutputError(f"the page's package {package} is missing", remedy="run `make setup`")
+
+
+def application(session: Session, token: str, hosts: Collection[str]) -> Starlette:
+    """Return the application of a session.
+
+    Args:
+        session: What the pages look at.
+        token: Secret that the address of the page has.
+        hosts: Host names by which it may be asked for; `*` for any.
+    """
+    pages = Pages(session)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        pages.use(asyncio.get_running_loop())
+        yield
+
+    async def index(request: Request) -> Response:
+        html = (PAGE / "index.html").read_text(encoding="utf-8")
+        return HTMLResponse(html, headers={"Content-Security-Policy": _policy(html), **_HEADERS})
+
+    async def package(request: Request) -> Response:
+        path = PACKAGES.get(request.path_params["name"])
+        if path is None:
+            return PlainTextResponse("no such package", status_code=404)
+        return FileResponse(PAGE / "node_modules" / path, headers=_HEADERS)
+
+    async def live(socket: WebSocket) -> None:
+        given = socket.query_params.get("token", "")
+        origin = socket.headers.get("origin")
+        own = {f"{scheme}://{socket.headers.get('host')}" for scheme in ("http", "https")}
+        await socket.accept()
+        if origin is not None and origin not in own:
+            await socket.close(_NO_TOKEN, "a page of another site may not connect")
+        elif not secrets.compare_digest(given.encode(), token.encode()):
+            await socket.close(_NO_TOKEN, "the address lacks the token that the command has printed")
+        else:
+            await Feed(pages, socket).serve()
+
+    return Starlette(
+        routes=[
+            Route("/", index),
+            Route("/npm/{name}", package),
+            WebSocketRoute("/live", live),
+            Mount("/page", _Modules(directory=PAGE)),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts])],
+        lifespan=lifespan,
+    )
+
+
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class _Modules(StaticFiles):
+    """Modules and styles of the page, but not the packages beside them."""
+
+    async def get_response(self, path: str, scope) -> Response:  # type: ignore[no-untyped-def]
+        if Path(path).suffix not in {".js", ".css", ".svg"} or "node_modules" in path:
+            return PlainTextResponse("no such file", status_code=404)
+        response = await super().get_response(path, scope)
+        response.headers.update(_HEADERS)
+        return response
+
+
+def _policy(html: str) -> str:
+    """Return a policy: nothing is loaded from elsewhere, and no inline script runs but the page's map."""
+    maps = re.findall(r'<script type="importmap">(.*?)</script>', html, flags=re.DOTALL)
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in maps
+    )
+    return (
+        f"default-src 'none'; script-src 'self' {hashes}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )

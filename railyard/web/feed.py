@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feed of an open page: records of the history, the state when it has changed, replies to its commands.
+
+Each page has a place in the history of its own. A page that is slow waits for nobody but itself: the history
+keeps fewer ticks the older they are, and so does the page that reads late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, final
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from railyard.web.session import Command, Session
+
+__all__ = ["Feed", "Pages"]
+
+# Replies that a page has not read, after which its further commands are refused.
+_MOST_REPLIES = 64
+_MOST_COMMAND = 1 << 16
+
+
+@final
+class Pages:
+    """All open pages of a session; the thread of the run wakes them by `wake`."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.feeds: set[Feed] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pending = False
+        session.history.changed = self.wake
+        session.changed = self.wake
+
+    def use(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake pages in this loop from now on."""
+        self._loop = loop
+
+    def wake(self) -> None:
+        """Tell all pages that something is new; any thread may call it, at any rate."""
+        loop = self._loop
+        if loop is None or self._pending or not self.feeds or loop.is_closed():
+            return
+        self._pending = True
+        loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._pending = False
+        for feed in self.feeds:
+            feed.news.set()
+
+
+@final
+class Feed:
+    """One open page."""
+
+    def __init__(self, pages: Pages, socket: WebSocket) -> None:
+        self.news = asyncio.Event()
+        self._pages = pages
+        self._socket = socket
+        self._loop = asyncio.get_running_loop()
+        self._replies: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self._sent_state: Mapping[str, Any] = {}
+
+    async def serve(self) -> None:
+        """Send and receive until the page is closed."""
+        self._pages.feeds.add(self)
+        sending = asyncio.create_task(self._send())
+        receiving = asyncio.create_task(self._receive())
+        try:
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._pages.feeds.discard(self)
+            for task in (sending, receiving):
+                task.cancel()
+            await asyncio.gather(sending, receiving, return_exceptions=True)
+
+    async def _send(self) -> None:
+        number = -1
+        history = self._pages.session.history
+        while True:
+            self.news.clear()
+            while not self._replies.empty():
+                await self._text(self._replies.get_nowait())
+            state = self._pages.session.state
+            if state != self._sent_state:
+                await self._text(state)
+                self._sent_state = state
+            records, number = history.after(number)
+            for record in records:
+                await self._socket.send_bytes(bytes([record.kind]) + record.payload)
+            if not records:
+                await self.news.wait()
+
+    async def _receive(self) -> None:
+        while True:
+            try:
+                text = await self._socket.receive_text()
+            except WebSocketDisconnect:
+                return
+            try:
+                values = json.loads(text) if len(text) < _MOST_COMMAND else None
+            except ValueError:
+                values = None
+            if not isinstance(values, dict):
+                self._reply({"type": "refused", "text": "a command is a JSON object of 64 kB at most"})
+            elif self._replies.qsize() < _MOST_REPLIES:
+                self._pages.session.put(Command(values, self._reply_from_thread))
+
+    def _reply_from_thread(self, values: Mapping[str, Any]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._reply, values)
+
+    def _reply(self, values: Mapping[str, Any]) -> None:
+        self._replies.put_nowait(values)
+        self.news.set()
+
+    async def _text(self, values: Mapping[str, Any]) -> None:
+        await self._socket.send_text(json.dumps(values))

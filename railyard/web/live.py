@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: a scenario that runs under the hands of the page, and the replay of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import final
+
+from lab.errors import RecordingError
+from lab.recording.file import RECORDING, SUFFIX, is_recording, read_recording
+from lab.recording.recorder import Recorder
+from lab.report.bundle import is_bundle, unpack
+from lab.run.prepare import prepare
+from lab.scenario.document import Document
+from lab.scenario.loader import load
+from lab.scenario.schema import Scenario
+from railyard.api.results import Result
+from railyard.api.scenarios import execute, only
+from railyard.web.session import Session
+
+__all__ = ["Live", "opened", "replay"]
+
+
+@final
+class Live:
+    """A scenario that a page runs, any number of times."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        document: Document,
+        file: Path,
+        variants: Sequence[str],
+        seed: int | None,
+        *,
+        read_only: bool,
+    ) -> None:
+        self._scenario = only(scenario, variants) if variants else scenario
+        self._document = document
+        self._seed = scenario.seed if seed is None else seed
+        self._prepared = prepare(self._scenario, document)
+        self.session = Session("live", read_only=read_only, source=(file, self._scenario, self._seed))
+        self._recorder = Recorder([self.session.sink])
+        self._recorder.pause = self.session.hold
+
+    def run(self) -> Result:
+        """Run the scenario once, as fast as the page wants."""
+        self.session.begin(self._prepared)
+        result = execute(
+            self._scenario, self._document, self._seed, watcher=self._recorder, prepared=self._prepared
+        )
+        held = result.verdict.held
+        words = f"{held} of {len(result.verdict.assertions)} assertions hold"
+        self.session.end(words)
+        return result
+
+
+@contextmanager
+def opened(
+    path: Path, variants: Sequence[str] = (), seed: int | None = None, *, read_only: bool = False
+) -> Iterator[Live | Session]:
+    """Yield a live scenario, or the session that replays a recording.
+
+    Args:
+        path: A scenario file, a recording, a folder of results with a recording, or a bundle; a bundle
+            without a recording is run live.
+        variants: Variants of a live scenario to run; all if empty.
+        seed: Seed of a live scenario in place of its own.
+        read_only: Whether pages look only.
+
+    Raises:
+        RailyardError: Nothing of these, or it cannot be read.
+    """
+    if path.is_dir():
+        if not (path / RECORDING).is_file():
+            raise RecordingError(f"{path}: no {RECORDING}", remedy="run the scenario again with --record")
+        yield replay(path / RECORDING)
+    elif is_recording(path) or path.suffix == SUFFIX:
+        yield replay(path)
+    elif is_bundle(path):
+        with TemporaryDirectory() as folder:
+            file, about, _ = unpack(path, Path(folder))
+            recording = Path(folder, "results", RECORDING)
+            if recording.is_file():
+                yield replay(recording)
+            else:
+                yield Live(
+                    *load(file), file, variants, about["seed"] if seed is None else seed, read_only=read_only
+                )
+    else:
+        yield Live(*load(path), path, variants, seed, read_only=read_only)
+
+
+def replay(file: Path) -> Session:
+    """Return a session that replays a recording; a RecordingError if the file cannot be read."""
+    recording = read_recording(file)
+    session = Session("replay")
+    for record in recording.records:
+        session.history(record)
+    session.end("" if recording.whole else f"{file.name} was cut short: this is what it has")
+    return session

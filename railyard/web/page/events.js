@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The panel of events: everything that happened, each a step to its time.
+ *
+ * @import { Page } from "./main.js"
+ */
+import { useState } from "preact/hooks";
+import { html, useStore } from "./ui.js";
+import { classOf, us } from "./words.js";
+
+const SHOWN = 400;
+/** @type {[string, string][]} */
+const GROUPS = [["fault", "faults"], ["control", "notices and tables"], ["job", "jobs"], ["change", "takeovers, circuits"]];
+
+/** @param {{page: Page}} props */
+export function Events({ page }) {
+  const { store } = page;
+  useStore(store, "tracks", "time");
+  const [hidden, hide] = useState(/** @type {string[]} */ ([]));
+  const { track } = store;
+  if (!track) return html`<p class="dim">Nothing has happened yet.</p>`;
+  const events = track.events.filter((event) => !hidden.includes(classOf(event.kind)));
+  const now = events.findIndex((event) => event.t > store.time);
+  const middle = now < 0 ? events.length : now;
+  const shown = events.slice(Math.max(0, middle - SHOWN / 2), middle + SHOWN / 2);
+  const present = new Set(track.events.map((event) => classOf(event.kind)));
+  const toggle = (/** @type {string} */ group) =>
+    hide(hidden.includes(group) ? hidden.filter((name) => name !== group) : [...hidden, group]);
+  return html`
+    <h2>Events</h2>
+    <p class="dim">${events.length} in ${track.label}; choose one to go to its time.</p>
+    <div class="row" role="group" aria-label="kinds of events">
+      ${GROUPS.filter(([group]) => present.has(group)).map(
+        ([group, label]) => html`<button aria-pressed=${!hidden.includes(group)} onClick=${() => toggle(group)}>${label}</button>`,
+      )}
+    </div>
+    <h3>In order of time</h3>
+    <ul class="events">
+      ${shown.map(
+        (event) => html`<li key=${event.t + event.text}>
+          <button class=${event.t > store.time ? "later" : ""} onClick=${() => page.goTo(event)}>
+            <span class="when">${us(event.t)}</span><i class=${classOf(event.kind)}></i>
+            <span>${event.text}${event.by === "hand" ? " (by hand)" : ""}</span>
+          </button>
+        </li>`,
+      )}
+    </ul>
+    ${events.length > shown.length && html`<p class="dim">The ${shown.length} nearest to the time that is shown.</p>`}
+  `;
+}

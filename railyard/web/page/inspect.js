@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The panel of what is chosen: its state, its counters, and the hands that take it down, up, or impair it.
+ *
+ * @import { Page } from "./main.js"
+ * @import { FaultKeys, Track } from "./types"
+ * @import { Scene } from "./scene.js"
+ */
+import { useEffect, useState } from "preact/hooks";
+import { html, useStore } from "./ui.js";
+import { levelOf } from "./paint.js";
+import { KINDS, count, percent, size } from "./words.js";
+
+/** @param {{page: Page}} props */
+export function Inspector({ page }) {
+  const { store } = page;
+  useStore(store, "selection", "time", "session", "fabric", "tracks");
+  const scene = page.scene();
+  if (!scene) return html`<p class="dim">Waiting for the fabric.</p>`;
+  const chosen = store.selection;
+  return html`
+    <${Search} page=${page} scene=${scene} />
+    ${!chosen
+      ? html`<${Overview} page=${page} scene=${scene} />`
+      : chosen.kind === "node"
+        ? html`<${NodePart} key=${`n${chosen.at}`} page=${page} scene=${scene} at=${chosen.at} />`
+        : html`<${LinkPart} key=${`l${chosen.at}`} page=${page} scene=${scene} at=${chosen.at} />`}
+    <${ByHand} page=${page} />
+  `;
+}
+
+/** @param {{page: Page, scene: Scene}} props */
+function Search({ page, scene }) {
+  const find = (/** @type {Event} */ event) => {
+    const input = /** @type {HTMLInputElement} */ (event.target);
+    const word = input.value.trim();
+    const node = scene.nodeAt.get(word);
+    const link = scene.linkAt.get(word) ?? scene.linkAt.get(word.split("-").reverse().join("-"));
+    if (node !== undefined) page.store.select({ kind: "node", at: node });
+    else if (link !== undefined) page.store.select({ kind: "link", at: link });
+    else if (word) return page.store.say(`There is no node or link named ${word}.`, true);
+    input.value = "";
+  };
+  return html`<input class="search" type="search" placeholder="Find a node or link: npu5, npu0-npu1"
+    aria-label="find a node or link" onChange=${find} />`;
+}
+
+/** @param {{page: Page, scene: Scene}} props */
+function Overview({ page, scene }) {
+  const { store } = page;
+  const { track, header } = store;
+  const tick = store.at(track);
+  const up = tick ? tick.state.reduce((sum, state) => sum + (state & 1), 0) : scene.names.length;
+  /** @type {Map<string, number>} */ const kinds = new Map();
+  for (const kind of scene.fabric.nodes.kind) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  const total = (/** @type {string} */ name) => (tick && track ? tick.totals[track.totals.indexOf(name)] : 0);
+  return html`
+    <h2>${scene.fabric.name}</h2>
+    ${header?.description && html`<p class="dim">${header.description}</p>`}
+    <dl class="facts">
+      ${[...kinds].map(([kind, number]) => html`<dt>${KINDS[kind] ?? kind}</dt><dd>${count(number)}</dd>`)}
+      <dt>links</dt><dd>${count(scene.names.length)}${up < scene.names.length && `, ${count(up)} up`}</dd>
+      ${tick && html`
+        <dt>data that arrived</dt><dd>${size(total("delivered_bytes"))}</dd>
+        <dt>frames sent</dt><dd>${count(total("sent"))}</dd>
+        <dt>retransmitted</dt><dd>${count(total("retransmitted"))}</dd>
+        <dt>notices</dt><dd>${count(total("notices"))}</dd>
+        <dt>table entries rewritten</dt><dd>${count(total("entries_rewritten"))}</dd>`}
+    </dl>
+    ${track && track.jobs.length > 1 && html`
+      <h3>Jobs</h3>
+      <ul class="plain">
+        ${track.jobs.map((job, at) => html`<li class="row">
+          <i class="dot" style=${`width:11px;height:11px;border-radius:50%;background:var(--job-${at % 7})`}></i>
+          ${job.name} <span class="dim">${job.members.length} members</span></li>`)}
+      </ul>`}
+    <h3>Hands</h3>
+    <p class="dim">Choose a link or a node in the picture, by pointer, by arrow keys, or by its name.</p>
+  `;
+}
+
+/** @param {{page: Page, scene: Scene, at: number}} props */
+function LinkPart({ page, scene, at }) {
+  const { store } = page;
+  const name = scene.names[at];
+  if (name === undefined) return null;
+  const tick = store.at(store.track);
+  const state = tick?.state[at] ?? 1;
+  const nodes = scene.fabric.nodes.name;
+  const ends = [nodes[scene.a[at]], nodes[scene.b[at]]];
+  const counters = useCounters(page, name);
+  const ports = scene.ports[at];
+  return html`
+    <h2>${name} <${State} state=${state} circuit=${ports === null} /></h2>
+    <p class="dim">${scene.gbps[at].toLocaleString("en")} Gbit/s each way
+      ${ports && `, port ${ports[0]} of ${ends[0]} and ${ports[1]} of ${ends[1]}`}</p>
+    ${[0, 1].map((way) => html`<${Way} from=${ends[way]} to=${ends[1 - way]}
+      load=${tick?.load[2 * at + way] ?? 0} queue=${tick?.queue[2 * at + way] ?? 0}
+      counters=${counters?.directions[way]} />`)}
+    <${Hands} page=${page} target=${{ [ports === null ? "circuit" : "link"]: name }} down=${!(state & 1)} impaired=${!!(state & 6)} />
+    <h3>Ends</h3>
+    <div class="row">${[0, 1].map((way) => html`
+      <button onClick=${() => store.select({ kind: "node", at: way ? scene.b[at] : scene.a[at] })}>${ends[way]}</button>`)}
+    </div>
+  `;
+}
+
+/** @param {{state: number, circuit: boolean}} props */
+const State = ({ state, circuit }) =>
+  state & 1
+    ? state & 6 ? html`<span class="badge down">impaired</span>` : html`<span class="badge">up</span>`
+    : html`<span class="badge down">${circuit ? "not set up" : "down"}</span>`;
+
+/** @param {{from: string, to: string, load: number, queue: number, counters: any}} props */
+function Way({ from, to, load, queue, counters }) {
+  return html`<div class="way">
+    <div class="name"><span>${from} → ${to}</span><b class="num">${percent(load)}</b></div>
+    <div class="meter"><i style=${`width:${(100 * load) / 255}%;background:var(--load-${Math.max(3, levelOf(load))})`}></i></div>
+    <div class="dim num">queue ${percent(queue)} of a buffer${counters && `, ${count(counters.frames)} frames, ${size(counters.bytes)}`}
+      ${counters && counters.lost > 0 && `, ${count(counters.lost)} lost`}
+      ${counters && Object.keys(counters.queued).length > 0 &&
+        `, waiting: ${Object.entries(counters.queued).map(([vl, bytes]) => `${size(Number(bytes))} on VL ${vl}`).join(", ")}`}
+    </div>
+  </div>`;
+}
+
+/** Counters of a link of a live run, asked anew as long as it is chosen. @param {Page} page @param {string} name */
+function useCounters(page, name) {
+  const [counters, set] = useState(/** @type {any} */ (null));
+  const { store } = page;
+  useEffect(() => {
+    let open = true;
+    let waiting = false;
+    const ask = async () => {
+      if (waiting || store.session.mode !== "live" || store.session.ended || !store.follow) return;
+      waiting = true;
+      try {
+        const values = await page.connection.ask("link", { name });
+        if (open) set(values);
+      } catch {
+        // Between two variants there are no counters.
+      }
+      waiting = false;
+    };
+    ask();
+    const timer = setInterval(ask, 400);
+    return () => {
+      open = false;
+      clearInterval(timer);
+    };
+  }, [name]);
+  return store.follow && !store.session.ended ? counters : null;
+}
+
+/** @param {{page: Page, scene: Scene, at: number}} props */
+function NodePart({ page, scene, at }) {
+  const { store } = page;
+  const { nodes } = scene.fabric;
+  const { track } = store;
+  const tick = store.at(track);
+  const links = scene.linksOf[at];
+  const job = track?.jobs.find(({ members }) => members.includes(at));
+  const kind = nodes.kind[at];
+  const down = tick ? links.filter((link) => !((tick.state[link] ?? 1) & 1)).length : 0;
+  const load = (/** @type {number} */ link) =>
+    tick ? Math.max(tick.load[2 * link] ?? 0, tick.load[2 * link + 1] ?? 0) : 0;
+  const busiest = [...links].sort((a, b) => load(b) - load(a)).slice(0, 24);
+  const other = (/** @type {number} */ link) => nodes.name[scene.a[link] === at ? scene.b[link] : scene.a[link]];
+  const target = kind === "npu" || kind === "gpu" ? { [kind]: nodes.name[at] } : { switch: nodes.name[at] };
+  return html`
+    <h2>${nodes.name[at]} ${down > 0 && html`<span class="badge down">${down === links.length ? "all links down" : `${down} down`}</span>`}</h2>
+    <p class="dim">${KINDS[kind] ?? kind}, ${links.length} links${job ? `, in job ${job.name}` : ""}</p>
+    <${Hands} page=${page} target=${target} down=${down > 0 && down === links.length} impaired=${false} />
+    ${links.length > 0 && html`
+      <h3>Links by load</h3>
+      <ul class="events">${busiest.map((link) => html`<li key=${link}><button onClick=${() => store.select({ kind: "link", at: link })}>
+        <span class="when">${percent(load(link))}</span>
+        <i style=${`background:var(--load-${levelOf(load(link))})`}></i><span>${other(link)}</span></button></li>`)}</ul>`}
+  `;
+}
+
+/** @type {[string, string, string, number][]} event, its key, unit, usual value */
+const IMPAIRMENTS = [["loss", "percent", "% of frames lost", 1], ["rate", "percent", "% of its rate", 25], ["delay", "add_ns", "ns more delay", 500]];
+
+/** @param {{page: Page, target: FaultKeys, down: boolean, impaired: boolean}} props */
+function Hands({ page, target, down, impaired }) {
+  const [kind, choose] = useState(0);
+  const [value, set] = useState(IMPAIRMENTS[0][3]);
+  const { session } = page.store;
+  const why = session.mode === "replay" ? "A recording cannot be changed."
+    : session.read_only ? "This page only looks." : session.ended ? "The run has ended." : "";
+  const hit = (/** @type {FaultKeys} */ keys) => page.strike({ ...target, ...keys });
+  const [event, key, unit] = IMPAIRMENTS[kind];
+  return html`
+    <h3>Hands</h3>
+    ${why ? html`<p class="dim">${why}</p>` : html`
+    <div class="row">
+      ${down
+        ? html`<button class="primary" onClick=${() => hit({ event: "up" })}>Take it up</button>`
+        : html`<button class="danger" onClick=${() => hit({ event: "down" })}>Take it down</button>`}
+      ${impaired && html`<button onClick=${() => hit({ event: "clear" })}>Repair it</button>`}
+    </div>
+    <div class="row" style="margin-top:8px">
+      <select aria-label="impairment" value=${kind} onChange=${(/** @type {any} */ e) => {
+        choose(Number(e.target.value));
+        set(IMPAIRMENTS[Number(e.target.value)][3]);
+      }}>${IMPAIRMENTS.map(([name], at) => html`<option value=${at}>${name}</option>`)}</select>
+      <input type="number" min="0" aria-label=${unit} value=${value} onInput=${(/** @type {any} */ e) => set(Number(e.target.value))} />
+      <span class="dim">${unit}</span>
+      <button onClick=${() => hit({ event, [key]: value })}>Impair it</button>
+    </div>`}
+  `;
+}
+
+/** Faults by hand of all variants, and the scenario that repeats them. @param {{page: Page}} props */
+function ByHand({ page }) {
+  const { session } = page.store;
+  const all = Object.entries(session.by_hand);
+  if (!all.length) return null;
+  return html`
+    <h3>Done by hand</h3>
+    ${all.map(([variant, faults]) => html`<div class="dim">${variant}</div>
+      <div class="yaml">${faults.map((fault) => `- ${yaml(fault)}\n`)}</div>`)}
+    <button class="primary" onClick=${() => page.save()}>Save as a scenario</button>
+    <p class="dim">A run of that file repeats this run exactly.</p>
+  `;
+}
+
+/** @param {Record<string, unknown>} fault */
+const yaml = (fault) => `{${Object.entries(fault).map(([key, value]) => `${key}: ${value}`).join(", ")}}`;

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The page: fabric, time and panels. docs/page.md is its tour.
+ *
+ * @import { FaultKeys, RunEvent } from "./types"
+ */
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Connection } from "./connection.js";
+import { Camera, FabricView } from "./fabric.js";
+import { LEVELS } from "./paint.js";
+import { PANELS } from "./panels.js";
+import { Store, lastBefore } from "./store.js";
+import { Timeline } from "./timeline.js";
+import { html, useStore } from "./ui.js";
+import { us } from "./words.js";
+
+/** What panels may use. */
+export class Page {
+  store = new Store();
+  connection = new Connection(this.store);
+  camera = new Camera();
+  /** @type {FabricView[]} */ views = [];
+  announce = (/** @type {string} */ words) => {};
+
+  scene() {
+    return this.views[0]?.scene ?? null;
+  }
+
+  /** Show the time of an event, and choose what it is about. @param {RunEvent} event */
+  goTo(event) {
+    const { store } = this;
+    store.playing = false;
+    store.seek(event.t);
+    const scene = this.scene();
+    const link = event.links?.length === 1 ? scene?.linkAt.get(event.links[0]) : undefined;
+    const node = event.node === undefined ? undefined : scene?.nodeAt.get(event.node);
+    if (link !== undefined) store.select({ kind: "link", at: link });
+    else if (node !== undefined) store.select({ kind: "node", at: node });
+  }
+
+  /** Strike with a fault now. @param {FaultKeys} keys */
+  async strike(keys) {
+    const { store } = this;
+    if (!store.follow) store.seek(store.span, true);
+    try {
+      const { keys: struck } = await this.connection.call({ do: "fault", keys });
+      store.say(`Done by hand at ${us(struck.at_us * 1e6)}.`);
+    } catch (error) {
+      store.say(String(/** @type {Error} */ (error).message), true);
+    }
+  }
+
+  /** Offer the scenario with the faults by hand as a file. */
+  async save() {
+    try {
+      const { text } = await this.connection.call({ do: "save" });
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "text/yaml" }));
+      link.download = `${this.store.header?.scenario ?? "scenario"}-by-hand.yaml`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      this.store.say("Saved. Put the file beside the scenario if that names other files, and give it to railyard run.");
+    } catch (error) {
+      this.store.say(String(/** @type {Error} */ (error).message), true);
+    }
+  }
+}
+
+const ICONS = {
+  play: "M4 2v12l10-6z", pause: "M3 2h4v12H3zM9 2h4v12H9z", step: "M3 2v12l7-6zM11 2h2v12h-2z",
+  event: "M2 3l6 5-6 5zM8 3l6 5-6 5z", first: "M3 2h2v12H3zM13 2v12L6 8z",
+};
+/** @param {{name: keyof typeof ICONS}} props */
+const Icon = ({ name }) => html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
+
+/** @param {{page: Page}} props */
+function Head({ page }) {
+  const { store } = page;
+  useStore(store, "tracks", "session");
+  const { session, connection, header } = store;
+  const [words, kind] =
+    connection === "closed" ? ["ended", "off"]
+    : connection === "connecting" ? ["connecting", ""]
+    : session.mode === "replay" ? ["replay", ""]
+    : session.ended ? ["finished", ""]
+    : session.paused ? ["live, paused", "live"] : ["live", "live"];
+  return html`<header class="head">
+    <div class="mark"><img src="/page/icon.svg" alt="" /> Railyard</div>
+    <h1 title=${header?.title}>${header?.title ?? ""}</h1>
+    ${session.read_only && session.mode === "live" && html`<span class="pill">read-only</span>`}
+    <span class=${`pill ${kind}`} role="status">${words}</span>
+  </header>`;
+}
+
+/** @param {{page: Page, which: "variant" | "beside"}} props */
+function View({ page, which }) {
+  const { store } = page;
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const [by, colourBy] = useState("load");
+  useStore(store, "tracks", "fabric");
+  useEffect(() => {
+    if (!canvas.current) return;
+    const view = new FabricView(canvas.current, store, page.camera, () => store[which] || store.variant, page.announce);
+    page.views = which === "variant" ? [view, ...page.views] : [...page.views, view];
+    store.changed("fabric");
+    return () => {
+      page.views = page.views.filter((other) => other !== view);
+      view.dispose();
+    };
+  }, []);
+  const view = page.views.find(({ canvas: of }) => of === canvas.current);
+  if (view && view.by !== by) {
+    view.by = /** @type {"load" | "queue"} */ (by);
+    view.redraw();
+  }
+  const names = [...store.tracks.keys()];
+  const fabric = store.fabric;
+  const words = fabric ? `Fabric ${fabric.name}: ${fabric.nodes.name.length} nodes and ${fabric.links.name.length} links. ` +
+    "Arrow keys choose nodes, L their links, plus and minus zoom, 0 shows all." : "";
+  const choose = (/** @type {any} */ event) => {
+    if (which === "variant") return store.show(event.target.value);
+    store.beside = event.target.value;
+    store.changed("tracks");
+  };
+  return html`<section class="view">
+    <canvas ref=${canvas} tabindex="0" role="application" aria-label=${words} data-view=${which}></canvas>
+    <div class="label">
+      <label class="visually-hidden" for=${`variant-${which}`}>variant</label>
+      <select id=${`variant-${which}`} value=${store[which]} onChange=${choose}>
+        ${names.map((name) => html`<option value=${name}>${store.tracks.get(name)?.label}</option>`)}
+        ${!names.length && html`<option>${fabric?.name ?? ""}</option>`}
+      </select>
+      ${which === "variant" && names.length > 1 && html`<button class="quiet" aria-pressed=${!!store.beside}
+        onClick=${() => {
+          store.beside = store.beside ? "" : names.find((name) => name !== store.variant) ?? "";
+          store.changed("tracks");
+        }}>compare</button>`}
+    </div>
+    <div class="tools" role="toolbar" aria-label="picture">
+      <button title="zoom in" aria-label="zoom in" onClick=${() => zoom(page, 1.3)}>+</button>
+      <button title="zoom out" aria-label="zoom out" onClick=${() => zoom(page, 1 / 1.3)}>−</button>
+      <button title="show the whole fabric" aria-label="show the whole fabric" onClick=${() => page.views[0]?.fit()}>⤢</button>
+      <button title="colour links by waiting bytes instead of load" aria-label="colour by queue" aria-pressed=${by === "queue"}
+        onClick=${() => colourBy(by === "queue" ? "load" : "queue")}>Q</button>
+    </div>
+    ${which === "variant" && html`<${Legend} by=${by} />`}
+  </section>`;
+}
+
+/** @param {Page} page @param {number} factor */
+function zoom(page, factor) {
+  const canvas = page.views[0]?.canvas;
+  if (canvas) page.camera.zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
+}
+
+/** @param {{by: string}} props */
+const Legend = ({ by }) => html`<div class="legend">
+  <span>${by === "queue" ? "waiting" : "load"} 0 % <span class="ramp">${[...Array(LEVELS).keys()].map(
+    (level) => html`<i style=${`background:var(--load-${level})`}></i>`,
+  )}</span> 100 %</span>
+  <span class="wide">each half: what leaves that end</span>
+  <span><i class="dash" style="border-color:var(--down)"></i> down</span>
+  <span class="wide"><i class="dash" style="border-color:var(--impaired)"></i> impaired</span>
+</div>`;
+
+/** Paces: seconds that a run to its lower bound shall take; 0: as fast as it can. */
+const PACES = [0, 10, 30, 120, 600];
+
+/** @param {{page: Page}} props */
+function Time({ page }) {
+  const { store } = page;
+  useStore(store, "time", "tracks", "session");
+  const host = useRef(/** @type {HTMLElement | null} */ (null));
+  const [seconds, pace] = useState(30);
+  useEffect(() => {
+    if (!host.current) return;
+    const timeline = new Timeline(host.current, store);
+    return timeline.dispose;
+  }, []);
+  const { session, track } = store;
+  const live = session.mode === "live" && !session.ended && store.follow;
+  const running = live ? !session.paused : store.playing;
+  const bound = track?.bound_ps ?? 1e6;
+  const allowed = !(live && session.read_only);
+  const play = (/** @type {number} */ of) => {
+    if (live) page.connection.send({ do: "play", pace: of ? bound / 1e6 / of : null });
+    else {
+      if (store.time >= store.span) store.seek(0);
+      store.rate = store.span / (of || 4);
+      store.playing = true;
+      store.changed("time");
+    }
+  };
+  const toggle = () => {
+    if (!running) return play(seconds);
+    if (live) page.connection.send({ do: "pause" });
+    else store.playing = false;
+    store.changed("time");
+  };
+  const step = (/** @type {number} */ by) => {
+    if (live && by > 0) return page.connection.send({ do: "step" });
+    if (!track) return;
+    store.playing = false;
+    const at = Math.max(0, Math.min(track.ticks.length - 1, lastBefore(track.ticks, store.time) + by));
+    store.seek(track.ticks[at]?.t ?? 0);
+  };
+  const next = (/** @type {number} */ by) => {
+    if (live && by > 0) return page.connection.send({ do: "step", to: "event" });
+    const events = track?.events.filter((event) => (by > 0 ? event.t > store.time : event.t < store.time)) ?? [];
+    const event = by > 0 ? events[0] : events[events.length - 1];
+    if (event) page.goTo(event);
+  };
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      ArrowRight: () => step(1), ArrowLeft: () => step(-1), PageDown: () => next(1), PageUp: () => next(-1),
+      Home: () => store.seek(0), End: () => store.seek(store.span, session.mode === "live"),
+    };
+    if (!keys[event.key]) return;
+    keys[event.key]();
+    event.preventDefault();
+  };
+  return html`<footer class="time">
+    <div class="transport" role="toolbar" aria-label="time">
+      ${!live && html`<button title="to the beginning" aria-label="to the beginning" onClick=${() => store.seek(0)}><${Icon} name="first" /></button>`}
+      <button class="primary" title=${running ? "pause" : "play"} aria-label=${running ? "pause" : "play"} disabled=${!allowed} onClick=${toggle}>
+        <${Icon} name=${running ? "pause" : "play"} /></button>
+      <button title="one tick further" aria-label="one tick further" disabled=${!allowed} onClick=${() => step(1)}><${Icon} name="step" /></button>
+      <button title="to the next event" aria-label="to the next event" disabled=${!allowed} onClick=${() => next(1)}><${Icon} name="event" /></button>
+      <select aria-label="pace" value=${seconds} onChange=${(/** @type {any} */ event) => {
+        pace(Number(event.target.value));
+        if (running) play(Number(event.target.value));
+      }}>${PACES.map((of) => html`<option value=${of}>${of ? `run in ${of < 60 ? `${of} s` : `${of / 60} min`}` : "as fast as it can"}</option>`)}</select>
+      ${session.mode === "live" && session.ended && !session.read_only && store.connection === "open" && html`
+        <button onClick=${() => { store.follow = true; page.connection.send({ do: "again" }); }}>Run again</button>`}
+      ${session.mode === "live" && !session.ended && !store.follow && html`
+        <button class="primary" onClick=${() => { store.show(session.variant); store.seek(store.span, true); }}>Back to now</button>`}
+    </div>
+    <div class="scrub" ref=${host} role="slider" tabindex="0" aria-label="time" aria-valuemin="0"
+      aria-valuemax=${Math.round(store.span)} aria-valuenow=${Math.round(store.time)} aria-valuetext=${us(store.time)} onKeyDown=${key}></div>
+    <div class="clock num"><b>${us(store.time)}</b><small>${track?.end ? `of ${us(track.end.completion_ps)}` : "virtual time"}</small></div>
+  </footer>`;
+}
+
+/** @param {{page: Page}} props */
+function Side({ page }) {
+  const [tab, show] = useState(PANELS[0].id);
+  const { Panel } = PANELS.find(({ id }) => id === tab) ?? PANELS[0];
+  return html`<aside class="side">
+    <div class="tabs" role="tablist" aria-label="panels">
+      ${PANELS.map(({ id, label }) => html`<button role="tab" id=${`tab-${id}`} aria-selected=${id === tab}
+        aria-controls="panel" onClick=${() => show(id)}>${label}</button>`)}
+    </div>
+    <div class="panel" id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}><${Panel} page=${page} /></div>
+  </aside>`;
+}
+
+/** @param {{page: Page}} props */
+function Notice({ page }) {
+  const { store } = page;
+  useStore(store, "notice", "session");
+  const { session, connection, farewell, notice } = store;
+  const lasting = connection === "closed" ? farewell : session.ended && session.words ? `The run has ended: ${session.words}.` : "";
+  const [heard, hear] = useState("");
+  const text = notice?.text ?? (lasting === heard ? "" : lasting);
+  if (!text) return null;
+  const close = () => (notice ? store.say("") : hear(lasting));
+  return html`<div class=${`notice ${notice?.bad || connection === "closed" ? "bad" : ""}`} role="alert">
+    <span>${text}</span><button class="quiet" aria-label="close" onClick=${close}>✕</button></div>`;
+}
+
+/** @param {{page: Page}} props */
+function App({ page }) {
+  const { store } = page;
+  const [said, say] = useState("");
+  page.announce = say;
+  useStore(store, "tracks");
+  const two = store.beside && store.tracks.has(store.beside);
+  return html`<div class="shell">
+    <${Head} page=${page} />
+    <main class=${`stage ${two ? "two" : ""}`}>
+      <${View} page=${page} which="variant" />
+      ${two && html`<${View} key="beside" page=${page} which="beside" />`}
+      <${Notice} page=${page} />
+    </main>
+    <${Side} page=${page} />
+    <${Time} page=${page} />
+    <div class="visually-hidden" aria-live="polite">${said}</div>
+  </div>`;
+}
+
+/** Let time pass while the page plays by itself. @param {Store} store */
+function clock(store) {
+  let before = performance.now();
+  const turn = (/** @type {number} */ now) => {
+    const passed = Math.min(0.25, (now - before) / 1000);
+    before = now;
+    if (store.playing) {
+      const time = store.time + passed * store.rate;
+      if (time >= store.span) store.playing = false;
+      store.seek(time);
+    }
+    requestAnimationFrame(turn);
+  };
+  requestAnimationFrame(turn);
+}
+
+const page = new Page();
+// For the console of the browser, and for tests.
+Object.assign(window, { page });
+const root = document.getElementById("app");
+if (root) {
+  root.textContent = "";
+  render(html`<${App} page=${page} />`, root);
+}
+page.connection.connect();
+clock(page.store);

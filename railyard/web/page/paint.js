@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Painting of a fabric on a canvas: links by buckets of colours, a path a bucket; idle links from a picture.
+ *
+ * Each half of a link has the colour of what leaves the node at that end.
+ *
+ * @import { Job, Selection, Tick } from "./types"
+ * @import { Scene } from "./scene.js"
+ */
+
+export const LEVELS = 8; // level 0: idle
+const LABELS = 24; // pixels a unit from which nodes have labels
+const RACKS = 5; // pixels a unit below which racks are drawn in place of their nodes
+const UP = 1;
+const IMPAIRED = 6;
+
+/** @typedef {{levels: string[], idle: string, down: string, impaired: string, node: string, edge: string,
+ *   text: string, dim: string, accent: string, box: string, jobs: string[]}} Colours */
+
+/** Colours of the page's theme, from its style sheet. @returns {Colours} */
+export function coloursOf(/** @type {Element} */ element) {
+  const style = getComputedStyle(element);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  return {
+    levels: [...Array(LEVELS).keys()].map((level) => value(`--load-${level}`)),
+    idle: value("--link-idle"),
+    down: value("--down"),
+    impaired: value("--impaired"),
+    node: value("--node"),
+    edge: value("--node-edge"),
+    text: value("--text"),
+    dim: value("--text-dim"),
+    accent: value("--accent"),
+    box: value("--group"),
+    jobs: [...Array(7).keys()].map((job) => value(`--job-${job}`)),
+  };
+}
+
+/** Level of a byte of load or queue. @param {number} byte */
+export const levelOf = (byte) => (byte === 0 ? 0 : 1 + ((byte * (LEVELS - 1)) >> 8));
+
+/** @typedef {{x: number, y: number, scale: number}} View pixels = (units - x, y) * scale */
+
+export class Painter {
+  #idle = document.createElement("canvas");
+  #key = "";
+
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser has no canvas");
+    this.context = context;
+  }
+
+  /** Paint everything once.
+   * @param {Scene} scene @param {View} view @param {Tick | null} tick
+   * @param {{colours: Colours, background: string, theme: string, by: "load" | "queue", jobs: Job[],
+   *   selection: Selection, hover: Selection, faulty: Set<string>}} how */
+  paint(scene, view, tick, how) {
+    const ratio = devicePixelRatio;
+    const { context: c, canvas } = this;
+    const width = Math.round(canvas.clientWidth * ratio);
+    const height = Math.round(canvas.clientHeight * ratio);
+    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+    const racks = view.scale < RACKS && scene.racks.length > 0 && scene.names.length > 4000;
+    this.#background(scene, view, how, racks);
+    c.setTransform(1, 0, 0, 1, 0, 0);
+    c.drawImage(this.#idle, 0, 0);
+    const scale = view.scale * ratio;
+    c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
+    if (racks) this.#racks(scene, view, tick, how);
+    else {
+      if (tick) this.#links(scene, view, tick, how);
+      this.#nodes(scene, view, how);
+    }
+    this.#marks(scene, view, how);
+  }
+
+  /** Draw idle links and boxes into a picture that lasts until the view or the theme changes.
+   * @param {Scene} scene @param {View} view @param {any} how @param {boolean} racks */
+  #background(scene, view, how, racks) {
+    const { canvas } = this;
+    const key = [view.x, view.y, view.scale, canvas.width, canvas.height, how.theme, scene.names.length, racks].join();
+    if (key === this.#key) return;
+    this.#key = key;
+    [this.#idle.width, this.#idle.height] = [canvas.width, canvas.height];
+    const c = /** @type {CanvasRenderingContext2D} */ (this.#idle.getContext("2d", { alpha: false }));
+    c.fillStyle = how.background;
+    c.fillRect(0, 0, canvas.width, canvas.height);
+    const scale = view.scale * devicePixelRatio;
+    c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
+    c.lineWidth = 1 / view.scale;
+    c.strokeStyle = how.colours.box;
+    c.fillStyle = how.colours.dim;
+    for (const { kind, label, x, y, width, height } of scene.fabric.groups) {
+      if (racks && kind === "rack") continue;
+      c.strokeRect(x - 0.1, y - 0.1, width + 0.2, height + 0.2);
+      const size = kind === "rack" ? 12 : 14;
+      if (width * view.scale > 70) {
+        c.font = `${size / view.scale}px system-ui, sans-serif`;
+        c.fillText(label, x, y - 0.1 - 4 / view.scale);
+      }
+    }
+    if (racks) return;
+    c.strokeStyle = how.colours.idle;
+    c.lineWidth = (view.scale > 30 ? 1.1 : view.scale > 9 ? 0.6 : 0.35) / view.scale;
+    const path = new Path2D();
+    for (let at = 0; at < scene.names.length; at++) {
+      path.moveTo(scene.x[scene.a[at]], scene.y[scene.a[at]]);
+      path.quadraticCurveTo(scene.cx[at], scene.cy[at], scene.x[scene.b[at]], scene.y[scene.b[at]]);
+    }
+    c.stroke(path);
+  }
+
+  /** @param {Scene} scene @param {View} view @param {Tick} tick @param {any} how */
+  #links(scene, view, tick, how) {
+    const c = this.context;
+    const bytes = how.by === "queue" ? tick.queue : tick.load;
+    const paths = Array.from({ length: LEVELS }, () => new Path2D());
+    const down = new Path2D();
+    const crosses = new Path2D();
+    const impaired = new Path2D();
+    const cross = Math.min(0.16, 5 / view.scale);
+    const straight = view.scale < 14;
+    const count = Math.min(scene.names.length, tick.state.length);
+    for (let at = 0; at < count; at++) {
+      const [x1, y1] = [scene.x[scene.a[at]], scene.y[scene.a[at]]];
+      const [x2, y2] = [scene.x[scene.b[at]], scene.y[scene.b[at]]];
+      const [cx, cy, mx, my] = [scene.cx[at], scene.cy[at], scene.mx[at], scene.my[at]];
+      const state = tick.state[at];
+      if (!(state & UP)) {
+        // A circuit that is not set up is no failure.
+        if (scene.ports[at] === null && !how.faulty.has(scene.names[at])) continue;
+        down.moveTo(x1, y1);
+        down.quadraticCurveTo(cx, cy, x2, y2);
+        crosses.moveTo(mx - cross, my - cross);
+        crosses.lineTo(mx + cross, my + cross);
+        crosses.moveTo(mx + cross, my - cross);
+        crosses.lineTo(mx - cross, my + cross);
+        continue;
+      }
+      if (state & IMPAIRED) {
+        impaired.moveTo(x1, y1);
+        impaired.quadraticCurveTo(cx, cy, x2, y2);
+      }
+      const there = levelOf(bytes[2 * at]);
+      const back = levelOf(bytes[2 * at + 1]);
+      if (there) {
+        const path = paths[there];
+        path.moveTo(x1, y1);
+        if (straight) path.lineTo(mx, my);
+        else path.quadraticCurveTo((x1 + cx) / 2, (y1 + cy) / 2, mx, my);
+      }
+      if (back) {
+        const path = paths[back];
+        path.moveTo(x2, y2);
+        if (straight) path.lineTo(mx, my);
+        else path.quadraticCurveTo((x2 + cx) / 2, (y2 + cy) / 2, mx, my);
+      }
+    }
+    const width = view.scale > 30 ? 1 : view.scale > 9 ? 0.7 : 0.45;
+    for (let level = 1; level < LEVELS; level++) {
+      c.strokeStyle = how.colours.levels[level];
+      c.lineWidth = (width * (1 + (1.6 * level) / LEVELS)) / view.scale;
+      c.stroke(paths[level]);
+    }
+    c.setLineDash([5 / view.scale, 4 / view.scale]);
+    c.lineWidth = 1.8 / view.scale;
+    c.strokeStyle = how.colours.impaired;
+    c.stroke(impaired);
+    c.strokeStyle = how.colours.down;
+    c.stroke(down);
+    c.setLineDash([]);
+    c.lineWidth = 2.6 / view.scale;
+    c.stroke(crosses);
+  }
+
+  /** @param {Scene} scene @param {View} view @param {any} how */
+  #nodes(scene, view, how) {
+    const c = this.context;
+    const { kind, name } = scene.fabric.nodes;
+    const job = jobOf(scene, how.jobs);
+    const radius = view.scale > 30 ? 0.19 : Math.max(0.12, 1.6 / view.scale);
+    /** @type {Map<string, Path2D>} */ const fills = new Map();
+    for (let at = 0; at < scene.x.length; at++) {
+      const member = job[at] >= 0 && how.jobs.length > 1;
+      const colour = member ? how.colours.jobs[job[at] % how.colours.jobs.length] : how.colours.node;
+      let path = fills.get(colour);
+      if (!path) fills.set(colour, (path = new Path2D()));
+      const [x, y] = [scene.x[at], scene.y[at]];
+      if (kind[at] === "npu" || kind[at] === "gpu") {
+        path.moveTo(x + radius, y);
+        path.arc(x, y, radius, 0, 2 * Math.PI);
+      } else if (kind[at] === "ocs") {
+        path.moveTo(x, y - 1.4 * radius);
+        path.lineTo(x + 1.4 * radius, y);
+        path.lineTo(x, y + 1.4 * radius);
+        path.lineTo(x - 1.4 * radius, y);
+        path.closePath();
+      } else path.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+    }
+    c.lineWidth = (view.scale > 30 ? 1.2 : 0.7) / view.scale;
+    c.strokeStyle = how.colours.edge;
+    for (const [colour, path] of fills) {
+      c.fillStyle = colour;
+      c.fill(path);
+      c.stroke(path);
+    }
+    if (view.scale < LABELS) return;
+    c.fillStyle = how.colours.text;
+    c.textAlign = "center";
+    c.textBaseline = "middle";
+    const size = Math.min(11, 0.17 * view.scale);
+    for (let at = 0; at < scene.x.length; at++) {
+      const label = labelOf(name[at]);
+      const room = label.length > 3 ? (size * 3) / label.length : size;
+      if (room < 4.5) continue;
+      c.font = `500 ${room / view.scale}px system-ui, sans-serif`;
+      c.fillText(label, scene.x[at], scene.y[at] + 0.01);
+    }
+    c.textAlign = "start";
+    c.textBaseline = "alphabetic";
+  }
+
+  /** Draw racks as cells with the mean load inside, and bundles of links between them by their busiest link.
+   * @param {Scene} scene @param {View} view @param {Tick | null} tick @param {any} how */
+  #racks(scene, view, tick, how) {
+    const c = this.context;
+    const bundles = new Uint8Array(scene.bundles.length);
+    const inside = new Float64Array(scene.racks.length);
+    const links = new Float64Array(scene.racks.length);
+    const failed = new Uint8Array(scene.bundles.length + scene.racks.length);
+    const bytes = tick ? (how.by === "queue" ? tick.queue : tick.load) : null;
+    const count = tick ? Math.min(scene.names.length, tick.state.length) : 0;
+    for (let at = 0; at < count && bytes && tick; at++) {
+      const most = bytes[2 * at] > bytes[2 * at + 1] ? bytes[2 * at] : bytes[2 * at + 1];
+      const bundle = scene.bundleOf[at];
+      if (bundle >= 0) {
+        if (most > bundles[bundle]) bundles[bundle] = most;
+      } else {
+        inside[-1 - bundle] += most;
+        links[-1 - bundle]++;
+      }
+      if (!(tick.state[at] & UP)) failed[bundle >= 0 ? bundle : scene.bundles.length - 1 - bundle] = 1;
+    }
+    const paths = Array.from({ length: LEVELS + 1 }, () => new Path2D());
+    scene.bundles.forEach(({ x1, y1, x2, y2 }, number) => {
+      const path = paths[failed[number] ? LEVELS : levelOf(bundles[number])];
+      path.moveTo(x1, y1);
+      const bulge = Math.abs(y2 - y1) < 0.1 ? [0, -0.12 * Math.abs(x2 - x1)] : [0.12 * Math.abs(y2 - y1), 0];
+      path.quadraticCurveTo((x1 + x2) / 2 + bulge[0], (y1 + y2) / 2 + bulge[1], x2, y2);
+    });
+    for (let level = 0; level <= LEVELS; level++) {
+      c.strokeStyle = level === LEVELS ? how.colours.down : level ? how.colours.levels[level] : how.colours.idle;
+      c.lineWidth = (level ? 0.8 + level / 5 : 0.5) / view.scale;
+      c.stroke(paths[level]);
+    }
+    c.lineWidth = 1.2 / view.scale;
+    scene.racks.forEach(({ x, y, width, height }, number) => {
+      const level = links[number] ? levelOf(Math.ceil(inside[number] / links[number])) : 0;
+      c.fillStyle = level ? how.colours.levels[level] : how.colours.node;
+      c.strokeStyle = failed[scene.bundles.length + number] ? how.colours.down : how.colours.edge;
+      c.beginPath();
+      c.roundRect(x + width * 0.12, y + height * 0.12, width * 0.76, height * 0.76, 0.6);
+      c.fill();
+      c.stroke();
+    });
+    const between = new Path2D();
+    for (let at = 0; at < scene.x.length; at++)
+      if (scene.rackOf[at] < 0) between.rect(scene.x[at] - 0.4, scene.y[at] - 0.4, 0.8, 0.8);
+    c.fillStyle = how.colours.node;
+    c.fill(between);
+    c.strokeStyle = how.colours.edge;
+    c.stroke(between);
+  }
+
+  /** @param {Scene} scene @param {View} view @param {any} how */
+  #marks(scene, view, how) {
+    const c = this.context;
+    for (const [chosen, width] of [[how.hover, 2], [how.selection, 3.2]]) {
+      if (!chosen) continue;
+      c.strokeStyle = how.colours.accent;
+      c.lineWidth = width / view.scale;
+      c.beginPath();
+      if (chosen.kind === "node") {
+        const radius = Math.max(0.24, 5 / view.scale);
+        c.arc(scene.x[chosen.at], scene.y[chosen.at], radius, 0, 2 * Math.PI);
+      } else if (chosen.at < scene.names.length) {
+        const [a, b] = [scene.a[chosen.at], scene.b[chosen.at]];
+        c.globalAlpha = 0.75;
+        c.moveTo(scene.x[a], scene.y[a]);
+        c.quadraticCurveTo(scene.cx[chosen.at], scene.cy[chosen.at], scene.x[b], scene.y[b]);
+      }
+      c.stroke();
+      c.globalAlpha = 1;
+    }
+  }
+}
+
+/** Position of each node's job, -1 for none. @param {Scene} scene @param {Job[]} jobs */
+function jobOf(scene, jobs) {
+  const job = new Int32Array(scene.x.length).fill(-1);
+  jobs.forEach(({ members }, number) => {
+    for (const node of members) job[node] = number;
+  });
+  return job;
+}
+
+/** Label that fits a node: the numbers of its name. @param {string} name */
+export function labelOf(name) {
+  const numbers = name.match(/\d+/g) ?? [name];
+  return name.startsWith("npu") || name.startsWith("gpu") ? numbers.join(".") : name[0].toUpperCase() + numbers.join(".");
+}

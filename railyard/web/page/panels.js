@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Panels beside the fabric. A panel is a module that exports a component which gets `page`; to add one, add its line.
+ *
+ * @import { Page } from "./main.js"
+ */
+import { Inspector } from "./inspect.js";
+import { Events } from "./events.js";
+
+/** @type {{id: string, label: string, Panel: (props: {page: Page}) => any}[]} */
+export const PANELS = [
+  { id: "inspect", label: "Inspect", Panel: Inspector },
+  { id: "events", label: "Events", Panel: Events },
+];

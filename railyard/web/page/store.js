@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Records of a run as the page keeps them: tracks of variants, the time that is shown, the selection.
+ *
+ * @import { FabricPicture, Header, RunEvent, Selection, SessionState, Tick, Track } from "./types"
+ */
+
+/** Kinds of records; lab/recording/records.py describes them. */
+export const KIND = { HEADER: 1, FABRIC: 2, VARIANT: 3, LINKS: 4, TICK: 5, EVENT: 6, END: 7, CLOSE: 8 };
+
+const TICK_BYTES = 96 << 20; // of all variants together; above, the older half loses every second tick
+const EVENTS = 50000;
+const SMOOTHED = 4; // ticks whose mean load is shown: a tick may be as short as a frame
+const text = new TextDecoder();
+
+/** Position of the last item at or before a time; -1 if all are later. Items are in order of time.
+ * @param {{t: number}[]} items @param {number} t */
+export function lastBefore(items, t) {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle].t <= t) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Decode a tick: see lab/recording/records.py. @param {DataView} view @returns {Tick} */
+export function decodeTick(view) {
+  const links = view.getUint32(8, true);
+  const count = view.getUint32(12, true);
+  const totals = new Float64Array(count);
+  for (let i = 0; i < count; i++) totals[i] = view.getFloat64(16 + 8 * i, true);
+  const at = view.byteOffset + 16 + 8 * count;
+  const bytes = (/** @type {number} */ from, /** @type {number} */ length) =>
+    new Uint8Array(view.buffer, at + from, length);
+  return {
+    t: Number(view.getBigUint64(0, true)),
+    totals,
+    load: bytes(0, 2 * links),
+    queue: bytes(2 * links, 2 * links),
+    state: bytes(4 * links, links),
+  };
+}
+
+export class Store {
+  /** @type {Header | null} */ header = null;
+  /** @type {FabricPicture | null} */ fabric = null;
+  /** @type {Map<string, Track>} */ tracks = new Map();
+  /** Name of the variant that is shown, and of the one beside it. */
+  variant = "";
+  beside = "";
+  /** Time that is shown, in picoseconds. */
+  time = 0;
+  /** Whether the time follows the newest tick. */
+  follow = true;
+  /** Whether the page plays by itself, in virtual picoseconds for each second. */
+  playing = false;
+  rate = 0;
+  /** @type {SessionState} */
+  session = {
+    mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, by_hand: {},
+  };
+  /** @type {"connecting" | "open" | "closed"} */ connection = "connecting";
+  /** Why the connection ended. */
+  farewell = "";
+  /** @type {Selection} */ selection = null;
+  /** @type {{text: string, bad: boolean} | null} */ notice = null;
+  /** @type {Set<(what: string) => void>} */ #listeners = new Set();
+  #writing = "";
+  #dirty = new Set();
+  #frame = 0;
+
+  /** Call back once a display frame after changes; returns what ends it.
+   * `what` is one of fabric, tracks, time, session, selection, notice. @param {(what: string) => void} listener */
+  on(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** @param {string} what */
+  changed(what) {
+    this.#dirty.add(what);
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#tell());
+  }
+
+  #tell() {
+    this.#frame = 0;
+    const dirty = [...this.#dirty];
+    this.#dirty.clear();
+    for (const what of dirty) for (const listener of this.#listeners) listener(what);
+  }
+
+  /** The track that is shown. @returns {Track | undefined} */
+  get track() {
+    return this.tracks.get(this.variant);
+  }
+
+  /** Latest time that a track has. @param {Track | undefined} track */
+  end(track) {
+    if (!track || !track.ticks.length) return 0;
+    return track.end ? Math.max(track.end.t, track.ticks[track.ticks.length - 1].t) : track.ticks[track.ticks.length - 1].t;
+  }
+
+  /** Time that the scrubber spans: until all variants beside each other have ended. */
+  get span() {
+    const shown = [this.track, this.tracks.get(this.beside)];
+    const busy = shown.map((track) => {
+      if (!track) return 0;
+      if (track.end) return Math.min(this.end(track), track.end.completion_ps * 1.04);
+      return this.end(track);
+    });
+    return Math.max(...busy, 1);
+  }
+
+  /** Take a record of the wire: a byte for its kind, then its payload. @param {ArrayBuffer} data */
+  take(data) {
+    const kind = new Uint8Array(data, 0, 1)[0];
+    if (kind === KIND.TICK) return this.#tick(decodeTick(new DataView(data, 1)));
+    const values = JSON.parse(text.decode(new Uint8Array(data, 1)));
+    const track = this.tracks.get(this.#writing);
+    if (kind === KIND.HEADER) {
+      this.header = values;
+      this.tracks.clear();
+      this.#writing = "";
+      this.changed("tracks");
+    } else if (kind === KIND.FABRIC) {
+      this.fabric = values;
+      this.changed("fabric");
+    } else if (kind === KIND.VARIANT) {
+      this.#writing = values.name;
+      this.tracks.set(values.name, { ...values, ticks: [], events: [], end: null, bytes: 0 });
+      if (this.follow || !this.tracks.has(this.variant)) {
+        this.variant = values.name;
+        this.time = 0;
+      }
+      this.changed("tracks");
+    } else if (kind === KIND.LINKS && track) {
+      track.links.push(...values.links);
+      this.changed("fabric");
+    } else if (kind === KIND.EVENT && track) {
+      this.#event(track, values);
+    } else if (kind === KIND.END && track) {
+      track.end = values;
+      this.changed("tracks");
+    }
+  }
+
+  /** @param {Tick} tick */
+  #tick(tick) {
+    const track = this.tracks.get(this.#writing);
+    if (!track) return;
+    track.ticks.push(tick);
+    track.bytes += tick.load.length * 2.5;
+    let bytes = 0;
+    for (const other of this.tracks.values()) bytes += other.bytes;
+    if (bytes > TICK_BYTES) for (const other of this.tracks.values()) thin(other);
+    if (this.follow && this.variant === track.name) this.time = tick.t;
+    this.changed("time");
+  }
+
+  /** @param {Track} track @param {RunEvent} event */
+  #event(track, event) {
+    // A record of a job's end comes with the tick after it.
+    track.events.splice(lastBefore(track.events, event.t) + 1, 0, event);
+    if (track.events.length > EVENTS) track.events.splice(0, EVENTS / 4);
+    this.changed("tracks");
+  }
+
+  /** Show another time. @param {number} time @param {boolean} [follow] */
+  seek(time, follow = false) {
+    this.time = Math.max(0, Math.min(time, this.span));
+    this.follow = follow;
+    this.changed("time");
+  }
+
+  /** Show another variant at the same time. @param {string} name */
+  show(name) {
+    this.variant = name;
+    if (this.beside === name) this.beside = "";
+    this.changed("tracks");
+  }
+
+  /** @param {Selection} selection */
+  select(selection) {
+    this.selection = selection;
+    this.changed("selection");
+  }
+
+  /** @param {string} words @param {boolean} [bad] */
+  say(words, bad = false) {
+    this.notice = words ? { text: words, bad } : null;
+    this.changed("notice");
+  }
+
+  /** Events up to the time that is shown. @param {Track} track @returns {RunEvent[]} */
+  past(track) {
+    return track.events.slice(0, lastBefore(track.events, this.time) + 1);
+  }
+
+  /** Links, mean loads of the last ticks, queues and states at the time that is shown.
+   * @param {Track | undefined} track @returns {Tick | null} */
+  at(track) {
+    if (!track) return null;
+    const last = lastBefore(track.ticks, this.time);
+    if (last < 0) return null;
+    const tick = track.ticks[last];
+    const before = [];
+    for (let i = last - 1; i > last - SMOOTHED && i >= 0; i--)
+      if (track.ticks[i].load.length === tick.load.length) before.push(track.ticks[i].load);
+    if (!before.length) return tick;
+    const load = new Uint8Array(tick.load.length);
+    for (let i = 0; i < load.length; i++) {
+      let sum = tick.load[i];
+      for (const other of before) sum += other[i];
+      load[i] = Math.ceil(sum / (before.length + 1));
+    }
+    return { ...tick, load };
+  }
+}
+
+/** Drop every second tick of a track's older half. @param {Track} track */
+function thin(track) {
+  const half = track.ticks.length >> 1;
+  track.ticks = track.ticks.filter((_, at) => at >= half || at % 2 === 1);
+  track.bytes = track.ticks.reduce((sum, tick) => sum + tick.load.length * 2.5, 0);
+}

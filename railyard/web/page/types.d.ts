@@ -1,0 +1,104 @@
+/** Values that the modules of the page share. docs/reference/page-protocol.md describes those of the wire. */
+
+export interface FabricPicture {
+  name: string;
+  dims: number[];
+  nodes: { name: string[]; kind: string[]; tier: number[]; x: number[]; y: number[] };
+  links: {
+    name: string[];
+    a: number[];
+    b: number[];
+    port_a: number[];
+    port_b: number[];
+    gbps: number[];
+    dimension: (number | null)[];
+    optical: (number | null)[];
+  };
+  fibres: Record<string, { ends: number[]; gbps: number }>;
+  groups: { kind: string; label: string; x: number; y: number; width: number; height: number; nodes: number[] }[];
+}
+
+export interface Header {
+  format: string;
+  version: number;
+  railyard: string;
+  scenario: string;
+  title: string;
+  description: string;
+  seed: number;
+  variants: { name: string; label: string }[];
+}
+
+export interface Job {
+  name: string;
+  begin_ps: number;
+  members: number[];
+}
+
+/** Something that happened at `t` picoseconds. */
+export interface RunEvent {
+  t: number;
+  kind: string;
+  text: string;
+  links?: string[];
+  node?: string;
+  job?: string;
+  event?: string;
+  target?: string;
+  by?: string;
+  count?: number;
+}
+
+/** All links and totals at one time; a byte for each direction of a link, and a byte of state for a link. */
+export interface Tick {
+  t: number;
+  totals: Float64Array;
+  load: Uint8Array;
+  queue: Uint8Array;
+  state: Uint8Array;
+}
+
+export interface RunEnd {
+  t: number;
+  completion_ps: number;
+  nodes: number;
+  correct: number;
+  wrong: string;
+  deadlock: boolean;
+}
+
+/** One variant of a run as far as the page has received it. */
+export interface Track {
+  name: string;
+  label: string;
+  tick_ps: number;
+  bound_ps: number;
+  /** Names of links in the order of the bytes of a tick. */
+  links: string[];
+  totals: string[];
+  jobs: Job[];
+  planned: { t: number; text: string }[];
+  ticks: Tick[];
+  events: RunEvent[];
+  end: RunEnd | null;
+  /** Bytes of all ticks that are kept. */
+  bytes: number;
+}
+
+/** State of the session on the server. */
+export interface SessionState {
+  mode: "live" | "replay";
+  paused: boolean;
+  pace: number | null;
+  variant: string;
+  ended: boolean;
+  words: string;
+  read_only: boolean;
+  by_hand: Record<string, Record<string, unknown>[]>;
+}
+
+/** What is chosen in the picture: a node, a link (both by position), or nothing. */
+export type Selection = { kind: "node" | "link"; at: number } | null;
+
+/** Keys of a fault as a scenario file has them, without its time. */
+export type FaultKeys = Record<string, string | number>;

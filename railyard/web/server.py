@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application on an address, in a thread of its own."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import final
+
+import uvicorn
+
+from lab.errors import OutputError
+from railyard.web.app import application, check_packages
+from railyard.web.session import Session
+
+__all__ = ["DEFAULT_PORT", "serving"]
+
+DEFAULT_PORT = 8642
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) -> Iterator[str]:
+    """Serve a session; yield the address to open, which has the token.
+
+    Args:
+        session: What the pages look at.
+        host: Address to listen on.
+        port: Port to listen on; 0 for any that is free.
+
+    Raises:
+        OutputError: The port is taken, the host is no address of this machine, or packages are missing.
+    """
+    check_packages()
+    token = secrets.token_urlsafe(18)
+    listener = _listener(host, port)
+    port = listener.getsockname()[1]
+    loopback = host in (LOOPBACK, "localhost", "::1")
+    hosts = [LOOPBACK, "localhost", "[::1]"] if loopback else ["*"]
+    server = _Server(
+        uvicorn.Config(
+            application(session, token, hosts),
+            log_level="error",
+            ws="websockets-sansio",
+            ws_max_size=1 << 20,
+            ws_ping_interval=None,
+            timeout_graceful_shutdown=1,
+        )
+    )
+    thread = threading.Thread(target=server.run, args=([listener],), name="page", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{_name(host)}:{port}/?token={token}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=5)
+
+
+@final
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the command."""
+
+    def install_signal_handlers(self) -> None:
+        """Do nothing."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _name(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(64)  # a page that comes before the thread is ready waits
+    except (OSError, OverflowError) as ex:
+        listener.close()
+        if getattr(ex, "errno", None) == errno.EADDRINUSE:
+            raise OutputError(
+                f"port {port} of {host} is in use", remedy="give another with --port, or 0 for any"
+            ) from None
+        raise OutputError(
+            f"{host}:{port}: {getattr(ex, 'strerror', None) or ex}",
+            remedy="give an address of this machine with --host, and a port with --port",
+        ) from None
+    return listener

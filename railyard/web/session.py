@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run under the hands of the page: pause, pace, step, faults by hand, the scenario that repeats them."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, final
+
+from lab.errors import ScenarioError
+from lab.recording.history import History
+from lab.recording.records import Kind, Record
+from lab.run.prepare import Prepared
+from lab.run.watch import WatchedRun
+from lab.scenario.by_hand import yaml_with_faults
+from lab.scenario.schema import Fault, Scenario
+from railyard.web.answers import Context, answer
+from topologies.errors import RailyardError
+
+__all__ = ["Command", "Session"]
+
+Mode = Literal["live", "replay"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A request of a page, and the function that takes the reply back to that page."""
+
+    values: Mapping[str, Any]
+    reply: Callable[[Mapping[str, Any]], None]
+
+
+@final
+@dataclass
+class Session:
+    """One run, or one recording, that any number of pages look at.
+
+    Pages put commands from any thread; the thread of the run carries them out in `hold`, between two ticks.
+    """
+
+    mode: Mode
+    history: History = field(default_factory=History)
+    read_only: bool = False
+    context: Context = field(default_factory=Context)
+    source: tuple[Path, Scenario, int] | None = None
+    """Scenario file, scenario and seed of a live run."""
+    changed: Callable[[], None] = lambda: None
+    """Called when the state has changed, by the thread of the run."""
+
+    def __post_init__(self) -> None:
+        self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+        self._paused = self.mode == "live"
+        self._pace: float | None = None  # virtual microseconds for each second; None: as fast as it can
+        self._until: Literal["", "tick", "event"] = ""
+        self._variant = ""
+        self._words = ""
+        self._ended = self.mode == "replay"
+        self._again = False
+        self._struck: dict[str, tuple[Fault, ...]] = {}
+        self._due = 0.0
+        self._seen_ps = 0
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """The state as pages receive it."""
+        faults = {
+            name: [fault.model_dump(by_alias=True, exclude_none=True) for fault in faults]
+            for name, faults in self._struck.items()
+        }
+        return {
+            "type": "state",
+            "mode": self.mode,
+            "paused": self._paused,
+            "pace": self._pace,
+            "variant": self._variant,
+            "ended": self._ended,
+            "words": self._words,
+            "read_only": self.read_only,
+            "by_hand": faults,
+        }
+
+    def put(self, command: Command) -> None:
+        """Take a command of a page; the reply comes from the thread of the run."""
+        self._commands.put(command)
+
+    def sink(self, record: Record) -> None:
+        """Receive records of the run: an event may be what a step waits for."""
+        self.history(record)
+        if record.kind is Kind.EVENT and self._until == "event":
+            self._until, self._paused = "", True
+            self.changed()
+
+    def begin(self, prepared: Sequence[Prepared]) -> None:
+        """Note that a run of these variants begins."""
+        self.context.prepared = prepared
+        self._ended, self._words = False, ""
+        self._struck.clear()
+        self.changed()
+
+    def hold(self, run: WatchedRun) -> None:
+        """Hold a run for as long as the page wants, and carry out commands; called after each tick."""
+        self.context.run = run
+        name = run.ready.variant.name
+        if name != self._variant:
+            self._variant, self._seen_ps = name, 0
+            self._due = time.monotonic()
+            self.changed()
+        if self._until == "tick" and run.testbed.now_ps > 0:
+            self._until, self._paused = "", True
+            self.changed()
+        self._pace_for(run)
+        while True:
+            wait = self._seconds_left()
+            try:
+                command = self._commands.get(timeout=wait) if wait else self._commands.get_nowait()
+            except queue.Empty:
+                if not self._paused and self._seconds_left() == 0:
+                    break
+                continue
+            self._carry_out(command)
+        self.context.run = None
+
+    def end(self, words: str) -> None:
+        """Note that the run has ended, and how."""
+        self._ended, self._words, self._paused = True, words, True
+        self.changed()
+
+    def wait(self, seconds: float) -> bool:
+        """Answer questions while no run is under way; return True when a page asks to run again."""
+        with suppress(queue.Empty):
+            self._carry_out(self._commands.get(timeout=seconds))
+        again, self._again = self._again, False
+        return again
+
+    def _pace_for(self, run: WatchedRun) -> None:
+        """Set the time of the next tick by the pace; a run whose jobs are done is not paced."""
+        now = time.monotonic()
+        passed_us = (run.testbed.now_ps - self._seen_ps) / 10**6
+        self._seen_ps = run.testbed.now_ps
+        if self._pace is None or self._until or not run.jobs.busy:
+            self._due = now
+        else:
+            # A tick that was late does not hurry the next ones.
+            self._due = max(self._due + passed_us / self._pace, now - 0.1)
+
+    def _seconds_left(self) -> float:
+        """Return the seconds to wait for commands: a while in a pause, until the next tick otherwise."""
+        if self._paused:
+            self._due = time.monotonic()
+            return 0.25
+        return min(0.25, max(0.0, self._due - time.monotonic()))
+
+    def _carry_out(self, command: Command) -> None:
+        try:
+            reply = self._reply(command.values)
+        except RailyardError as ex:
+            reply = {"type": "refused", "text": str(ex)}
+        except (KeyError, TypeError, ValueError) as ex:
+            reply = {"type": "refused", "text": f"not a command of this page: {ex}"}
+        if reply is not None:
+            if "id" in command.values:
+                reply = {**reply, "id": command.values["id"]}
+            command.reply(reply)
+
+    def _reply(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        verb = values.get("do")
+        if verb == "ask":
+            return {"type": "answer", "values": answer(self.context, values)}
+        if verb == "save":
+            return {"type": "scenario", "text": self._scenario()}
+        if self.read_only or self.mode == "replay":
+            why = "this page only looks" if self.read_only else "a recording cannot be changed"
+            raise ScenarioError(why, remedy="open a live run without --read-only")
+        if self._ended:
+            if verb != "again":
+                raise ScenarioError("the run has ended", remedy="run it again")
+            self._again = True
+        elif verb == "pause":
+            self._paused, self._until = True, ""
+        elif verb == "play":
+            pace = values.get("pace")
+            self._pace = None if pace is None else max(1e-6, float(pace))
+            self._paused, self._until, self._due = False, "", time.monotonic()
+        elif verb == "step":
+            self._until = "event" if values.get("to") == "event" else "tick"
+            self._paused = False
+        elif verb == "fault":
+            return self._strike(values["keys"])
+        else:
+            raise ScenarioError(f"no command named {verb!r}", remedy="reload the page")
+        self.changed()
+        return None
+
+    def _strike(self, keys: Mapping[str, Any]) -> Mapping[str, Any]:
+        run = self.context.run
+        if run is None:
+            raise ScenarioError("no variant is running", remedy="wait for the next one")
+        fault = run.strike(keys)
+        self._struck[run.ready.variant.name] = run.struck
+        self.changed()
+        return {"type": "struck", "keys": fault.model_dump(by_alias=True, exclude_none=True)}
+
+    def _scenario(self) -> str:
+        if self.source is None:
+            raise ScenarioError("there is no scenario file", remedy="open a live run of a scenario")
+        file, scenario, seed = self.source
+        return yaml_with_faults(file, scenario, seed, self._struck)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web application: who may connect, what pages receive, and commands that have no effect."""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from lab.errors import OutputError, RecordingError
+from lab.recording.records import Kind, event, json_record
+from railyard.web.app import PACKAGES, PAGE
+from railyard.web.live import opened
+from railyard.web.server import serving
+from railyard.web.session import Command, Session
+
+# `make setup` installs them; `make base`, which a wheel's users have, does not.
+pytestmark = pytest.mark.skipif(
+    not all((PAGE / "node_modules" / path).is_file() for path in PACKAGES.values()),
+    reason="the page's packages are missing: run `make setup`",
+)
+
+
+@pytest.fixture
+def session() -> Session:
+    session = Session("replay")
+    session.history(json_record(Kind.HEADER, {"title": "x"}))
+    session.history(event(5, "fault", "it breaks"))
+    return session
+
+
+@contextmanager
+def connected(address: str, *, token: str | None = None, origin: str = "") -> Iterator[ClientConnection]:
+    place = urlsplit(address)
+    query = place.query if token is None else f"token={token}"
+    with connect(
+        f"ws://{place.netloc}/live?{query}", origin=origin or f"http://{place.netloc}", proxy=None
+    ) as live:
+        yield live
+
+
+def got(address: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection.request("GET", path, headers=headers)
+    return connection.getresponse()
+
+
+@pytest.mark.parametrize(
+    ("token", "origin", "words"),
+    [
+        ("", "", "token"),
+        ("wrong", "", "token"),
+        (None, "http://evil.example", "another site"),
+        (None, "http://127.0.0.1:1", "another site"),
+        (None, "null", "another site"),
+    ],
+)
+def test_a_page_without_token_or_of_another_site_gets_nothing(
+    session: Session, token: str | None, origin: str, words: str
+):
+    with serving(session, port=0) as address, connected(address, token=token, origin=origin) as live:
+        with pytest.raises(ConnectionClosed) as closed:
+            live.recv(timeout=10)
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, words in closed.value.rcvd.reason) == (4401, True)
+
+
+def test_a_name_that_another_site_leads_here_is_refused(session: Session):
+    with serving(session, port=0) as address:
+        assert got(address, "/", Host="evil.example").status == 400
+
+
+def test_the_page_loads_from_nowhere_else_and_shows_no_other_file(session: Session):
+    with serving(session, port=0) as address:
+        index = got(address, "/")
+        assert "default-src 'none'" in index.headers["content-security-policy"]
+        assert b"http" not in index.read()
+        assert got(address, "/page/main.js").status == 200
+        hidden = ("package.json", "../app.py", "%2e%2e/app.py", "node_modules/htm/dist/htm.module.js")
+        for path in (*(f"/page/{name}" for name in hidden), "/npm/x.js"):
+            assert got(address, path).status == 404
+
+
+def test_no_module_names_another_machine():
+    modules = [*sorted(PAGE.glob("*.js")), PAGE / "index.html", PAGE / "style.css"]
+    assert len(modules) > 8
+    lines = [line for path in modules for line in path.read_text().splitlines() if "://" in line]
+    assert [line for line in lines if "${location.host}" not in line and "w3.org" not in line] == []
+
+
+def received(live: ClientConnection, kind: str) -> dict:
+    while True:
+        message = live.recv(timeout=10)
+        if isinstance(message, str) and (values := json.loads(message))["type"] == kind:
+            return values
+
+
+def test_a_page_receives_the_state_and_all_records(session: Session):
+    with serving(session, port=0) as address, connected(address) as live:
+        assert received(live, "state")["mode"] == "replay"
+        assert [live.recv(timeout=10)[0] for _ in range(2)] == [Kind.HEADER, Kind.EVENT]
+        session.history(event(9, "fault", "later"))
+        assert json.loads(live.recv(timeout=10)[1:])["text"] == "later"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ({"do": "pause"}, "a recording cannot be changed"),
+        ({"do": "fault", "keys": {"link": "a-b"}}, "a recording cannot be changed"),
+        ({"do": "ask", "what": "weather"}, "no question named 'weather'"),
+        ({"do": "ask", "what": "link", "name": "x"}, "no run is under way"),
+        ({"do": "save"}, "there is no scenario file"),
+    ],
+)
+def test_a_command_without_effect_is_answered_by_a_sentence(session: Session, command: dict, words: str):
+    with serving(session, port=0) as address, connected(address) as live:
+        live.send(json.dumps({**command, "id": 4}))
+        session.wait(5)
+        reply = received(live, "refused")
+        assert words in reply["text"]
+        assert reply["id"] == 4
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "x" * 70000])
+def test_what_is_no_command_is_refused(session: Session, text: str):
+    with serving(session, port=0) as address, connected(address) as live:
+        live.send(text)
+        assert "a command is a JSON object" in received(live, "refused")["text"]
+
+
+def test_a_page_that_only_looks_changes_nothing():
+    session = Session("live", read_only=True)
+    replies: list = []
+    session.begin([])
+    session.put(Command({"do": "play"}, replies.append))
+    session.wait(0)
+    assert "this page only looks" in replies[0]["text"]
+    assert session.state["paused"]
+
+
+def test_a_port_in_use_is_named_before_anything_starts():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(OutputError, match=f"port {port} of 127.0.0.1 is in use"),
+            serving(Session("replay"), port=port),
+        ):
+            pass
+
+
+def test_results_without_a_recording_are_refused_with_the_remedy(tmp_path: Path):
+    with pytest.raises(RecordingError, match="run the scenario again with --record"), opened(tmp_path):
+        pass
