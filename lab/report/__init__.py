@@ -11,6 +11,7 @@ Its modules:
     captures  capture files: frames by kind over time, data frames compared
     output    the folder of results
     page      report.html
+    explore   its switches, slider and table of links, with their script
     picture   picture.svg, and the figures that it shares with the report
     fidelity  fidelity report of a run in real time, and its verdict
     sources   papers and derivations that a report cites

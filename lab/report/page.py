@@ -8,6 +8,15 @@ from html import escape
 from types import MappingProxyType
 
 from lab.report.captures import Capture
+from lab.report.explore.parts import (
+    POLICY,
+    explore_script,
+    explore_style,
+    heading,
+    links_table,
+    time_slider,
+    variant_switches,
+)
 from lab.report.fidelity import FIDELITY_STYLE, NOT_TRUSTWORTHY, fidelity_html, verdict_html
 from lab.report.figures.captured_frames import MAX_CAPTURES, captures_svg
 from lab.report.figures.circuits import CIRCUITS_STYLE, circuits_svg, jobs_table, rewired_words
@@ -57,6 +66,26 @@ td.n { white-space: nowrap; }
 code { font: .9em ui-monospace, monospace; }
 """
 
+# Explanations of sections, shown at their headings.
+_WHY_TIMES = (
+    "From the start of the first NPU until the last NPU has its result, by the clock of the run. The mark is "
+    "the lower bound: no schedule on these links can be faster."
+)
+_WHY_ARRIVALS = (
+    "Bytes of data frames that reached an NPU, in bins of equal width. Move the slider to a time: the "
+    "table shows what had arrived, the list what had happened, and the fabrics which links were cut by then."
+)
+_WHY_LINKS = (
+    "The time that a link spent sending, by the counters of its two ends, as a share of the run. One scale "
+    "holds for all variants."
+)
+_WHY_TABLE = (
+    "The counters of every link at the end of the run. A click on a heading sorts, a second one turns the "
+    "order around; the filter takes a part of a link's name."
+)
+_WHY_ASSERTIONS = "What the scenario says must hold, and the value that was measured."
+_WHY_METRICS = "Everything that was counted or computed; point at a value for its meaning and its unit."
+
 # Names of switch programs as their projects write them.
 SWITCHES = {"bmv2": "BMv2", "builtin": "built-in"}
 
@@ -88,12 +117,14 @@ def report_html(
         *([f"<p>{escape(scenario.description)}</p>"] if scenario.description else []),
         f'<p class="verdict">{held}: {passed}</p>',
         *filter(None, [verdict_html(scenario, result)]),
-        "<h2>Completion time</h2>",
-        f"<figure>{completion_times(scenario, runs)}</figure>",
+        variant_switches(scenario),
+        heading("Completion time", _WHY_TIMES),
+        f"<figure>{completion_times(scenario, runs, named=True)}</figure>",
         *_bounds(scenario, result),
-        "<h2>Data that arrived, over time</h2>",
-        f"<figure>{deliveries(scenario, runs)}</figure>",
-        "<h2>Busy share of each link</h2>",
+        heading("Data that arrived, over time", _WHY_ARRIVALS),
+        f"<figure>{deliveries(scenario, runs, named=True)}</figure>",
+        time_slider(),
+        heading("Busy share of each link", _WHY_LINKS),
         '<p class="soft">Wider and stronger is busier, over the whole run and in the busier direction.',
         "Point at a link for its figures. A cut link is dashed and crossed.</p>",
         '<div class="panels">',
@@ -102,6 +133,8 @@ def report_html(
             for index, variant in enumerate(scenario.variants)
         ),
         "</div>",
+        heading("Links by load", _WHY_TABLE),
+        links_table(scenario, runs),
         *_jobs(scenario, runs),
         *_circuits(scenario, runs),
         *_traffic(scenario, runs),
@@ -109,9 +142,9 @@ def report_html(
         *_takeovers(scenario, result),
         *_captures(captures),
         *filter(None, [fidelity_html(scenario, result)]),
-        "<h2>Assertions</h2>",
+        heading("Assertions", _WHY_ASSERTIONS),
         _assertions(result),
-        "<h2>Metrics</h2>",
+        heading("Metrics", _WHY_METRICS),
         _metrics(scenario, result),
         "<h2>Sources</h2>",
         "<ul>",
@@ -120,14 +153,16 @@ def report_html(
         "controllers.</li>",
         "</ul>",
         f"<p>Command that repeats this run: <code>{escape(command)}</code></p>",
+        explore_script(scenario, runs),
     ]
     head = [
         "<!doctype html>",
         '<html lang="en">',
         '<head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         f"<title>{title}</title>",
-        f"<style>{STYLE}{FABRIC_STYLE}{_styles_of_parts(result, runs)}</style></head>",
+        f"<style>{STYLE}{FABRIC_STYLE}{_styles_of_parts(result, runs)}{explore_style()}</style></head>",
     ]
     return "\n".join([*head, "<body>", *body, "</body>", "</html>\n"])
 
@@ -155,7 +190,7 @@ def _captures(captures: Mapping[str, Capture]) -> list[str]:
 def _panel(index: int, caption: str, svg: str) -> str:
     """Return a figure whose caption, HTML, has the colour of variant `index`."""
     chip = f'<span class="chip" style="background:{colour(index)}"></span>'
-    return f"<figure><figcaption>{chip} {caption}</figcaption>{svg}</figure>"
+    return f'<figure data-variant="{index}"><figcaption>{chip} {caption}</figcaption>{svg}</figure>'
 
 
 def _bounds(scenario: Scenario, result: Result) -> list[str]:
@@ -294,8 +329,11 @@ def _value(result: Result, variant: Variant, name: str) -> str:
     """Return a metric's value, with a question mark where it depends on times that are not trustworthy."""
     if f"{variant.name}.{name}" not in result.metrics:
         return ""
+    metric = ALL_METRICS[name]
+    unit = f", in {metric.unit}" if metric.unit else ""
+    words = escape(f"{variant.label}: {metric.meaning}{unit}", quote=True)
     value = shown(result.of(variant.name, name))
     fidelity = result.fidelity.get(variant.name)
-    if fidelity is None or fidelity.trustworthy or not ALL_METRICS[name].timed:
-        return value
-    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}">{value} ?</span>'
+    if fidelity is None or fidelity.trustworthy or not metric.timed:
+        return f'<span title="{words}">{value}</span>'
+    return f'<span class="soft" title="{NOT_TRUSTWORTHY.lower()}; {words}">{value} ?</span>'

@@ -14,7 +14,7 @@ from lab.report.metrics import VariantRun, busy_share
 from lab.scenario.schema import Scenario
 from topologies import Fabric
 
-__all__ = ["completion_times", "deliveries", "link_use", "picture_svg"]
+__all__ = ["completion_times", "curves", "deliveries", "link_use", "picture_svg"]
 
 # The sheet measures 1180 by 610, and a line more with a verdict on its times.
 SHEET_STYLE = """
@@ -55,8 +55,8 @@ def _placed(svg: str, x: int, y: int, width: int, height: int) -> str:
     return re.sub(r"^<svg", place, svg, count=1)
 
 
-def completion_times(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the bars of all variants beside their bounds as SVG."""
+def completion_times(scenario: Scenario, runs: Mapping[str, VariantRun], *, named: bool = False) -> str:
+    """Return the bars of all variants beside their bounds as SVG; see bars_svg."""
     return bars_svg(
         [
             Bar(
@@ -68,7 +68,8 @@ def completion_times(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
                 _failure(runs[variant.name]),
             )
             for index, variant in enumerate(scenario.variants)
-        ]
+        ],
+        named=named,
     )
 
 
@@ -82,21 +83,28 @@ def _failure(run: VariantRun) -> str:
     return ""
 
 
-def deliveries(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
-    """Return the rate at which data arrived over time as SVG.
+def deliveries(scenario: Scenario, runs: Mapping[str, VariantRun], *, named: bool = False) -> str:
+    """Return the rate at which data arrived over time as SVG; see timeline_svg and curves."""
+    real_time = any(run.fidelity for run in runs.values())
+    clock = "scenario time" if real_time else "virtual time"
+    return timeline_svg(curves(scenario, runs), clock, named=named)
+
+
+def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
+    """Return the curves of the variants that share a time scale.
 
     Variants with another collective than the first variant with a fault have another time scale and are left
     out.
     """
     model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
-    curves = []
+    drawn = []
     for index, variant in enumerate(scenario.variants):
         if variant.collective != model.collective:
             continue
         seen = runs[variant.name].observation
         bin_us = seen.timeline.bin_ps / 10**6
         converged = seen.recovery.converged_ps
-        curves.append(
+        drawn.append(
             Curve(
                 index,
                 variant.label,
@@ -107,8 +115,7 @@ def deliveries(scenario: Scenario, runs: Mapping[str, VariantRun]) -> str:
                 bool(_failure(runs[variant.name])),
             )
         )
-    real_time = any(run.fidelity for run in runs.values())
-    return timeline_svg(curves, "scenario time" if real_time else "virtual time")
+    return drawn
 
 
 def link_use(fabric: Fabric, runs: Mapping[str, VariantRun], variant: str) -> str:

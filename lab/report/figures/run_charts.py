@@ -12,7 +12,7 @@ from lab.report.figures.plot import DASHES, INK, bare_rows, colour, new_figure, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Bar", "Curve", "bars_svg", "timeline_svg"]
+__all__ = ["Bar", "Curve", "bars_svg", "end_us", "timeline_svg"]
 
 # Length of the bar of a variant without a result, as a share of the longest bar of the others.
 STUB = 0.06
@@ -63,8 +63,11 @@ class Bar:
     failed: str = ""
 
 
-def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
-    """Draw the curves over one time axis, as long as the variants that finished, with faults marked."""
+def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time", *, named: bool = False) -> str:
+    """Draw the curves over one time axis, as long as the variants that finished, with faults marked.
+
+    `named` gives the curves ids by variant, and the ends of the axis the ids time-begin and time-end.
+    """
     figure, axes = new_figure(height=3.0)
     for curve in curves:
         axes.stairs(
@@ -74,9 +77,12 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
             linestyle=DASHES[curve.index % len(DASHES)],
             linewidth=1.8,
             label=f"{curve.label} (failed)" if curve.failed else curve.label,
+            **({"gid": f"curve{curve.index}"} if named else {}),
         )
-    end = _end_us(curves)
+    end = end_us(curves)
     axes.set_xlim(0, end)
+    for name, time in (("time-begin", 0.0), ("time-end", end)) if named else ():
+        axes.axvline(time, alpha=0.0, gid=name)
     rows = _mark_faults(axes, curves, end)
     peak = max((max(curve.tbps, default=0.0) for curve in curves), default=1.0) or 1.0
     axes.set_ylim(0, 1.05 * peak * (1.07 + 0.09 * rows))
@@ -98,7 +104,7 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time") -> str:
     return svg_of(figure, "timeline")
 
 
-def _end_us(curves: Sequence[Curve]) -> float:
+def end_us(curves: Sequence[Curve]) -> float:
     """Return the end of the time axis: of the variants that finished, or of all when none did."""
     shown = [curve for curve in curves if not curve.failed] or curves
     ends = [curve.end_us for curve in shown]
@@ -130,8 +136,8 @@ def _mark_faults(axes: Axes, curves: Sequence[Curve], end: float) -> int:
     return len(ends)
 
 
-def bars_svg(bars: Sequence[Bar]) -> str:
-    """Draw a bar a variant, as long as it took, and a mark at its bound.
+def bars_svg(bars: Sequence[Bar], *, named: bool = False) -> str:
+    """Draw a bar a variant, as long as it took, and a mark at its bound; `named` bars have ids by variant.
 
     A variant that failed has a hatched stub of constant length, so that the time at which it gave up or
     stopped does not set the scale.
@@ -144,6 +150,8 @@ def bars_svg(bars: Sequence[Bar]) -> str:
         (patch,) = axes.barh(
             row, length, height=0.55, color=colour(bar.index), alpha=0.35 if bar.doubtful else None
         )
+        if named:
+            patch.set_gid(f"bar{bar.index}")
         if bar.failed:
             patch.set(facecolor="none", edgecolor=colour(bar.index), hatch="////", gid=f"stub{row}")
         axes.plot(

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from emulation.fidelity import Fidelity
+from emulation.testbed import LinkUsage
+from lab.report.explore.data import MAX_LINKS, links_by_load
 from lab.report.figures.fabric import fabric_svg
 from lab.report.figures.run_charts import Curve, timeline_svg
 from lab.report.markup import shown
@@ -36,7 +40,8 @@ def test_a_report_is_the_same_every_time(scenario: Scenario, fabric: Fabric, run
 
 def test_a_report_needs_no_other_file(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
     text = made(scenario, fabric, runs)
-    assert not re.search(r"""<(script|link|img|iframe)\b|url\((?!#)|@import|\bsrc=""", text)
+    assert not re.search(r"""<(link|img|iframe)\b|url\((?!#)|@import|\bsrc=|\bfetch\b|\bimport\b""", text)
+    assert "default-src 'none'" in text
     fetched = re.findall(r"""(?:href)\s*=\s*["']([^"']*)""", text)
     assert all(target.startswith("#") for target in fetched)
 
@@ -69,8 +74,65 @@ def test_every_figure_is_well_formed(scenario: Scenario, fabric: Fabric, runs: d
 def test_what_the_user_wrote_is_no_markup(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
     sly = scenario.model_copy(update={"title": "<b>&", "description": "<script>x</script>"})
     text = made(sly, fabric, runs)
-    assert "<script" not in text
+    assert "<script>x" not in text
     assert "&lt;b&gt;&amp;" in text
+
+
+def values_of(text: str) -> dict[str, Any]:
+    """Return the values that a report has for its script."""
+    (content,) = re.findall(r'<script type="application/json" id="values">(.*?)</script>', text)
+    return json.loads(content)
+
+
+def test_a_label_cannot_end_the_values_of_the_script(
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]
+):
+    first, *rest = scenario.variants
+    label = "</script><b>&"
+    sly = scenario.model_copy(update={"variants": (first.model_copy(update={"title": label}), *rest)})
+    text = made(sly, fabric, runs)
+    assert "</script><b>" not in text
+    assert values_of(text)["variants"][0]["label"] == label
+
+
+def test_the_table_of_links_has_the_counters_of_the_run(
+    scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]
+):
+    written = values_of(made(scenario, fabric, runs))["variants"]
+    for variant, values in zip(scenario.variants, written, strict=True):
+        usage = runs[variant.name].observation.link_usage
+        assert {row[0]: row[3:7] for row in values["links"]} == {
+            name: [there.bytes, back.bytes, there.frames, back.frames]
+            for name, (there, back) in usage.items()
+        }
+        shares = [max(row[1], row[2]) for row in values["links"]]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_a_table_of_many_links_keeps_those_that_lost_frames(runs: dict[str, VariantRun]):
+    idle = LinkUsage(0, 0, 0, 0, 0, 0)
+    usage = {
+        f"a-{number}": (LinkUsage(1, 10**6 - 1000 * number, 0, int(number == 990), 0, 0), idle)
+        for number in range(1000)
+    }
+    run = runs["healthy"]
+    seen = replace(run.observation, link_usage=usage)
+    rows = links_by_load(replace(run, observation=seen, rates_bps=dict.fromkeys(usage, 10**12)))
+    assert [row[0] for row in rows] == [*(f"a-{number}" for number in range(MAX_LINKS)), "a-990"]
+
+
+def test_events_and_cuts_have_their_times(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    healthy, cut = values_of(made(scenario, fabric, runs))["variants"]
+    assert healthy["cuts"] == []
+    assert cut["cuts"] == [[0.3, True, "npu0-npu1"]]
+    assert [at for at, _ in cut["events"]] == sorted(at for at, _ in cut["events"])
+    assert [0.3, "npu0-npu1 goes down"] in cut["events"]
+
+
+def test_values_say_what_they_mean(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun]):
+    text = made(scenario, fabric, runs)
+    meaning = METRICS["completion_us"].meaning
+    assert f'title="healthy: {meaning}, in us"' in text
 
 
 def test_a_rack_draws_every_link_and_crosses_the_cut_one(fabric: Fabric):
