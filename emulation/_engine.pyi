@@ -37,6 +37,27 @@ class Program:
 MeterConfig = tuple[int, int, int, int]
 """Committed rate and burst, peak rate and burst: units a second and units; a unit is a byte or a frame."""
 
+EntryLayout = tuple[int, int, list[tuple[int, str, bool]], list[tuple[int, int, list[tuple[int, int]]]]]
+"""Id and handle of a table; id, match kind, masked of its fields; id, handle, parameters of its actions.
+
+A parameter is its id and width. `masked`: the field is optional in the p4info and ternary in the program.
+"""
+
+class EntryLayouts:
+    """P4Runtime ids of the tables of a program; immutable."""
+
+    def __init__(self, program: Program, tables: list[EntryLayout], /) -> None: ...
+
+class EntryUpdates:
+    """The updates of a serialised WriteRequest; ValueError for other bytes."""
+
+    def __init__(self, layouts: EntryLayouts, request: bytes, /) -> None: ...
+    @property
+    def position(self) -> int:
+        """Position of the next update."""
+    def skip(self) -> None:
+        """Leave out the next update."""
+
 class SwitchSet:
     """Switches of one control plane.
 
@@ -56,6 +77,8 @@ class SwitchSet:
         """Processor seconds of `count` passes as far as: copy, parse, ingress, egress, deparse."""
     def take_control(self) -> tuple[str, int, int, int, bool, bytes] | None:
         """(kind, time, switch, value, up, bytes); kind: packet_in, port, alarm, digest, idle or log."""
+    def write_entries(self, switch: int, updates: EntryUpdates, /) -> None:
+        """Carry out updates of table entries, up to one that is not plain or that fails, or to the end."""
     def table_insert(
         self, switch: int, table: int, keys: list[Key], priority: int, action: int, params: list[bytes], /
     ) -> int: ...

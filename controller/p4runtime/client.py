@@ -18,6 +18,7 @@ from controller.diff import Update
 from controller.errors import InstallError
 from controller.p4runtime.device import Device, PacketIn
 from controller.p4runtime.event_loop import run, submit
+from controller.p4runtime.kept_updates import KeptUpdates
 from controller.p4runtime.local import LocalStub, is_local
 from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry
@@ -34,9 +35,11 @@ _OPTIONS = [
 ]
 
 
-# Largest number of devices with a call in progress. With more, client and server would hold the requests in
-# memory, each with a pipeline of 300 KB, and a gRPC server refuses some above a thousand.
+# Largest number of devices with a call in progress: a gRPC server refuses some above a thousand.
 _AT_ONCE = 64
+
+# The same for pipelines and batches of entries, each of which takes a megabyte as messages.
+_LARGE_AT_ONCE = 8
 
 
 @final
@@ -103,15 +106,25 @@ class P4RuntimeClient:
                 info = P4Info.parse(files.p4info)
                 config = p4r.ForwardingPipelineConfig(p4info=info.message, p4_device_config=files.json)
                 parsed[files] = info, config
-        run(_all(self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items()))
+        pushes = (self._device(node).push_pipeline(*parsed[files]) for node, files in programs.items())
+        run(_all(pushes, _LARGE_AT_ONCE))
 
     def install(
-        self, entries: Mapping[str, Sequence[Entry]], progress: Callable[[int, int], None] | None = None
+        self,
+        entries: Mapping[str, Sequence[Entry]],
+        progress: Callable[[int, int], None] | None = None,
+        kept: KeptUpdates | None = None,
     ) -> int:
-        """Insert entries, all nodes at once; returns how many. `progress` gets (done, total)."""
+        """Insert entries, all nodes at once; returns how many. `progress` gets (done, total).
+
+        `kept` has the serialised entries of earlier calls, and gets those of this call.
+        """
         reports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        writes = [self._device(node).install(own, reports.put) for node, own in entries.items()]
-        future = submit(_all(writes))
+        writes = [
+            self._device(node).install(own, kept or KeptUpdates(), reports.put)
+            for node, own in entries.items()
+        ]
+        future = submit(_all(writes, _LARGE_AT_ONCE))
         future.add_done_callback(lambda _: reports.put(None))
         done, total = 0, sum(map(len, entries.values()))
         while (count := reports.get()) is not None:
@@ -182,9 +195,9 @@ class P4RuntimeClient:
         return device
 
 
-async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run all coroutines, at most _AT_ONCE at a time; the first error cancels the rest."""
-    free = asyncio.Semaphore(_AT_ONCE)
+async def _all(coroutines: Iterable[Coroutine[Any, Any, None]], at_once: int = _AT_ONCE) -> None:
+    """Run all coroutines, at most `at_once` at a time; the first error cancels the rest."""
+    free = asyncio.Semaphore(at_once)
     work = list(coroutines)
 
     async def one(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -17,16 +17,16 @@ from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from controller.diff import Update
 from controller.errors import InstallError
-from controller.p4runtime.p4info import P4Info, describe
+from controller.p4runtime.entry_encoding import describe
+from controller.p4runtime.kept_updates import BATCH, KeptUpdates, installing
+from controller.p4runtime.p4info import P4Info
 from controller.plan import Entry
 
 __all__ = ["Device", "PacketIn"]
 
-_BATCH = 1_000
 # Time for a server to end a stream; a server that has died or hangs never does.
 _FAREWELL_SECONDS = 5.0
 _CODE_NAMES: dict[int, str] = {number: name for name, number in rpc_code.Code.items()}
-_KINDS = {"insert": p4r.Update.INSERT, "modify": p4r.Update.MODIFY, "delete": p4r.Update.DELETE}
 _REMEDIES: dict[int, str] = {
     rpc_code.UNAVAILABLE: "check that the fabric is running at this address",
     rpc_code.DEADLINE_EXCEEDED: "check that the fabric is running, and that nothing holds it up",
@@ -210,34 +210,35 @@ class Device:
             self._info = P4Info(response.config.p4info)
         return self._info
 
-    async def install(self, entries: Sequence[Entry], report: Callable[[int], None]) -> None:
+    async def install(
+        self, entries: Sequence[Entry], kept: KeptUpdates, report: Callable[[int], None]
+    ) -> None:
         """Insert entries in batches, and set default actions; `report` gets the size of each batch."""
-        for start in range(0, len(entries), _BATCH):
-            batch = entries[start : start + _BATCH]
-            await self._write([("modify" if entry.default else "insert", entry) for entry in batch])
+        info = await self._p4info()
+        with _naming(self._node):
+            batches = kept.batches(self._node, info, entries)
+        for start, serialised in zip(range(0, len(entries), BATCH), batches, strict=True):
+            batch = entries[start : start + BATCH]
+            await self._send_updates(serialised, lambda written=batch: list(map(installing, written)))
             report(len(batch))
 
     async def write(self, updates: Sequence[Update]) -> None:
         """Write updates in batches."""
-        for start in range(0, len(updates), _BATCH):
-            await self._write([(update.kind, update.entry) for update in updates[start : start + _BATCH]])
-
-    async def _write(self, batch: Sequence[tuple[str, Entry]]) -> None:
         info = await self._p4info()
+        for start in range(0, len(updates), BATCH):
+            batch = updates[start : start + BATCH]
+            with _naming(self._node):
+                serialised = b"".join([info.encode_update(update.kind, update.entry) for update in batch])
+            await self._send_updates(serialised, lambda written=batch: written)
+
+    async def _send_updates(self, serialised: bytes, updates: Callable[[], Sequence[Update]]) -> None:
+        """Write serialised updates; `updates` returns them for the message of a refusal."""
         request = p4r.WriteRequest(device_id=self._id, election_id=self._election_id)
-        add, encode = request.updates.add, info.encode
-        with _naming(self._node):
-            for kind, entry in batch:
-                update = add()
-                update.type = _KINDS[kind]
-                if kind == "delete":
-                    info.encode_key(entry, update.entity.table_entry)
-                else:
-                    encode(entry, update.entity.table_entry)
+        request.MergeFromString(serialised)
         try:
             await self._stub.Write(request, timeout=self._timeout)
         except grpc.RpcError as error:
-            raise self._refusal(batch, error) from error
+            raise self._refusal(updates(), error) from error
 
     async def read(self, table: str | None) -> list[Entry]:
         """Return the entries of a table, or of all tables."""
@@ -277,20 +278,20 @@ class Device:
 
     # -- errors
 
-    def _refusal(self, batch: Sequence[tuple[str, Entry]], error: grpc.RpcError) -> InstallError:
+    def _refusal(self, batch: Sequence[Update], error: grpc.RpcError) -> InstallError:
         """Return an error for the first refused update of a batch, from its status."""
         failed = [
             (position, detail) for position, detail in enumerate(_details(error)) if detail.canonical_code
         ]
         if not failed:
             return self._failure(
-                f"write of {len(batch)} entries, the first in table {batch[0][1].table}", error
+                f"write of {len(batch)} entries, the first in table {batch[0].entry.table}", error
             )
         position, detail = failed[0]
-        kind, entry = batch[position]
+        update = batch[position]
         return self._error(
             detail.canonical_code,
-            f"table {entry.table}: {kind} of {describe(entry)}: {detail.message} "
+            f"table {update.entry.table}: {update.kind} of {describe(update.entry)}: {detail.message} "
             f"({_code_name(detail.canonical_code)}; {len(failed)} of {len(batch)} updates were refused)",
         )
 

@@ -106,7 +106,7 @@ def _entries(path: Path, node: str, rows: Any, info: P4Info) -> list[Entry]:
     for number, row in enumerate(rows):
         try:
             entries.append(_entry(row, info))
-            info.encode(entries[-1], p4r.TableEntry())
+            info.encode(entries[-1])
         except InstallError as ex:
             raise InstallError(f"{path}: {node}[{number}]: {ex.message}", remedy=ex.remedy) from None
     return entries

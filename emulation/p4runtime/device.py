@@ -17,12 +17,11 @@ from emulation.p4runtime.roles import Role, entity_id
 from emulation.p4runtime.status import Refusal, batch_status
 from emulation.p4runtime.target import Target
 
-__all__ = ["Device"]
+__all__ = ["Device", "serialised_updates"]
 
 _Action = p4r.SetForwardingPipelineConfigRequest
 _Response = p4r.GetForwardingPipelineConfigRequest
 _Write = p4r.WriteRequest
-_UPDATES_AT_ONCE = 64
 _Cookie = p4r.ForwardingPipelineConfig.Cookie
 
 
@@ -215,7 +214,7 @@ class Device:
         role = self._require_primary(request)
         target = self._configured()
         if request.atomicity == _Write.CONTINUE_ON_ERROR:
-            refused = self._write_each(target, role, request.updates)
+            refused = self._write_each(target, role, request)
         elif request.atomicity in (_Write.ROLLBACK_ON_ERROR, _Write.DATAPLANE_ATOMIC):
             refused = self._write_all_or_none(target, role, request.updates)
         else:
@@ -226,19 +225,34 @@ class Device:
         if refused:
             raise batch_status("updates", len(request.updates), refused)
 
-    def _write_each(self, target: Target, role: Role, updates: Sequence[p4r.Update]) -> dict[int, Refusal]:
-        """Write each update on its own; frames pass between batches of updates, never within an update."""
+    def _write_each(self, target: Target, role: Role, request: p4r.WriteRequest) -> dict[int, Refusal]:
+        """Write each update on its own; frames pass between batches of updates, never within an update.
+
+        The engine carries out plain updates of table entries from the serialised request. An update that it
+        leaves is written here, as are all updates of a role that is limited to some entities.
+        """
+        updates = request.updates
+        serialised: _engine.EntryUpdates | None = None
+        if role.config is None:
+            serialised = serialised_updates(target, request.SerializeToString())
         refused: dict[int, Refusal] = {}
-        for start in range(0, len(updates), _UPDATES_AT_ONCE):
+        position = 0
+        while True:
+            if serialised is not None:
+                target.write_serialised(serialised)
+                position = serialised.position
+            if position == len(updates):
+                return refused
             with self._frames_held():
-                for position, update in enumerate(updates[start : start + _UPDATES_AT_ONCE], start):
-                    try:
-                        if role.config is not None:
-                            _check_role(role, update)
-                        target.write(update)
-                    except Refusal as refusal:
-                        refused[position] = refusal
-        return refused
+                try:
+                    if serialised is None:
+                        _check_role(role, updates[position])
+                    target.write(updates[position])
+                except Refusal as refusal:
+                    refused[position] = refusal
+            if serialised is not None:
+                serialised.skip()
+            position += 1
 
     def _write_all_or_none(
         self, target: Target, role: Role, updates: Sequence[p4r.Update]
@@ -305,6 +319,17 @@ class Device:
             for target in (self._committed, self._staged.target if self._staged else None):
                 if target is not None:
                     target.port_changed(port)
+
+
+def serialised_updates(target: Target, request: bytes) -> _engine.EntryUpdates | None:
+    """Return the updates of a serialised WriteRequest for the engine.
+
+    None if it has unknown fields of wire types that no field of P4Runtime has: the engine reads none.
+    """
+    try:
+        return _engine.EntryUpdates(target.pipeline.entry_layouts, request)
+    except ValueError:
+        return None
 
 
 def _check_role(role: Role, update: p4r.Update) -> None:

@@ -104,6 +104,10 @@ class Target:
             kind, message = self._kind(entity)
             kind.write(type, message)
 
+    def write_serialised(self, updates: _engine.EntryUpdates) -> None:
+        """Carry out updates of table entries, up to one that only write() can carry out or refuse."""
+        self._tables.write_serialised(updates)
+
     def inverse(self, update: p4r.Update) -> list[p4r.Update]:
         """Return the updates that undo an update that is about to be carried out."""
         kind, message = self._kind(update.entity)

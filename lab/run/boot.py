@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
+from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Entry, Plan
 from emulation.errors import ProgramError
 from emulation.testbed import Testbed
@@ -48,15 +49,23 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
 
 @contextmanager
 def booted(
-    testbed: Testbed, plan: Plan, progress: InstallProgress | None = None, own: OwnPrograms = BUILT_IN
+    testbed: Testbed,
+    plan: Plan,
+    progress: InstallProgress | None = None,
+    own: OwnPrograms = BUILT_IN,
+    kept: KeptUpdates | None = None,
 ) -> Iterator[Booted]:
     """Start a testbed and fill its tables from the plan; stop it afterwards.
 
-    Nodes of `own` run programs of the user's own, and get further entries.
+    Nodes of `own` run programs of the user's own, and get further entries. `kept` has serialised entries of
+    earlier runs with this plan.
     """
     programs = {**programs_of(plan.fabric), **own.files}
-    entries = {node: [*planned, *own.entries.get(node, ())] for node, planned in plan.entries.items()}
-    with filled(testbed, programs, entries, progress) as running:
+    entries = {
+        node: [*planned, *own.entries[node]] if node in own.entries else planned
+        for node, planned in plan.entries.items()
+    }
+    with filled(testbed, programs, entries, progress, kept) as running:
         yield running
 
 
@@ -66,6 +75,7 @@ def filled(
     programs: Mapping[str, ProgramFiles],
     entries: Mapping[str, Sequence[Entry]],
     progress: InstallProgress | None = None,
+    kept: KeptUpdates | None = None,
 ) -> Iterator[Booted]:
     """Start a testbed with a program a node and fill its tables; stop it afterwards."""
     began = time.perf_counter()
@@ -73,7 +83,7 @@ def filled(
         client.on_packet_in = testbed.packet_arrived
         client.connect(testbed.device_ids)
         client.push_pipeline(programs)
-        count = client.install(entries, progress)
+        count = client.install(entries, progress, kept)
         yield Booted(testbed, client, count, time.perf_counter() - began)
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import final
 
-from finsy.proto import p4r
-
 from controller.errors import InstallError
 from controller.p4runtime.client import ProgramFiles
 from controller.p4runtime.entries_file import read_entries
@@ -86,7 +84,7 @@ def _check_against_plan(info: P4Info, plan: Plan, nodes: Sequence[str]) -> None:
             keys = tuple((name, type(match)) for name, match in entry.match)
             shapes.setdefault((entry.table, entry.action, keys), entry)
     for entry in shapes.values():
-        info.encode(entry, p4r.TableEntry())
+        info.encode(entry)
 
 
 def own_program(program: Path, p4info: Path | None) -> ProgramFiles:

@@ -10,6 +10,7 @@ from typing import TypeVar, final
 
 from controller.circuits.transition import allocate_crossconnects
 from controller.errors import PlanError
+from controller.p4runtime.kept_updates import KeptUpdates
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
@@ -83,7 +84,7 @@ class Prepared:
     """One variant with all that its run needs; its jobs share no members.
 
     `faults` have their targets resolved in the fabric and are ordered by time. `own` are programs of the
-    user's own in place of built-in programs.
+    user's own in place of built-in programs. `updates` has the serialised entries of the plan.
     """
 
     variant: Variant
@@ -93,6 +94,7 @@ class Prepared:
     jobs: tuple[JobPlan, ...]
     faults: tuple[faults.Fault, ...] = ()
     own: OwnPrograms = BUILT_IN
+    updates: KeptUpdates | None = None
 
     @property
     def sliced(self) -> Sliced:
@@ -124,10 +126,14 @@ class Prepared:
 @final
 @dataclass(slots=True)
 class Kept:
-    """Values that scenarios of one topology share, so that they are planned once: fabric, plans and jobs."""
+    """Values that scenarios of one topology share, so that they are computed once.
+
+    They are the fabric, plans, serialised entries of plans, and jobs.
+    """
 
     fabric: Fabric | None = None
     plans: dict[object, Plan] = field(default_factory=dict)
+    updates: dict[object, KeptUpdates] = field(default_factory=dict)
     jobs: dict[object, tuple[JobPlan, ...]] = field(default_factory=dict)
 
 
@@ -145,6 +151,7 @@ def prepare(
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
     with_line = _Lines(document)
+    shared = None if kept is None else kept.updates
     kept = kept or Kept()
     if kept.fabric is None:
         kept.fabric = with_line(("topology",), scenario.topology.build)
@@ -181,7 +188,8 @@ def prepare(
         own = BUILT_IN
         if variant.program:
             own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
-        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own))
+        updates = None if shared is None else shared.setdefault(same, KeptUpdates())
+        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates))
     return tuple(prepared)
 
 

@@ -158,7 +158,7 @@ def _observe(
         progress(variant.name, "filling tables", done / total)
 
     progress(variant.name, "starting", 0.0)
-    with booted(testbed, ready.plan, installing, ready.own) as up:
+    with booted(testbed, ready.plan, installing, ready.own, ready.updates) as up:
         watch.lap("boot")
         jobs = Jobs(ready, testbed, seed)
         control = _control(ready, up, jobs)

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from controller import Exact, Lpm, Match, Ternary
-from controller.p4runtime.p4info import calls_of
+from controller.p4runtime.entry_encoding import calls_of
 from controller.tables.pipeline import DropReason
 from tests.differential.stf.language import parse
 from tests.differential.stf.on_engine import EngineRun

@@ -69,7 +69,7 @@ def test_entries_in_the_text_form_of_p4runtime(tmp_path: Path) -> None:
     request = p4r.WriteRequest(device_id=0)
     update = request.updates.add(type=p4r.Update.INSERT)
     row = Entry("ipv4", (("dst", Lpm(0x0A000000, 8)),), "forward", (("mac", 1), ("port", 0)))
-    info.encode(row, update.entity.table_entry)
+    update.entity.table_entry.MergeFromString(info.encode(row))
     path = tmp_path / "rows.txtpb"
     path.write_text(text_format.MessageToString(request))
     with railyard.program_testbed(LINE, PROGRAM, P4INFO, entries=path) as bed:

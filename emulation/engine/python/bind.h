@@ -15,6 +15,7 @@
 
 #include "network/station.h"
 #include "switch/switch_set.h"
+#include "tables/number.h"
 
 // Python names switches, links and hosts by their numbers. -1: none.
 template <typename T>
@@ -69,8 +70,6 @@ class LockedSwitch {
     Switch& switch_;
 };
 
-bool to_limbs(std::string_view value, unsigned bits,
-              std::vector<std::uint64_t>& out);  // false: wider than `bits`
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits);
 const char* kind_name(MatchKind kind);
 bool to_match(const TableSpec& spec, const nb::list& keys, std::vector<MatchValue>& out);
@@ -93,6 +92,7 @@ void bind_program(nb::module_& m);
 void bind_switches(nb::module_& m);
 void bind_tables(nb::class_<SwitchSet>& c);
 void bind_state(nb::class_<SwitchSet>& c);
+void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches);
 void bind_hosts(nb::module_& m);
 void bind_network(nb::module_& m);
 void bind_wire(nb::module_& m);

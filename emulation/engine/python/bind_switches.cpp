@@ -87,6 +87,7 @@ void bind_switches(nb::module_& m) {
     });
     bind_tables(switches);
     bind_state(switches);
+    bind_updates(m, switches);
 }
 
 }  // namespace railyard

@@ -4,16 +4,6 @@
 
 namespace railyard {
 
-bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out) {
-    out.assign(limbs(bits), 0);
-    for (std::size_t i = 0; i < value.size(); ++i) {
-        const auto byte = static_cast<std::uint64_t>(static_cast<unsigned char>(value[value.size() - 1 - i]));
-        if (i / 8 < out.size()) out[i / 8] |= byte << (8 * (i % 8));
-        else if (byte != 0) return false;
-    }
-    return (out.back() & ~low_mask(bits - 64 * (limbs(bits) - 1))) == 0;
-}
-
 nb::bytes from_limbs(const std::uint64_t* value, unsigned bits) {
     std::string out((bits + 7) / 8, '\0');
     for (std::size_t i = 0; i < out.size(); ++i)

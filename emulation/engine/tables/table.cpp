@@ -158,16 +158,18 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
         const MatchValue& m = match[i];
         const unsigned n = limbs(k.bits);
         if (m.prefix < 0 || m.prefix > static_cast<int>(k.bits)) return false;
-        std::vector<std::uint64_t> mask(n, ~0ULL);
-        if (k.kind == MatchKind::Lpm) mask = prefix_mask(k.bits, m.prefix);
-        if (k.kind == MatchKind::Optional && m.prefix == 0) mask.assign(n, 0);
+        // Bits below this one do not count.
+        const unsigned from = k.kind == MatchKind::Lpm ? k.bits - static_cast<unsigned>(m.prefix)
+                              : k.kind == MatchKind::Optional && m.prefix == 0 ? k.bits
+                                                                               : 0;
         for (unsigned limb = 0; limb < n; ++limb) {
             const std::uint64_t top = limb + 1 == n ? low_mask(k.bits - 64 * limb) : ~0ULL;
             const std::uint64_t v = limb < m.value.size() ? m.value[limb] : 0;
             const std::uint64_t e = limb < m.extra.size() ? m.extra[limb] : 0;
             if ((v & ~top) != 0 || (e & ~top) != 0) return false;
             const bool own_extra = k.kind == MatchKind::Ternary || k.kind == MatchKind::Range;
-            extra[at] = own_extra ? e : mask[limb] & top;
+            const unsigned below = from <= 64 * limb ? 0 : std::min(64u, from - 64 * limb);
+            extra[at] = own_extra ? e : top & ~low_mask(below);
             key[at] = k.kind == MatchKind::Range ? v : v & extra[at];
             ++at;
         }
@@ -178,22 +180,25 @@ bool Table::pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::
 EntryIndex Table::find(const std::vector<MatchValue>& match, int priority) const {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
     if (shape_ == Shape::Keyless || !pack(match, key.data(), extra.data())) return {};
+    return find(match, key.data(), extra.data(), priority);
+}
+
+EntryIndex Table::find(const std::vector<MatchValue>& match, const std::uint64_t* key,
+                       const std::uint64_t* extra, int priority) const {
     switch (shape_) {
-        case Shape::Direct: return direct_[direct_index(key.data())];
-        case Shape::Exact: return exact_.find(key.data(), keys_);
+        case Shape::Direct: return direct_[direct_index(key)];
+        case Shape::Exact: return exact_.find(key, keys_);
         case Shape::Lpm:
             for (const PrefixLevel& l : levels_)
-                if (l.prefix == match[*lpm_key_].prefix) return l.index.find(key.data(), keys_);
+                if (l.prefix == match[*lpm_key_].prefix) return l.index.find(key, keys_);
             return {};
         default: break;
     }
     for (const EntryIndex entry : tcam_) {
         const auto at = entry.at() * key_limbs_;
         if (priorities_[entry.at()] == priority &&
-            std::equal(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(key_limbs_),
-                       keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
-            std::equal(extra.begin(), extra.begin() + static_cast<std::ptrdiff_t>(key_limbs_),
-                       extras_.begin() + static_cast<std::ptrdiff_t>(at)))
+            std::equal(key, key + key_limbs_, keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+            std::equal(extra, extra + key_limbs_, extras_.begin() + static_cast<std::ptrdiff_t>(at)))
             return entry;
     }
     return {};
@@ -256,7 +261,7 @@ Status Table::insert(const EntrySpec& entry) {
     std::array<std::uint64_t, kMaxKeyLimbs> key, extra;
     if (shape_ == Shape::Keyless || !valid(entry) || !pack(entry.match, key.data(), extra.data()))
         return Status::Invalid;
-    if (find(entry.match, entry.priority)) return Status::AlreadyExists;
+    if (find(entry.match, key.data(), extra.data(), entry.priority)) return Status::AlreadyExists;
     if (live_ >= spec_.size) return Status::Exhausted;
     EntryIndex at;
     if (!free_.empty()) {

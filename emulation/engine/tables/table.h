@@ -109,6 +109,9 @@ class Table {
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
     EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
+    // key, extra: the packed form of the match.
+    EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
+                    const std::uint64_t* extra, int priority) const;
     Continuation continuation(Index<Action> action, bool hit) const;
     void count_users(EntryIndex entry, int by);
     EntryIndex match_tcam(const std::uint64_t* key) const;

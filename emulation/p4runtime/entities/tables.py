@@ -59,6 +59,11 @@ class Tables:
 
     # -- writes
 
+    def write_serialised(self, updates: _engine.EntryUpdates) -> None:
+        """Carry out updates in the engine, up to one that only write() can carry out or refuse."""
+        if not self._notes:  # the engine knows none
+            self._network.write_entries(self._switch, updates)
+
     def write(self, kind: int, entry: p4r.TableEntry) -> None:
         """Carry out an INSERT, MODIFY or DELETE of an entry, or a MODIFY of a default entry."""
         table = self._tables.get(entry.table_id) or self.table(entry.table_id)

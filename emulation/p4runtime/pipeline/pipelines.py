@@ -12,6 +12,7 @@ from finsy.proto import p4i, p4r
 
 from emulation import _engine
 from emulation.errors import ProgramError
+from emulation.p4runtime.pipeline.entry_layouts import entry_layouts
 from emulation.p4runtime.pipeline.layout import (
     ArrayLayout,
     DigestLayout,
@@ -52,6 +53,7 @@ class Pipeline:
     compiled: _Compiled
     p4info: p4i.P4Info
     tables: Mapping[int, TableLayout]
+    entry_layouts: _engine.EntryLayouts
     profiles: Mapping[int, ProfileLayout]
     counters: Mapping[int, ArrayLayout]
     meters: Mapping[int, MeterLayout]
@@ -125,10 +127,12 @@ def _resolve(compiled: _Compiled, given: p4i.P4Info) -> Pipeline:
     info = p4i.P4Info()
     info.CopyFrom(given)
     resolver = Resolver(compiled.program, info)
+    tables = resolver.tables()
     return Pipeline(
         compiled=compiled,
         p4info=info,
-        tables=resolver.tables(),
+        tables=tables,
+        entry_layouts=entry_layouts(compiled.program, tables),
         profiles=resolver.profiles(),
         counters=resolver.counters(),
         meters=resolver.meters(),

@@ -14,7 +14,7 @@ import pytest
 
 from controller import Entry, Exact, InstallError, Lpm, Match, Optional, Range, Ternary, Update
 from controller.p4runtime.client import P4RuntimeClient, PacketIn, ProgramFiles
-from controller.p4runtime.p4info import describe
+from controller.p4runtime.entry_encoding import describe
 from emulation._engine import Network
 from emulation.p4runtime import P4RuntimeServer
 from tests.emulation import sampler

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "p4runtime/entry_updates.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "tables/number.h"
+
+namespace railyard {
+
+namespace {
+
+// Numbers of the fields in p4/v1/p4runtime.proto.
+namespace write_request {
+constexpr std::uint32_t kUpdates = 4;
+}
+namespace update {
+constexpr std::uint32_t kType = 1, kEntity = 2;
+constexpr std::uint64_t kInsert = 1, kModify = 2, kDelete = 3;
+}  // namespace update
+namespace entity {
+constexpr std::uint32_t kTableEntry = 2;
+}
+namespace table_entry {
+constexpr std::uint32_t kTableId = 1, kMatch = 2, kAction = 3, kPriority = 4;
+}
+namespace field_match {
+constexpr std::uint32_t kFieldId = 1, kExact = 2, kTernary = 3, kLpm = 4, kRange = 6, kOptional = 7;
+// Fields of the messages inside: value, or low; mask, prefix_len, or high.
+constexpr std::uint32_t kValue = 1, kExtra = 2;
+}  // namespace field_match
+namespace table_action {
+constexpr std::uint32_t kAction = 1;
+}
+namespace action {
+constexpr std::uint32_t kActionId = 1, kParams = 4, kParamId = 2, kParamValue = 3;
+}
+
+// The only field of a message: bytes with this number.
+bool only_bytes(std::string_view message, std::uint32_t number, std::string_view& out) {
+    WireReader reader(message);
+    WireField field;
+    if (!reader.next(field) || field.number != number || !field.is_bytes) return false;
+    out = field.bytes;
+    return !reader.next(field) && reader.regular();
+}
+
+// Two fields of a message, each at most once: a number, and bytes. An absent one keeps its value.
+bool number_and_bytes(std::string_view message, std::uint32_t number, std::uint64_t& value,
+                      std::uint32_t bytes_number, std::string_view& bytes) {
+    WireReader reader(message);
+    WireField field;
+    bool has_number = false, has_bytes = false;
+    while (reader.next(field)) {
+        if (field.number == number && !field.is_bytes && !has_number) {
+            value = field.value;
+            has_number = true;
+        } else if (field.number == bytes_number && field.is_bytes && !has_bytes) {
+            bytes = field.bytes;
+            has_bytes = true;
+        } else {
+            return false;
+        }
+    }
+    return reader.regular();
+}
+
+// The two bytestrings of a ternary match or of a range.
+bool two_bytestrings(std::string_view message, std::string_view& value, std::string_view& extra) {
+    WireReader reader(message);
+    WireField field;
+    bool has_value = false, has_extra = false;
+    while (reader.next(field)) {
+        if (!field.is_bytes) return false;
+        if (field.number == field_match::kValue && !has_value) {
+            value = field.bytes;
+            has_value = true;
+        } else if (field.number == field_match::kExtra && !has_extra) {
+            extra = field.bytes;
+            has_extra = true;
+        } else {
+            return false;
+        }
+    }
+    return reader.regular();
+}
+
+bool is_uint32(std::uint64_t value) { return value <= std::numeric_limits<std::uint32_t>::max(); }
+
+bool is_zero(const std::vector<std::uint64_t>& number) {
+    return std::all_of(number.begin(), number.end(), [](std::uint64_t limb) { return limb == 0; });
+}
+
+bool is_within(const std::vector<std::uint64_t>& number, const std::vector<std::uint64_t>& mask) {
+    for (std::size_t i = 0; i < number.size(); ++i)
+        if ((number[i] & ~mask[i]) != 0) return false;
+    return true;
+}
+
+// All bits of a field from bit `from` on.
+void ones(unsigned bits, unsigned from, std::vector<std::uint64_t>& out) {
+    out.assign(limbs(bits), 0);
+    for (unsigned limb = from / 64; limb < limbs(bits); ++limb) {
+        out[limb] = low_mask(std::min(64u, bits - 64 * limb));
+        if (limb == from / 64) out[limb] &= ~low_mask(from % 64);
+    }
+}
+
+// A bytestring that stands for a number of at most `bits` bits.
+bool to_number(std::string_view bytes, unsigned bits, std::vector<std::uint64_t>& out) {
+    return !bytes.empty() && to_limbs(bytes, bits, out);
+}
+
+bool decode_lpm(std::string_view message, unsigned bits, MatchValue& out) {
+    std::uint64_t prefix = 0;
+    std::string_view value;
+    if (!number_and_bytes(message, field_match::kExtra, prefix, field_match::kValue, value)) return false;
+    if (prefix == 0 || prefix > bits || !to_number(value, bits, out.value)) return false;
+    out.prefix = static_cast<int>(prefix);
+    ones(bits, bits - static_cast<unsigned>(prefix), out.extra);
+    const bool exact = is_within(out.value, out.extra);
+    out.extra.clear();
+    return exact;
+}
+
+bool decode_ternary(std::string_view message, unsigned bits, MatchValue& out) {
+    std::string_view value, mask;
+    return two_bytestrings(message, value, mask) && to_number(value, bits, out.value) &&
+           to_number(mask, bits, out.extra) && !is_zero(out.extra) && is_within(out.value, out.extra);
+}
+
+bool decode_range(std::string_view message, unsigned bits, MatchValue& out) {
+    std::string_view low, high;
+    if (!two_bytestrings(message, low, high) || !to_number(low, bits, out.value) ||
+        !to_number(high, bits, out.extra))
+        return false;
+    if (std::lexicographical_compare(out.extra.rbegin(), out.extra.rend(), out.value.rbegin(),
+                                     out.value.rend()))
+        return false;
+    std::vector<std::uint64_t> top;
+    ones(bits, 0, top);
+    return !is_zero(out.value) || out.extra != top;
+}
+
+// A field that an entry leaves out matches everything.
+void set_wildcard(const MatchFieldLayout& field, MatchValue& out) {
+    out.value.assign(limbs(field.bits), 0);
+    out.prefix = 0;
+    if (field.kind == MatchKind::Range) ones(field.bits, 0, out.extra);
+    else out.extra.assign(limbs(field.bits), 0);
+}
+
+}  // namespace
+
+const EntryLayout* EntryLayouts::find(std::uint32_t table_id) const {
+    for (const EntryLayout& layout : layouts_)
+        if (layout.id == table_id) return &layout;
+    return nullptr;
+}
+
+EntryUpdates::EntryUpdates(std::shared_ptr<const EntryLayouts> layouts, std::string request)
+    : layouts_(std::move(layouts)), request_(std::move(request)) {
+    WireReader reader(request_);
+    WireField field;
+    while (reader.next(field))
+        if (field.number == write_request::kUpdates && field.is_bytes) updates_.push_back(field.bytes);
+    if (!reader.regular()) throw std::invalid_argument("the bytes are no WriteRequest");
+}
+
+bool EntryUpdates::apply(Switch& to, std::size_t most) {
+    for (; most > 0 && !ended(); --most, ++position_)
+        if (!apply(to, updates_[position_])) return false;
+    return true;
+}
+
+bool EntryUpdates::apply(Switch& to, std::string_view message) {
+    std::uint64_t type = 0;
+    std::string_view entity, table_entry;
+    if (!number_and_bytes(message, update::kType, type, update::kEntity, entity) ||
+        !only_bytes(entity, entity::kTableEntry, table_entry) || !decode(table_entry))
+        return false;
+    Table& table = to.table(layout_->table);
+    if (table.constant()) return false;
+    switch (type) {
+        case update::kInsert: return has_action_ && table.insert(entry_) == Status::Ok;
+        case update::kModify: return has_action_ && table.modify(entry_) == Status::Ok;
+        case update::kDelete: return table.erase(entry_.match, entry_.priority) == Status::Ok;
+        default: return false;
+    }
+}
+
+bool EntryUpdates::decode(std::string_view message) {
+    layout_ = nullptr;
+    has_action_ = false;
+    entry_.priority = 0;
+    bool has_priority = false;
+    WireReader reader(message);
+    WireField field;
+    while (reader.next(field)) {
+        // Canonical messages have the table's id first; without it the rest has no meaning here.
+        if (layout_ == nullptr) {
+            if (field.number != table_entry::kTableId || field.is_bytes || !is_uint32(field.value))
+                return false;
+            layout_ = layouts_->find(static_cast<std::uint32_t>(field.value));
+            if (layout_ == nullptr) return false;
+            entry_.match.resize(layout_->fields.size());
+            given_.assign(layout_->fields.size(), false);
+        } else if (field.number == table_entry::kMatch && field.is_bytes) {
+            if (!decode_match(field.bytes)) return false;
+        } else if (field.number == table_entry::kAction && field.is_bytes && !has_action_) {
+            if (!decode_action(field.bytes)) return false;
+            has_action_ = true;
+        } else if (field.number == table_entry::kPriority && !field.is_bytes && !has_priority) {
+            if (field.value > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
+                return false;
+            entry_.priority = static_cast<int>(field.value);
+            has_priority = true;
+        } else {
+            return false;
+        }
+    }
+    return reader.regular() && layout_ != nullptr && complete();
+}
+
+// Fill in wildcards; false if an exact field is missing, or the priority does not suit the table.
+bool EntryUpdates::complete() {
+    if (layout_->ordered != (entry_.priority > 0)) return false;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        if (given_[i]) continue;
+        if (layout_->fields[i].kind == MatchKind::Exact) return false;
+        set_wildcard(layout_->fields[i], entry_.match[i]);
+    }
+    return true;
+}
+
+bool EntryUpdates::decode_match(std::string_view message) {
+    WireReader reader(message);
+    WireField id, kind, end;
+    if (!reader.next(id) || id.number != field_match::kFieldId || id.is_bytes || !reader.next(kind) ||
+        !kind.is_bytes || reader.next(end) || !reader.regular())
+        return false;
+    std::size_t at = 0;
+    while (at < layout_->fields.size() && layout_->fields[at].id != id.value) ++at;
+    if (at == layout_->fields.size() || given_[at]) return false;
+    given_[at] = true;
+    const MatchFieldLayout& field = layout_->fields[at];
+    MatchValue& out = entry_.match[at];
+    out.extra.clear();
+    out.prefix = 0;
+    std::string_view value;
+    switch (field.kind) {
+        case MatchKind::Exact:
+            return kind.number == field_match::kExact && only_bytes(kind.bytes, field_match::kValue, value) &&
+                   to_number(value, field.bits, out.value);
+        case MatchKind::Lpm:
+            return kind.number == field_match::kLpm && decode_lpm(kind.bytes, field.bits, out);
+        case MatchKind::Ternary:
+            return kind.number == field_match::kTernary && decode_ternary(kind.bytes, field.bits, out);
+        case MatchKind::Range:
+            return kind.number == field_match::kRange && decode_range(kind.bytes, field.bits, out);
+        case MatchKind::Optional: break;
+    }
+    if (kind.number != field_match::kOptional || !only_bytes(kind.bytes, field_match::kValue, value) ||
+        !to_number(value, field.bits, out.value))
+        return false;
+    if (field.masked) ones(field.bits, 0, out.extra);
+    else out.prefix = 1;
+    return true;
+}
+
+bool EntryUpdates::decode_action(std::string_view message) {
+    std::string_view sent;
+    if (!only_bytes(message, table_action::kAction, sent)) return false;
+    WireReader reader(sent);
+    WireField field;
+    if (!reader.next(field) || field.number != action::kActionId || field.is_bytes) return false;
+    const ActionLayout* chosen = nullptr;
+    for (const ActionLayout& known : layout_->actions)
+        if (known.id == field.value) chosen = &known;
+    if (chosen == nullptr) return false;
+    entry_.target = Target::Action;
+    entry_.action = chosen->action;
+    entry_.parameters.clear();
+    // Parameters in the order of the program; the server sorts others.
+    std::size_t count = 0;
+    while (reader.next(field)) {
+        std::uint64_t id = 0;
+        std::string_view value;
+        if (field.number != action::kParams || !field.is_bytes || count == chosen->parameters.size() ||
+            !number_and_bytes(field.bytes, action::kParamId, id, action::kParamValue, value))
+            return false;
+        const ParameterLayout& parameter = chosen->parameters[count++];
+        if (id != parameter.id || !to_number(value, parameter.bits, number_)) return false;
+        entry_.parameters.insert(entry_.parameters.end(), number_.begin(), number_.end());
+    }
+    return reader.regular() && count == chosen->parameters.size();
+}
+
+}  // namespace railyard

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protocol buffers' wire format, as far as the messages of table entries use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace railyard {
+
+// A field of a message: a number, or bytes (a string, or a message inside).
+struct WireField {
+    std::uint32_t number = 0;
+    bool is_bytes = false;
+    std::uint64_t value = 0;
+    std::string_view bytes;
+};
+
+// Reads the fields of a message in their order.
+class WireReader {
+   public:
+    explicit WireReader(std::string_view message) : rest_(message) {}
+
+    // Read the next field. False at the end, and at anything but a varint or a length-delimited field.
+    bool next(WireField& field) {
+        if (rest_.empty()) return false;
+        std::uint64_t tag = 0;
+        regular_ = varint(tag) && tag >> 3 != 0 && tag >> 32 == 0 && content(tag & 7, field);
+        field.number = static_cast<std::uint32_t>(tag >> 3);
+        return regular_;
+    }
+    // Whether all bytes read so far are such fields.
+    bool regular() const { return regular_; }
+
+   private:
+    bool content(std::uint64_t wire_type, WireField& field) {
+        field.is_bytes = wire_type == 2;
+        if (wire_type == 0) return varint(field.value);
+        std::uint64_t size = 0;
+        if (wire_type != 2 || !varint(size) || size > rest_.size()) return false;
+        field.bytes = rest_.substr(0, size);
+        rest_.remove_prefix(size);
+        return true;
+    }
+    bool varint(std::uint64_t& value) {
+        value = 0;
+        for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
+            const auto byte = static_cast<unsigned char>(rest_.front());
+            rest_.remove_prefix(1);
+            value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+            if (byte < 0x80) return shift < 63 || byte < 2;
+        }
+        return false;
+    }
+
+    std::string_view rest_;
+    bool regular_ = true;
+};
+
+}  // namespace railyard

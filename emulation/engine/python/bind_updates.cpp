@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates of table entries in serialised form.
+#include <algorithm>
+
+#include "p4runtime/entry_updates.h"
+#include "python/bind.h"
+
+namespace railyard {
+
+namespace {
+
+// Frames pass between so many updates at the latest.
+constexpr std::size_t kUpdatesAtOnce = 64;
+
+// (id, match kind, masked); (id, bits); (id, handle, parameters); (id, handle, fields, actions)
+using FieldTuple = std::tuple<std::uint32_t, std::string, bool>;
+using ParameterTuple = std::pair<std::uint32_t, unsigned>;
+using ActionTuple = std::tuple<std::uint32_t, std::size_t, std::vector<ParameterTuple>>;
+using TableTuple = std::tuple<std::uint32_t, std::size_t, std::vector<FieldTuple>, std::vector<ActionTuple>>;
+
+MatchKind kind_of(const std::string& name) {
+    if (name == "exact") return MatchKind::Exact;
+    if (name == "lpm") return MatchKind::Lpm;
+    if (name == "ternary") return MatchKind::Ternary;
+    if (name == "range") return MatchKind::Range;
+    if (name == "optional") return MatchKind::Optional;
+    throw std::invalid_argument("match kind " + name);
+}
+
+ActionLayout layout_of(const Program& program, const ActionTuple& given) {
+    const auto& [id, handle, parameters] = given;
+    ActionLayout layout{id, Index<Action>(handle), {}};
+    const Action& action = program.actions.at(layout.action);
+    const auto& own = action.parameters;
+    if (own.size() != parameters.size()) throw std::invalid_argument("parameters of action " + action.name);
+    for (std::size_t i = 0; i < own.size(); ++i)
+        layout.parameters.push_back({parameters[i].first, std::min(parameters[i].second, own[i].bits)});
+    return layout;
+}
+
+EntryLayout layout_of(const Program& program, const TableTuple& given) {
+    const auto& [id, handle, fields, actions] = given;
+    const TableSpec& table = program.tables.at(handle);
+    if (fields.size() != table.keys.size()) throw std::invalid_argument("key of table " + table.name);
+    EntryLayout layout{id, handle, false, {}, {}};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        const auto& [field_id, match, masked] = fields[i];
+        const MatchKind kind = kind_of(match);
+        layout.ordered |= kind != MatchKind::Exact && kind != MatchKind::Lpm;
+        layout.fields.push_back({field_id, kind, masked, table.keys[i].bits});
+    }
+    for (const ActionTuple& action : actions) layout.actions.push_back(layout_of(program, action));
+    return layout;
+}
+
+}  // namespace
+
+void bind_updates(nb::module_& m, nb::class_<SwitchSet>& switches) {
+    nb::class_<EntryLayouts>(m, "EntryLayouts", "P4Runtime ids of a program's tables; immutable.")
+        .def(nb::new_([](const Program& program, const std::vector<TableTuple>& tables) {
+            std::vector<EntryLayout> layouts;
+            layouts.reserve(tables.size());
+            for (const TableTuple& table : tables) layouts.push_back(layout_of(program, table));
+            return std::make_shared<EntryLayouts>(std::move(layouts));
+        }));
+    nb::class_<EntryUpdates>(m, "EntryUpdates", "The updates of a serialised WriteRequest.")
+        .def(nb::new_([](std::shared_ptr<EntryLayouts> layouts, const nb::bytes& request) {
+            return std::make_shared<EntryUpdates>(std::move(layouts), std::string(view(request)));
+        }))
+        .def_prop_ro("position", &EntryUpdates::position)
+        .def("skip", [](EntryUpdates& updates) {
+            if (updates.ended()) throw std::out_of_range("no update is left");
+            updates.skip();
+        });
+    switches.def("write_entries", [](SwitchSet& n, Index<Switch> sw, EntryUpdates& updates) {
+        while (!updates.ended())
+            if (!updates.apply(*LockedSwitch(n, sw), kUpdatesAtOnce)) break;
+    });
+}
+
+}  // namespace railyard

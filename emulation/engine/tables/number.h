@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unsigned numbers of any width: big-endian bytes, as P4Runtime has them, and 64-bit limbs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "load/instruction.h"
+
+namespace railyard {
+
+// Limbs of a number, the least significant first; false if it needs more than `bits` bits.
+inline bool to_limbs(std::string_view value, unsigned bits, std::vector<std::uint64_t>& out) {
+    out.assign(limbs(bits), 0);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        const auto byte = static_cast<std::uint64_t>(static_cast<unsigned char>(value[value.size() - 1 - i]));
+        if (i / 8 < out.size()) out[i / 8] |= byte << (8 * (i % 8));
+        else if (byte != 0) return false;
+    }
+    return (out.back() & ~low_mask(bits - 64 * (limbs(bits) - 1))) == 0;
+}
+
+}  // namespace railyard
