@@ -19,7 +19,7 @@ from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
 from emulation.errors import DeadlockedError, EmulationError, TestbedError
 from emulation.fidelity import Measured
-from emulation.p4runtime import P4RuntimeServer
+from emulation.p4runtime import P4RuntimeServer, Requests
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
 from emulation.testbed import (
     Host,
@@ -178,6 +178,12 @@ class EmbeddedTestbed:
     def addresses(self) -> Mapping[str, str]:
         """Address of the P4Runtime server for every node."""
         return dict.fromkeys(self._switches, self.address)
+
+    def requests(self, node: str) -> Requests:
+        """Return what controllers have asked of a node by P4Runtime so far: updates and pipelines."""
+        if self._server is None:
+            raise TestbedError(f"{node} has no P4Runtime server", remedy="call start() first")
+        return self._server.requests(self.device_ids[node])
 
     @property
     def seconds(self) -> Mapping[str, float]:

@@ -15,6 +15,6 @@ clock          real or virtual time for timeouts and timestamps
 status         refusals, and their form in gRPC
 """
 
-from emulation.p4runtime.service import P4RuntimeServer
+from emulation.p4runtime.service import P4RuntimeServer, Requests
 
-__all__ = ["P4RuntimeServer"]
+__all__ = ["P4RuntimeServer", "Requests"]

@@ -3,7 +3,9 @@
 
 import socket
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
@@ -20,7 +22,7 @@ from emulation.p4runtime.pipeline.pipelines import PIPELINES, Pipelines
 from emulation.p4runtime.status import Refusal, abort
 from emulation.p4runtime.streams import Streams
 
-__all__ = ["ControlItem", "P4RuntimeServer"]
+__all__ = ["ControlItem", "P4RuntimeServer", "Requests"]
 
 _API_VERSION = "1.5.0"
 _ENTITIES_A_RESPONSE = 1_000
@@ -41,6 +43,15 @@ _OPTIONS = [
 
 ControlItem = tuple[str, int, int, int, bool, bytes]
 """Result of the engine's take_control(): kind, time in ps, switch, value, True for up, bytes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Updates that controllers have asked of a device, and pipelines that they have given it."""
+
+    updates: int
+    pipelines: int
 
 
 @final
@@ -111,6 +122,10 @@ class P4RuntimeServer:
     def packet_in(self, device_id: int, frame: bytes) -> None:
         """Pass a frame from the CPU port, behind its packet_in header, to the primary. Does not wait."""
         self._service.packet_in(device_id, frame)
+
+    def requests(self, device_id: int) -> Requests:
+        """Return what controllers have asked of a device so far."""
+        return Requests(self._service.updates[device_id], self._service.pipelines[device_id])
 
     def stop(self) -> None:
         """Close every stream and the port. Calling it again does nothing."""
@@ -189,6 +204,8 @@ class _Service(p4r_grpc.P4RuntimeServicer):
             self._devices[id] = device
         self._by_switch = {device.switch: device for device in self._devices.values()}
         self._lock = lock
+        self.updates: Counter[int] = Counter()  # by device id
+        self.pipelines: Counter[int] = Counter()
 
     def close(self) -> None:
         """End every stream, and let go of the devices, which refer to each other and to the network."""
@@ -220,6 +237,7 @@ class _Service(p4r_grpc.P4RuntimeServicer):
     ) -> p4r.SetForwardingPipelineConfigResponse:
         try:
             device = self._device(request.device_id)
+            self.pipelines[device.id] += 1
             with self._lock:
                 device.set_pipeline(request)
         except Refusal as refusal:
@@ -237,6 +255,7 @@ class _Service(p4r_grpc.P4RuntimeServicer):
     async def Write(self, request: p4r.WriteRequest, context: Any) -> p4r.WriteResponse:
         try:
             device = self._device(request.device_id)
+            self.updates[device.id] += len(request.updates)
             with self._lock:
                 device.write(request)
         except Refusal as refusal:
