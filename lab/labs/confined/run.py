@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any, NoReturn, final
 __all__ = ["Limits", "StudentError", "call_each", "run_command"]
 
 _CHILD = Path(__file__).with_name("child.py")
+_LIMITED = (sys.executable, "-I", str(Path(__file__).with_name("limited.py")))
 
 # Wall-clock seconds for each second of processor time: the machine may be busy with other folders.
 _WALL_SECONDS = 4
@@ -121,17 +121,17 @@ def run_command(
     Raises:
         StudentError: The program exceeds a limit.
     """
+    limited = map(str, (limits.seconds, limits.memory_mb, 4 * _ANSWER_BYTES))
     with TemporaryDirectory(dir=scratch) as name:
         out, err = Path(name, "out.txt"), Path(name, "err.txt")
         with out.open("wb") as to_out, err.open("wb") as to_err:
             process = subprocess.Popen(
-                command,
+                [*_LIMITED, *limited, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=to_out,
                 stderr=to_err,
                 cwd=folder,
                 start_new_session=True,
-                preexec_fn=lambda: _limit_command(limits),
             )
             in_time = _wait(process, limits.seconds * _WALL_SECONDS)
         if not in_time or process.returncode < 0:
@@ -142,12 +142,6 @@ def run_command(
             )
         texts = (path.read_text(errors="replace")[:_ANSWER_BYTES] for path in (out, err))
         return subprocess.CompletedProcess(list(command), process.returncode, *texts)
-
-
-def _limit_command(limits: Limits) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_mb << 20, limits.memory_mb << 20))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_ANSWER_BYTES * 4, _ANSWER_BYTES * 4))
 
 
 def _environment() -> dict[str, str]:
