@@ -77,11 +77,11 @@ class TestMachine:
         assert all(f'"/{name}/"' in folder for name in (".venv", "build", "results"))
         assert '"build' not in folder
 
-    def test_it_is_provisioned_by_the_script(self):
+    def test_it_is_provisioned_by_the_scripts(self):
         text = (ROOT / "Vagrantfile").read_text()
-        path = re.search(r'path: "([^"]+)"', text)
-        assert path is not None
-        assert os.access(ROOT / path[1], os.X_OK)
+        paths = re.findall(r'path: "([^"]+)"', text)
+        assert paths == ["scripts/provision.sh", "scripts/login.sh"]
+        assert all(os.access(ROOT / path, os.X_OK) for path in paths)
 
     def test_the_guide_has_every_box_and_setting(self):
         text = (ROOT / "Vagrantfile").read_text()
@@ -212,3 +212,32 @@ def test_setup_takes_only_names_it_knows():
         [ROOT / "scripts" / "setup.sh", "everything"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (2, "setup: everything is neither base nor lab\n")
+
+
+def test_a_login_opens_in_the_clone_with_the_labs(tmp_path: Path):
+    clone, home = tmp_path / "my clone", tmp_path / "home"
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    command = clone / ".venv" / "bin" / "railyard"
+    command.write_text('#!/bin/sh\necho "labs of $PWD: $*"\n')
+    command.chmod(0o755)
+    home.mkdir()
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    for _ in range(2):
+        subprocess.run([ROOT / "scripts" / "login.sh", clone], env=environment, check=True)
+
+    def login(*options: str) -> str:
+        shell = ["bash", *options, "-c", "pwd"]
+        done = subprocess.run(
+            shell,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+        )
+        return done.stdout
+
+    assert login("-l", "-i").splitlines() == [f"labs of {clone}: lab list", str(clone)]
+    # A command over ssh, such as that of rsync, prints nothing of its own.
+    assert login("-l").splitlines() == [str(home)]

@@ -16,7 +16,7 @@ from emulation.embedded.testbed import EmbeddedTestbed
 from emulation.traffic.host.saturate import ROUTE_AT, steered_frame
 from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
 from lab.run.boot import filled
-from topologies import HOST_PORT, Fabric, full_mesh
+from topologies import HOST_PORT, Fabric, Node, full_mesh
 
 FILE = "source_route.p4"
 ROUTES = 200
@@ -80,46 +80,49 @@ class Bench:
 
 def steered(attempt: Attempt) -> Verdict:
     """Follow frames with instructions for every hop until the last, and frames without a route."""
-
-    def draw(random: Random, size: int) -> Case:
-        node, target = random.sample(range(size), 2)
-        if random.random() < 0.2:
-            return Case(node, target, None)
-        hops = random.randrange(1, MAX_INSTRUCTIONS)
-        ports = [*(random.randrange(1, size) for _ in range(hops)), HOST_PORT]
-        bitmap = sum(0x800 >> place for place in range(len(ports)))
-        return Case(node, target, SourceRoute(0, bitmap, _six(ports)))
-
-    return _judged(attempt, "steered", "take the ports of their instructions", draw)
+    return _judged(attempt, "steered", "take the ports of their instructions", draw_steered)
 
 
 def mixed(attempt: Attempt) -> Verdict:
     """Follow frames whose bitmaps leave some hops to the tables."""
-
-    def draw(random: Random, size: int) -> Case:
-        node, target = random.sample(range(size), 2)
-        instructions = random.randrange(1, MAX_INSTRUCTIONS + 1)
-        places = random.sample(range(MAX_HOPS - 1), instructions)
-        bitmap = sum(0x800 >> place for place in places)
-        ports = [random.randrange(1, size) for _ in range(MAX_INSTRUCTIONS)]
-        return Case(node, target, SourceRoute(0, bitmap, _six(ports)))
-
-    return _judged(attempt, "mixed", "take instructions and tables in turn, byte by byte", draw)
+    return _judged(attempt, "mixed", "take instructions and tables in turn, byte by byte", draw_mixed)
 
 
 def malformed(attempt: Attempt) -> Verdict:
     """Send headers that ask for a seventh instruction or a thirteenth hop among good headers."""
+    return _judged(attempt, "malformed", "are dropped if malformed, and only then", draw_malformed)
 
-    def draw(random: Random, size: int) -> Case:
-        node, target = random.sample(range(size), 2)
-        kind = random.randrange(3)
-        count = random.randrange(MAX_INSTRUCTIONS + 1, MAX_HOPS + 1) if kind == 0 else random.randrange(1, 7)
-        bitmap = sum(0x800 >> place for place in random.sample(range(MAX_HOPS), count))
-        ptr = random.randrange(MAX_HOPS, 16) if kind == 1 else random.randrange(MAX_HOPS)
-        ports = [random.randrange(1, size) for _ in range(MAX_INSTRUCTIONS)]
-        return Case(node, target, SourceRoute(ptr, bitmap, _six(ports)))
 
-    return _judged(attempt, "malformed", "are dropped if malformed, and only then", draw)
+def draw_steered(random: Random, size: int) -> Case:
+    """Draw a route of instructions until the last hop, or no route."""
+    node, target = random.sample(range(size), 2)
+    if random.random() < 0.2:
+        return Case(node, target, None)
+    hops = random.randrange(1, MAX_INSTRUCTIONS)
+    ports = [*(random.randrange(1, size) for _ in range(hops)), HOST_PORT]
+    bitmap = sum(0x800 >> place for place in range(len(ports)))
+    return Case(node, target, SourceRoute(0, bitmap, _six(ports)))
+
+
+def draw_mixed(random: Random, size: int) -> Case:
+    """Draw a route that leaves some hops to the tables."""
+    node, target = random.sample(range(size), 2)
+    instructions = random.randrange(1, MAX_INSTRUCTIONS + 1)
+    places = random.sample(range(MAX_HOPS - 1), instructions)
+    bitmap = sum(0x800 >> place for place in places)
+    ports = [random.randrange(1, size) for _ in range(MAX_INSTRUCTIONS)]
+    return Case(node, target, SourceRoute(0, bitmap, _six(ports)))
+
+
+def draw_malformed(random: Random, size: int) -> Case:
+    """Draw a header that may ask for a seventh instruction or a thirteenth hop."""
+    node, target = random.sample(range(size), 2)
+    kind = random.randrange(3)
+    count = random.randrange(MAX_INSTRUCTIONS + 1, MAX_HOPS + 1) if kind == 0 else random.randrange(1, 7)
+    bitmap = sum(0x800 >> place for place in random.sample(range(MAX_HOPS), count))
+    ptr = random.randrange(MAX_HOPS, 16) if kind == 1 else random.randrange(MAX_HOPS)
+    ports = [random.randrange(1, size) for _ in range(MAX_INSTRUCTIONS)]
+    return Case(node, target, SourceRoute(ptr, bitmap, _six(ports)))
 
 
 def _judged(attempt: Attempt, purpose: str, what: str, draw: Callable[[Random, int], Case]) -> Verdict:
@@ -140,21 +143,22 @@ def _judged(attempt: Attempt, purpose: str, what: str, draw: Callable[[Random, i
 @contextmanager
 def _running(attempt: Attempt, fabric: Fabric) -> Iterator[Bench]:
     program = attempt.shared("program", lambda: _compiled(attempt))
-    entries = {
-        node.name: [
-            Entry(
-                "forward",
-                (("dcna", Exact(target.address)),),
-                "set_port",
-                (("port", HOST_PORT if target is node else fabric.port_to(node.name, target.name)),),
-            )
-            for target in fabric.nodes
-        ]
-        for node in fabric.nodes
-    }
+    entries = {node.name: _table(fabric, node) for node in fabric.nodes}
     testbed = EmbeddedTestbed(fabric)
     with filled(testbed, dict.fromkeys(entries, program), entries):
         yield Bench(testbed)
+
+
+def _table(fabric: Fabric, node: Node) -> list[Entry]:
+    """Return the entries of `forward`: the port straight to each destination."""
+    ports = (
+        (target, HOST_PORT if target is node else fabric.port_to(node.name, target.name))
+        for target in fabric.nodes
+    )
+    return [
+        Entry("forward", (("dcna", Exact(target.address)),), "set_port", (("port", port),))
+        for target, port in ports
+    ]
 
 
 def _compiled(attempt: Attempt) -> ProgramFiles:
