@@ -319,17 +319,19 @@ def rank(
     dtype: int,
     overlap: bool,
     peers: Sequence[tuple[Any, ...]],
-    sends: Sequence[tuple[int, int, int, int]],
-    plans: Sequence[tuple[Sequence[tuple[int, int, list[int]]], Sequence[list[int]]]],
+    sends: Sequence[tuple[int, int, int, int, int]],
+    plans: Sequence[tuple[Sequence[tuple[int, int, list[int], int]], Sequence[list[int]]]],
     of_cell: Sequence[int],
+    tasks: Sequence[tuple[int, int, int, int, int, int, bool, list[int]]],
 ) -> Rank:
     """Describe a rank.
 
     A peer is its rank and address, the load-balance values of data and of acknowledgements by connection,
     paths by bucket or None, weights by bucket or none, and the state of a random choice of connections or
-    None. A send is step, place of its peer, operation and shift in bytes. A plan is its phases, (step,
-    operation, sources), and the sends, by their place, that leave after each number of phases. `of_cell` has
-    the place of each cell's plan.
+    None. A send is step, place of its peer (-1: the rank itself), operation, shift in bytes and task (-1:
+    none). A plan is its phases, (step, operation, sources, task), and the sends, by their place, that leave
+    after each number of phases. `of_cell` has the place of each cell's plan. A task has the fields of
+    emulation.traffic.schedule.tasks.Task.
     """
 
 class Transport:
@@ -369,6 +371,8 @@ class Agent(Participant):
 
     @property
     def longest(self) -> int: ...
+    @property
+    def spans(self) -> list[tuple[int, int]]: ...
 
 class Iterated(Participant):
     """Agent of a training job; see emulation.traffic.host.iterations."""

@@ -5,6 +5,7 @@ RailyardError
 └── EmulationError      anything that goes wrong while a fabric is made real
     ├── ProgramError    a compiled P4 program, or a p4info that does not describe it
     ├── FrameError      a malformed frame
+    ├── GraphError      an impossible operation of a traffic graph
     ├── TestbedError    an operation that a testbed cannot carry out
     │   └── MachineError    a port, right, program, kernel module or memory that this machine lacks
     ├── CutOffError     a lost NPU that no spare can replace
@@ -20,6 +21,7 @@ __all__ = [
     "DeadlockedError",
     "EmulationError",
     "FrameError",
+    "GraphError",
     "MachineError",
     "ProgramError",
     "TestbedError",
@@ -36,6 +38,18 @@ class ProgramError(EmulationError):
 
 class FrameError(EmulationError):
     """A frame is malformed."""
+
+
+class GraphError(EmulationError):
+    """A traffic graph is impossible.
+
+    `operation` is the place of the wrong operation in the list, `key` its wrong key; -1 and "" for the whole.
+    """
+
+    def __init__(self, message: str, *, operation: int = -1, key: str = "", remedy: str = "") -> None:
+        self.operation = operation
+        self.key = key
+        super().__init__(message, remedy=remedy)
 
 
 class TestbedError(EmulationError):

@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from lab.scenario.schema import Scenario
     from railyard.api.drawings import Drawing, draw
     from railyard.api.fabrics import fabric, fabrics, links, load_fabric, nodes, save_fabric
+    from railyard.api.graphs import TrafficGraph
     from railyard.api.plans import entries, paths, plan, trace
     from railyard.api.programs import ProgramTestbed, exchange, program_testbed
     from railyard.api.records import Record
@@ -61,6 +62,7 @@ __all__ = [
     # scenarios and results
     "Result",
     "Scenario",
+    "TrafficGraph",
     "run",
     # what they return and raise
     "Drawing",
@@ -78,6 +80,7 @@ _MODULES = {
     "Result": "railyard.api.results",
     "Scenario": "lab.scenario.schema",
     "Testbed": "railyard.api.testbeds",
+    "TrafficGraph": "railyard.api.graphs",
     "draw": "railyard.api.drawings",
     "entries": "railyard.api.plans",
     "exchange": "railyard.api.programs",

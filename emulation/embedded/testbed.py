@@ -326,7 +326,7 @@ class EmbeddedTestbed:
         past, now = self._before[node], self._attached.get(node)
         if now is None:
             return past
-        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed)
+        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed, now.times)
 
     def packet_arrived(self, node: str) -> None:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""

@@ -264,10 +264,11 @@ class MininetTestbed:
                 Place(node, self.namespaces[node], "eth0", agent.again if agent else Idle)
                 for node, agent in self._agents.items()
             ]
-            result = next(agent.result for agent in self._agents.values() if agent)
+            results = [agent.result for agent in self._agents.values() if agent]
+            longest = max(result.nbytes for result in results)
             rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
             began = time.perf_counter()
-            self._population.launch(places, result.dtype, result.nbytes, rate, self.dilation, self._bin_ps)
+            self._population.launch(places, results[0].dtype, longest, rate, self.dilation, self._bin_ps)
             self.seconds["hosts"] = round(time.perf_counter() - began, 3)
         self._meter = CpuMeter({name: process.pid for name, process in self._processes.processes.items()})
         self._counted = self._links.counters()
@@ -410,7 +411,8 @@ class MininetTestbed:
     def outcome(self, node: str) -> Ended:
         """Return the outcome of a node's agent, after run() has returned True."""
         report = self._ended.reports[node]
-        return Ended(self._population.array(node), report.stats, report.finished_ps, report.failed)
+        array = self._population.array(node)
+        return Ended(array, report.stats, report.finished_ps, report.failed, report.times)
 
     @property
     def agent_seconds(self) -> float:

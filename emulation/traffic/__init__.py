@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of NPUs, sans-IO: frames, schedules of collectives, and the agents that carry them out.
+"""Traffic of NPUs, sans-IO: frames, collectives and traffic graphs, and the agents that carry them out.
 
 frames/        every header as a Scapy layer, a fast codec of the same bytes, a Wireshark dissector
 schedule/      a collective as a DAG of transfers: its goals, its proof, its slices, its data
 collectives/   schedules of every kind of collective, and lower bounds of their times
+graph/         any traffic as a graph of sends, computations and copies, lowered to slices and tasks
 host/          the agent of an NPU: transport, connections, iterations, statistics
 """

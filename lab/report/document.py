@@ -12,6 +12,7 @@ from typing import Any
 
 from lab.report.metrics import ALL_METRICS
 from lab.report.results import Result
+from lab.run.observation import OperationReport
 from lab.version import railyard_version
 
 __all__ = ["FORMAT", "SCHEMA_VERSION", "result_schema", "to_document", "to_json"]
@@ -67,12 +68,28 @@ def to_document(result: Result) -> dict[str, Any]:
         document["reconfigurations"] = {
             name: [change.document() for change in changes] for name, changes in result.rewired.items()
         }
+    if result.operations:
+        document["operations"] = {
+            name: [_operation(report) for report in reports] for name, reports in result.operations.items()
+        }
     if result.fidelity:
         document["fidelity"] = {name: fidelity.document() for name, fidelity in result.fidelity.items()}
     else:
         for outcome in document["assertions"]:
             del outcome["judged"]
     return document
+
+
+def _operation(report: OperationReport) -> dict[str, Any]:
+    times = {"begin_us": report.begin_ps, "end_us": report.end_ps}
+    return {
+        "job": report.job,
+        "id": report.id,
+        "kind": report.kind,
+        "members": list(report.members),
+        "bytes": report.size,
+        **{key: None if time is None else time / 10**6 for key, time in times.items()},
+    }
 
 
 def units(names: Iterable[str]) -> Mapping[str, str]:

@@ -24,13 +24,14 @@ from lab.report.figures.deadlock_cycle import CYCLE_STYLE, cycle_svg
 from lab.report.figures.fabric import FABRIC_STYLE
 from lab.report.figures.heat_map import heat_map_svg
 from lab.report.figures.job_phases import MAX_ITERATIONS, PHASES_STYLE, phases_svg
+from lab.report.figures.operations import MAX_MEMBERS, MAX_OPERATIONS, OPERATIONS_STYLE, operations_svg
 from lab.report.figures.plot import colour
 from lab.report.markup import shown, table
 from lab.report.metrics import ALL_METRICS, VariantRun
 from lab.report.picture import completion_times, deliveries, link_use
 from lab.report.results import Result
 from lab.report.sources import citations
-from lab.scenario.schema import Collective, Scenario, Variant
+from lab.scenario.schema import Scenario, Variant
 from topologies import Fabric
 
 __all__ = ["report_html"]
@@ -136,6 +137,7 @@ def report_html(
         heading("Links by load", _WHY_TABLE),
         links_table(scenario, runs),
         *_jobs(scenario, runs),
+        *_operations(scenario, runs),
         *_circuits(scenario, runs),
         *_traffic(scenario, runs),
         *_deadlocks(scenario, result, fabric),
@@ -173,6 +175,7 @@ def _styles_of_parts(result: Result, runs: Mapping[str, VariantRun]) -> str:
         CYCLE_STYLE: bool(result.deadlocks),
         FIDELITY_STYLE: bool(result.fidelity),
         CIRCUITS_STYLE: any(run.observation.rewired for run in runs.values()),
+        OPERATIONS_STYLE: any(run.observation.operations for run in runs.values()),
         PHASES_STYLE: any(job.iterations for run in runs.values() for job in run.observation.jobs),
     }
     return "".join(style for style, wanted in needed.items() if wanted)
@@ -229,6 +232,23 @@ def _jobs(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
     return parts
 
 
+def _operations(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
+    """Return the operations of traffic graphs over time."""
+    figures = [
+        _panel(index, escape(variant.label), operations_svg(operations))
+        for index, variant in enumerate(scenario.variants)
+        if (operations := runs[variant.name].observation.operations)
+    ]
+    return _section(
+        "Timeline of sends",
+        "A line leads from a send's first frame at its source to its last element at its target; a bar is a "
+        "computation. Each job has a colour. Point at a line for its name, size and times. At most "
+        f"{MAX_OPERATIONS:,} operations of {MAX_MEMBERS} members are drawn; result.json has all.",
+        figures,
+        "wide",
+    )
+
+
 def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
     """Return the circuits between Pods before and after each reconfiguration."""
     figures = [
@@ -245,12 +265,13 @@ def _circuits(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
 
 def _traffic(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[str]:
     """Return the traffic matrix of each different collective."""
-    figures: dict[Collective, str] = {}
+    figures: dict[object, str] = {}
     for index, variant in enumerate(scenario.variants):
         traffic = runs[variant.name].traffic
-        if traffic is not None and variant.collective not in figures:
+        sent = (variant.collective, variant.graph, variant.jobs if variant.graph else None)
+        if traffic is not None and sent not in figures:
             caption = f"{escape(variant.label)}: {traffic}"
-            figures[variant.collective] = _panel(index, caption, heat_map_svg(traffic))
+            figures[sent] = _panel(index, caption, heat_map_svg(traffic))
     return _section(
         "Traffic matrix",
         "Bytes from each rank to each rank, in the whole run; of a job with iterations, in one iteration. "

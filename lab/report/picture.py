@@ -99,7 +99,7 @@ def curves(scenario: Scenario, runs: Mapping[str, VariantRun]) -> list[Curve]:
     model = next((variant for variant in scenario.variants if variant.faults), scenario.variants[0])
     drawn = []
     for index, variant in enumerate(scenario.variants):
-        if variant.collective != model.collective:
+        if (variant.collective, variant.graph) != (model.collective, model.graph):
             continue
         seen = runs[variant.name].observation
         bin_us = seen.timeline.bin_ps / 10**6

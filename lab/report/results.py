@@ -11,7 +11,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import TakeoverRecord
 from emulation.fidelity import Fidelity
 from lab.report.metrics import ALL_METRICS, VariantRun, measure
-from lab.run.observation import Deadlock
+from lab.run.observation import Deadlock, OperationReport
 from lab.scenario.digest import digest
 from lab.scenario.schema import Assertion, Relative, Scenario, Variant
 
@@ -82,6 +82,7 @@ class Result:
         rewired: Reconfigurations of circuits, of the variants that had any.
         faults: Faults by variant, ordered by time, with the keys that they have in a scenario file.
         bounds: Lower bounds of the collective of each job by variant, the largest first.
+        operations: Operations of traffic graphs by variant, of the variants with any.
         input: Hash of all that the scenario consists of (lab.scenario.digest).
     """
 
@@ -100,6 +101,7 @@ class Result:
     faults: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     bounds: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
     input: str = ""
+    operations: Mapping[str, tuple[OperationReport, ...]] = field(default_factory=dict)
 
     def of(self, variant: str, metric: str) -> Figure:
         """Return a metric of a variant."""
@@ -144,6 +146,9 @@ def conclude(
         rewired={name: run.observation.rewired for name, run in runs.items() if run.observation.rewired},
         faults={name: _faults(scenario.variant(name)) for name in runs},
         bounds={name: _bounds(run) for name, run in runs.items()},
+        operations={
+            name: run.observation.operations for name, run in runs.items() if run.observation.operations
+        },
         input=digest(scenario, seed),
     )
 

@@ -5,6 +5,8 @@ Its modules:
 
     prepare      everything that can be wrong, checked before anything starts
     collectives/ a scenario's collective: members, grid, schedule, connections, lower bounds
+    graphs       traffic graphs, and jobs that share members
+    job_plan     plan of a job: members, slices, bounds
     own_program  a P4 program of the user's own
     testbeds     choice of the testbed
     boot         a testbed with its tables filled
@@ -16,6 +18,7 @@ Its modules:
     standstill   whom failures have cut off while only timers of the control plane run
     scheduling   priorities of jobs from measurements
     collect      observation of a run that has ended
+    collect_graph  the jobs of a traffic graph at their end
     crossings    frames that changed rail or plane, from counters
     observation  the values that a run leaves behind
     saturation   a fabric filled until delivery or deadlock

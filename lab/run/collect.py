@@ -16,7 +16,9 @@ from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.iterations import IterationReport, input_of
 from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth
+from emulation.traffic.schedule.schedule import Sliced
 from lab.run.boot import Booted
+from lab.run.collect_graph import ends_of_jobs
 from lab.run.crossings import cross_plane_frames, cross_rail_frames
 from lab.run.job import Job, Jobs
 from lab.run.observation import (
@@ -25,6 +27,7 @@ from lab.run.observation import (
     JobIteration,
     JobReport,
     Observation,
+    OperationReport,
     Recovery,
     Timeline,
     Traffic,
@@ -53,7 +56,8 @@ def collect(
     """Return the observation of a run; `stopped_by` says what ended it early, in words."""
     testbed = up.testbed
     stats = jobs.stats
-    reports = [_job_report(job, testbed.now_ps) for job in jobs.all]
+    graphs: list[OperationReport] = []
+    reports = [report for job in jobs.all for report in _job_reports(job, testbed.now_ps, graphs)]
     ends = [end for job in jobs.all for end in job.ends]
     wrong = next((first for _, first in reports if first), "")
     given_up = next((str(end.failed) for end in ends if end.failed), "")
@@ -69,7 +73,7 @@ def collect(
     }
     return Observation(
         completion_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
-        nodes=len(ends),
+        nodes=sum(report.nodes for report, _ in reports),
         correct_nodes=sum(report.correct_nodes for report, _ in reports),
         first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else wrong),
         checksum=zlib.crc32(ends[0].result.tobytes()),
@@ -99,7 +103,38 @@ def collect(
         jobs=tuple(report for report, _ in reports) if ready.variant.jobs else (),
         rewired=control.rewirings,
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
+        operations=tuple(graphs),
     )
+
+
+def _job_reports(job: Job, now_ps: int, operations: list[OperationReport]) -> list[tuple[JobReport, str]]:
+    """Return the report of each job of a plan and the first error in its data; add a graph's operations."""
+    graph = job.plan.graph
+    if graph is None:
+        return [_job_report(job, now_ps)]
+    begun_ps = now_ps if job.begun_ps is None else job.begun_ps
+    late_ps = begun_ps - job.plan.begin_ps
+    reports = []
+    ends = ends_of_jobs(graph, job.ends, job.inputs)
+    for share, end in zip(job.plan.shares, ends, strict=True):
+        operations += end.operations
+        began_ps = share.begin_ps + late_ps
+        unfinished = end.end_ps is None
+        nodes = len(share.members)
+        report = JobReport(
+            name=share.name,
+            begun_ps=began_ps,
+            due_ps=share.begin_ps,
+            completion_ps=(now_ps if end.end_ps is None else end.end_ps) - began_ps,
+            bound_ps=share.bound_ps,
+            nodes=nodes,
+            correct_nodes=nodes - min(nodes, max(end.wrong_members, unfinished)),
+            retransmitted=sum(agent.retransmitted for agent in job.stats),
+            priority=LAST_PRIORITY - SERVICE_LEVELS.index(job.level),
+        )
+        first = end.first_wrong or (f"job {share.name} has not ended" if unfinished else "")
+        reports.append((report, first))
+    return reports
 
 
 def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
@@ -108,8 +143,10 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     logs = job.logs
     last = max(0, max(map(len, logs), default=0) - 1)
     inputs = [input_of(data, last) for data in job.inputs] if last else job.inputs
-    comparison = compare([end.result for end in ends], inputs, job.plan.sliced)
-    wrong, first = _wrong_iterations(job, logs, last)
+    sliced = job.plan.sliced
+    assert isinstance(sliced, Sliced)
+    comparison = compare([end.result for end in ends], inputs, sliced)
+    wrong, first = _wrong_iterations(job, sliced, logs, last)
     wrong_nodes = max(comparison.wrong_ranks, wrong)
     # An NPU that never finished counts until the end of the run, which fails for its wrong data.
     end_ps = max(now_ps if end.finished_ps is None else end.finished_ps for end in ends)
@@ -138,11 +175,13 @@ def _job_report(job: Job, now_ps: int) -> tuple[JobReport, str]:
     return report, first or comparison.first
 
 
-def _wrong_iterations(job: Job, logs: Sequence[Sequence[IterationReport]], last: int) -> tuple[int, str]:
+def _wrong_iterations(
+    job: Job, sliced: Sliced, logs: Sequence[Sequence[IterationReport]], last: int
+) -> tuple[int, str]:
     """Count the members with a wrong array in an iteration before `last`, by CRC-32; describe the first."""
     wrong: dict[int, str] = {}
     for number in range(last):
-        right = truth(job.plan.sliced, [input_of(data, number) for data in job.inputs])
+        right = truth(sliced, [input_of(data, number) for data in job.inputs])
         for rank, (log, array) in enumerate(zip(logs, right, strict=True)):
             if len(log) <= number or log[number].checksum != zlib.crc32(array.tobytes()):
                 wrong.setdefault(rank, f"rank {rank} in iteration {number}: array differs from the sum")

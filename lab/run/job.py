@@ -9,12 +9,14 @@ from functools import partial
 from typing import final
 
 from emulation.testbed import Testbed
+from emulation.traffic.graph.truth import graph_inputs
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.schedule.data import Array, make_inputs
 from lab.run.collectives.connections import path_shares
-from lab.run.prepare import JobPlan, Prepared
+from lab.run.job_plan import JobPlan
+from lab.run.prepare import Prepared
 from topologies.transform.spares import standbys
 
 __all__ = ["Before", "Job", "Jobs"]
@@ -97,9 +99,11 @@ class Job:
         self.plan = plan
         self._testbed = testbed
         self._number = 1
-        collective = plan.collective
-        self.inputs: Sequence[Array] = make_inputs(
-            len(plan.members), collective.elements, collective.dtype, seed
+        collective, graph = plan.collective, plan.graph
+        self.inputs: Sequence[Array] = (
+            make_inputs(len(plan.members), collective.elements, collective.dtype, seed)
+            if graph is None
+            else graph_inputs(graph, collective.dtype, seed)
         )
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)

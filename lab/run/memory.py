@@ -55,7 +55,7 @@ def foreseen_bytes(prepared: Sequence[Prepared]) -> int:
 
 def _variant_bytes(ready: Prepared) -> int:
     fabric = ready.fabric
-    arrays = sum(len(job.members) * job.collective.elements for job in ready.jobs) * ELEMENT_BYTES
+    arrays = sum(job.elements for job in ready.jobs) * ELEMENT_BYTES
     return (
         _BASE
         + _NODE * len(fabric.nodes)

@@ -20,6 +20,7 @@ __all__ = [
     "JobIteration",
     "JobReport",
     "Observation",
+    "OperationReport",
     "Recovery",
     "Timeline",
     "Traffic",
@@ -146,6 +147,24 @@ class JobReport:
 
 @final
 @dataclass(frozen=True, slots=True)
+class OperationReport:
+    """An operation of a traffic graph: its job, name, kind, members, bytes, begin and end.
+
+    A send goes from the first of `members` to the second; it begins when its first frame may leave and ends
+    when its last element is in place. Times are None for an operation that never began or ended.
+    """
+
+    job: str
+    id: str
+    kind: str
+    members: tuple[str, ...]
+    size: int
+    begin_ps: int | None
+    end_ps: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that one run of a variant left to be measured.
 
@@ -155,6 +174,7 @@ class Observation:
     `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
     or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
+    `operations` are those of traffic graphs.
     """
 
     completion_ps: int
@@ -178,6 +198,7 @@ class Observation:
     jobs: tuple[JobReport, ...] = ()
     rewired: tuple[RewiringRecord, ...] = ()
     reduction: ReductionStats | None = None
+    operations: tuple[OperationReport, ...] = ()
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

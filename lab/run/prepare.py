@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, final
@@ -15,21 +15,22 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target
-from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.path_choice import Connections
+from emulation.traffic.graph.operations import Graph
 from emulation.traffic.host.transport import TransportParameters
-from emulation.traffic.schedule.schedule import Sliced, demand, slice_schedule
+from emulation.traffic.schedule.schedule import SlicedTraffic, slice_schedule
 from lab.errors import ScenarioError
 from lab.run.collectives.bounds import bounds, largest_ps
 from lab.run.collectives.connections import connections_of
 from lab.run.collectives.grids import members_of
 from lab.run.collectives.schedule import schedule_of
+from lab.run.graphs import GraphJob, graph_job, join, joinable, read
+from lab.run.job_plan import JobPlan, demand_of
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.scenario.document import Document, Location
+from lab.scenario.explain import in_file
 from lab.scenario.loader import relocated
 from lab.scenario.schema import (
     ELEMENT_BYTES,
-    Collective,
     Fault,
     JobSettings,
     Scenario,
@@ -39,43 +40,12 @@ from topologies import Fabric, RailyardError
 from topologies.families.lumos.core import core_of
 from topologies.transform.spares import has_spares
 
-__all__ = ["JobPlan", "Kept", "Prepared", "demand_of", "prepare"]
+__all__ = ["Kept", "Prepared", "prepare"]
 
 T = TypeVar("T")
 
 # Buckets of a pair that stand by on other paths, by strategy (controller.planner.make_plan).
 _STANDBY = {"all-path": 4, "adaptive": 6}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JobPlan:
-    """Plan of one job from `begin_ps` on; rank r of its schedule is the NPU or GPU `members[r]`.
-
-    A job without `rhythm` sends once and computes nothing. `bound_ps` is the bound of all iterations, `level`
-    the service level of the job's data. `bounds` are those of its collective alone, in ps, by what each is.
-    """
-
-    name: str
-    begin_ps: int
-    collective: Collective
-    members: tuple[str, ...]
-    sliced: Sliced
-    bound_ps: int
-    rhythm: Rhythm | None = None
-    level: int = 0
-    connections: Connections | None = None
-    bounds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def demand(self) -> dict[tuple[str, str], int]:
-        """Bytes by pair of members."""
-        return demand(self.sliced.schedule, self.members, ELEMENT_BYTES)
-
-
-def demand_of(jobs: Iterable[JobPlan]) -> dict[tuple[str, str], int]:
-    """Return bytes by pair of members of jobs, which share no members."""
-    return {pair: amount for job in jobs for pair, amount in job.demand.items()}
 
 
 @final
@@ -97,7 +67,7 @@ class Prepared:
     updates: KeptUpdates | None = None
 
     @property
-    def sliced(self) -> Sliced:
+    def sliced(self) -> SlicedTraffic:
         """Schedule of the first job."""
         return self.jobs[0].sliced
 
@@ -206,6 +176,11 @@ class _Lines:
         except RailyardError as ex:
             raise relocated(self._document, location, ex) from ex
 
+    def graph(self, location: Location, fabric: Fabric, job: JobSettings) -> Graph:
+        """Return the graph of a job, whose errors name the line of an operation."""
+        assert job.graph is not None
+        return read(self._document, in_file(self._document, location), job.name, job.graph, fabric)
+
 
 def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
     resolved = [
@@ -240,23 +215,64 @@ def _refuse(fault: faults.Fault) -> None:
 
 
 def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[JobPlan, ...]:
+    strategy = variant.routing.strategy
+    jobs = variant.every_job
+    graphs: dict[int, GraphJob] = {}
+    members = []
+    for index, job in enumerate(jobs):
+        line = _line(at, variant, index)
+        if job.graph is not None:
+            graph = with_line.graph(line, fabric, job)
+            graphs[index] = with_line(line, partial(graph_job, fabric, job, graph, strategy))
+            members.append(graphs[index].members)
+        else:
+            members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
     plans = []
-    owners: dict[str, str] = {}
-    for index, job in enumerate(variant.every_job):
-        line = (*at, "jobs", index, "collective") if variant.jobs else (*at, "collective")
-        plan = with_line(line, lambda chosen=job: _job(fabric, chosen, variant.routing.strategy))
-        for name in plan.members:
-            if owners.setdefault(name, job.name) != job.name:
-                with_line(line, lambda node=name, other=owners[name]: _refuse_twice(node, other))
-        plans.append(plan)
+    for group in _sharing(with_line, at, variant, members):
+        line = _line(at, variant, group[0])
+        if len(group) == 1 and group[0] not in graphs:
+            plans.append(with_line(line, partial(_job, fabric, jobs[group[0]], strategy)))
+            continue
+        for index in group:
+            if index not in graphs:
+                line = _line(at, variant, index)
+                graphs[index] = with_line(line, partial(graph_job, fabric, jobs[index], None, strategy))
+        plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
     if has_spares(fabric):
-        if len(plans) > 1:
+        if len(jobs) > 1:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
         if plans[0].rhythm is not None:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
     return tuple(plans)
+
+
+def _line(at: Location, variant: Variant, index: int) -> Location:
+    """Return the place of a job's graph or collective in the document."""
+    job = variant.every_job[index]
+    key = "collective" if job.graph is None else "graph"
+    return (*at, "jobs", index, key) if variant.jobs else (*at, key)
+
+
+def _sharing(
+    with_line: _Lines, at: Location, variant: Variant, members: list[tuple[str, ...]]
+) -> list[list[int]]:
+    """Return the jobs in groups that share members, each in the order of its first job."""
+    jobs = variant.every_job
+    owners: dict[str, int] = {}
+    group_of = list(range(len(jobs)))
+    for index, names in enumerate(members):
+        for name in names:
+            owner = owners.setdefault(name, index)
+            if group_of[owner] == group_of[index]:
+                continue
+            if why := joinable(jobs[owner], jobs[index], modelled=variant.hosts is not None):
+                line = _line(at, variant, index)
+                with_line(line, partial(_refuse_shared, name, jobs[owner].name, why))
+            low, high = sorted((group_of[owner], group_of[index]))
+            group_of = [low if group == high else group for group in group_of]
+    return [[i for i, group in enumerate(group_of) if group == chosen] for chosen in sorted({*group_of})]
 
 
 def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
@@ -312,9 +328,9 @@ def _allocate(fabric: Fabric, job: JobPlan) -> None:
         ) from ex
 
 
-def _refuse_twice(name: str, other: str) -> None:
+def _refuse_shared(name: str, other: str, why: str) -> None:
     raise ScenarioError(
-        f"{name} is a member of job {other!r} as well", remedy="give each job its own members"
+        f"{name} is a member of job {other!r} as well, and {why}", remedy="give each job its own members"
     )
 
 

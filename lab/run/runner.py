@@ -126,7 +126,7 @@ def run(
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
         sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
-        bounds = {job.name: job.bounds for job in ready.jobs}
+        bounds = {name: named for job in ready.jobs for name, named in job.bounds_by_job.items()}
         runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps, bounds)
         seconds[name] = watch.seconds
         if kept is not None and len(prepared) > 1:

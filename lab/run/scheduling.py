@@ -24,7 +24,7 @@ from emulation.testbed import Testbed
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.make import RepeatingParticipant
 from lab.run.job import Job, Jobs
-from lab.run.prepare import JobPlan
+from lab.run.job_plan import JobPlan
 
 __all__ = ["PRIORITIES", "Scheduling", "link_shares"]
 

@@ -6,6 +6,7 @@ Its modules:
     schema     scenario, variants, routing, links, control, transport, faults, assertions
     topology   topology of a scenario: a family and its parameters
     traffic    collectives and jobs of a scenario
+    graph      traffic graph of a job
     workload   functions that make the jobs
     document   a YAML file that remembers its lines
     loader     file -> checked scenario

@@ -41,6 +41,9 @@ def _files(scenario: Scenario) -> Iterator[Path]:
         yield _path(scenario.topology.name)
     for variant in scenario.variants:
         yield from (_path(text) for text in _texts(variant.model_dump(mode="json")) if is_reference(text))
+        for job in variant.every_job:
+            if job.graph is not None and job.graph.file is not None:
+                yield Path(job.graph.file)
         for program in variant.program.values():
             source = Path(program.file)
             yield source

@@ -14,6 +14,7 @@ from lab.report.metrics import ALL_METRICS, ITERATION_METRICS, JOB_METRICS
 from lab.scenario.document import Document, Location
 from lab.scenario.explain import explain, in_file
 from lab.scenario.schema import SETTINGS, JobSettings, Relative, Scenario, Topology
+from lab.scenario.traffic import GRAPH_KEYS
 from lab.scenario.workload import jobs_of
 from topologies.errors import RailyardError
 
@@ -143,6 +144,8 @@ def _merged(base: Mapping[str, Any], variant: Any) -> Any:
 def _with_common(job: Any, common: Mapping[str, Any]) -> Any:
     """Return a job completed with the keys of its variant's collective."""
     own = job.get("collective", {}) if isinstance(job, dict) else None
+    if isinstance(job, dict) and job.get("graph") is not None:
+        common = {key: common[key] for key in GRAPH_KEYS if key in common}
     return {**job, "collective": {**common, **own}} if isinstance(own, dict) else job
 
 

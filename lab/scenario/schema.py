@@ -16,6 +16,7 @@ from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
+from lab.scenario.graph import GraphSettings
 from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
@@ -26,6 +27,7 @@ from lab.scenario.traffic import (
     Collective,
     JobSettings,
     Part,
+    alone,
 )
 from topologies.sources.python_file import is_reference
 
@@ -54,6 +56,7 @@ __all__ = [
 # Keys of a variant that may stand at the top level, for all variants.
 SETTINGS = (
     "collective",
+    "graph",
     "jobs",
     "workload",
     "routing",
@@ -314,7 +317,7 @@ class WorkloadSettings(Model):
 
 @final
 class Variant(Model):
-    """One run of a scenario; without `jobs` all members form one job with the variant's collective.
+    """One run of a scenario; without `jobs` all members form one job with the variant's collective or graph.
 
     A `workload` makes the jobs. Without `hosts`, arriving data is reduced in no time, and memory traffic is
     not counted.
@@ -327,6 +330,7 @@ class Variant(Model):
     title: str = ""
     expect: Literal["finish", "deadlock", "halt"] = "finish"
     collective: Collective = Collective()
+    graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
     jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
     workload: WorkloadSettings | None = None
     routing: Routing = Routing()
@@ -339,6 +343,14 @@ class Variant(Model):
     work_until_us: Positive | None = None
     program: Mapping[str, OwnProgram] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _graph_alone(self) -> Self:
+        if self.graph is not None and self.jobs is None:
+            alone(self.collective)
+        if self.hosts is not None and any(job.graph is not None for job in self.every_job):
+            raise ValueError("`hosts:` models the reduction of collectives; leave it or the graph out")
+        return self
+
     @property
     def label(self) -> str:
         """Title, or the name of a variant without a title."""
@@ -347,7 +359,7 @@ class Variant(Model):
     @property
     def every_job(self) -> tuple[JobSettings, ...]:
         """Jobs of the variant; without `jobs`, a single job called `job`."""
-        return self.jobs or (JobSettings(name="job", collective=self.collective),)
+        return self.jobs or (JobSettings(name="job", collective=self.collective, graph=self.graph),)
 
 
 @final

@@ -12,6 +12,7 @@ from emulation.traffic.collectives.registry import find, kinds, names
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
 from emulation.traffic.host.iterations import Rhythm
+from lab.scenario.graph import GraphSettings
 from lab.scenario.topology import Model, Name, NotNegative, Positive
 from topologies.errors import RailyardError
 from topologies.sources.python_file import is_reference
@@ -19,12 +20,14 @@ from topologies.sources.python_file import is_reference
 __all__ = [
     "BRANCHES",
     "ELEMENT_BYTES",
+    "GRAPH_KEYS",
     "LAST_PRIORITY",
     "NUMBER",
     "RELATIVE",
     "Collective",
     "JobSettings",
     "Part",
+    "alone",
 ]
 
 # Names that pydantic's reports have for the two forms of a value.
@@ -171,21 +174,43 @@ class Collective(Model):
         return self.elements * ELEMENT_BYTES
 
 
+# Keys of a collective that a graph takes.
+GRAPH_KEYS = ("payload_bytes", "dtype")
+
+
+def alone(collective: Collective) -> None:
+    """Raise a ValueError if a collective beside a graph has other keys than the graph's."""
+    given = collective.model_fields_set - {*GRAPH_KEYS, "algorithm"}
+    if given:
+        raise ValueError(f"a graph takes no `{min(given)}:` of a collective; leave it or the graph out")
+
+
 @final
 class JobSettings(Model):
-    """A job that begins at `at_us` on members that no other job has.
+    """A job that begins at `at_us`: a collective, or a `graph` of sends and computations.
 
-    An iteration is `compute_us` of computation followed by the collective, which runs beside the share
-    `overlap` of the computation. Links serve data of `priority` 0 first and of LAST_PRIORITY last.
+    A graph takes `payload_bytes` and `dtype` of its collective, and no other key. An iteration is
+    `compute_us` of computation followed by the collective, which runs beside the share `overlap` of the
+    computation. Links serve data of `priority` 0 first and of LAST_PRIORITY last.
     """
 
     name: Name
     at_us: NotNegative = 0.0
     collective: Collective = Collective()
+    graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
     iterations: Annotated[int, Field(ge=1, le=10_000)] = 1
     compute_us: Annotated[float, Field(ge=0, le=10**9)] = 0.0
     overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
     priority: Annotated[int, Field(ge=0, le=LAST_PRIORITY)] = LAST_PRIORITY
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.graph is None:
+            return self
+        if self.iterations > 1 or self.compute_us:
+            raise ValueError("a graph has computations of its own; leave out `iterations:` and `compute_us:`")
+        alone(self.collective)
+        return self
 
     @property
     def rhythm(self) -> Rhythm | None:

@@ -11,7 +11,7 @@ from typing import final
 
 from lab.errors import ScenarioError
 from lab.run.collectives.grids import members_of
-from lab.scenario.schema import Fault, Variant
+from lab.scenario.schema import Fault, JobSettings, Variant
 from topologies import Fabric
 
 __all__ = ["Case", "cases_of", "sample_pairs"]
@@ -53,9 +53,7 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
     targets = {
         "link": lambda: links,
         "switch": lambda: [node.name for node in fabric.nodes if node.tier],
-        "npu": lambda: [
-            name for job in variant.every_job for name in members_of(fabric, job.collective.members)
-        ],
+        "npu": lambda: [name for job in variant.every_job for name in _members(fabric, job)],
     }[kind]()
     if not targets:
         raise ScenarioError(
@@ -63,6 +61,12 @@ def cases_of(kind: str, fabric: Fabric, variant: Variant, seed: int) -> tuple[Ca
             remedy="take a fabric with switches, such as ub-rack-lrs",
         )
     return tuple(Case(kind, (target,)) for target in targets)
+
+
+def _members(fabric: Fabric, job: JobSettings) -> tuple[str, ...]:
+    if job.graph is None:
+        return members_of(fabric, job.collective.members)
+    return members_of(fabric, job.graph.read(job.name).members)
 
 
 def sample_pairs(links: Sequence[str], count: int, seed: int) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ Modules:
     plans       plan routes and table entries; paths, entries and the way of one frame as records
     testbeds    a fabric in virtual time: send frames, cut links, read tables and counters
     programs    a P4 program of the user's own on a fabric in virtual time
+    graphs      traffic graphs, written in Python
     scenarios   run a scenario
     results     the result of a run: metrics, link counters, assertions, pictures, files
     records     tables as lists of dicts

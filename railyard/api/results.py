@@ -119,6 +119,33 @@ class Result:
             for number, size in enumerate(run.observation.timeline.delivered)
         ]
 
+    def operations(self, variant: str | None = None) -> list[Record]:
+        """Return every operation of traffic graphs, with its times.
+
+        Args:
+            variant: name of a variant; without it all variants.
+
+        Returns:
+            Records of variant, job, operation, kind, source, target (of a send, else empty), bytes, begin_us,
+            end_us; times are None for what never began or ended.
+        """
+        chosen = self.runs if variant is None else {variant: self._run(variant)}
+        return [
+            {
+                "variant": name,
+                "job": report.job,
+                "operation": report.id,
+                "kind": report.kind,
+                "source": report.members[0],
+                "target": report.members[1] if len(report.members) > 1 else "",
+                "bytes": report.size,
+                "begin_us": None if report.begin_ps is None else report.begin_ps / 10**6,
+                "end_us": None if report.end_ps is None else report.end_ps / 10**6,
+            }
+            for name, run in chosen.items()
+            for report in run.observation.operations
+        ]
+
     def assertions(self) -> list[Record]:
         """Return every assertion: name, verdict (`holds`, `fails`, `not judged`), value, limit."""
         return [

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from controller.plan import Plan
+    from lab.run.prepare import Prepared
 
 __all__ = ["EXAMPLES", "check"]
 
@@ -43,6 +44,32 @@ def _lanes(plan: Plan) -> Iterator[str]:
     yield line
 
 
+def _graphs(ready: Prepared) -> Iterator[str]:
+    """Yield what the traffic graphs of a variant consist of, and their longest chains."""
+    from emulation.traffic.graph.operations import KINDS
+    from lab.run.graphs import chain_of
+
+    for plan in ready.jobs:
+        for job in () if plan.graph is None else plan.graph.jobs:
+            graph = job.job.graph
+            counts = {kind: sum(o.kind == kind for o in graph.operations) for kind in KINDS}
+            parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+            size = sum(o.size for o in graph.operations if o.kind == "send")
+            free = sum(not (o.after or isinstance(o.read, str)) for o in graph.operations)
+            yield (
+                f"job {job.job.name}: {', '.join(parts)} among {len(graph.members)} members, {size:,} bytes; "
+                f"{free:,} wait for nothing"
+            )
+            time_ps, names = chain_of(ready.fabric, graph)
+            shown = names if len(names) <= 6 else (*names[:3], "...", *names[-2:])
+            yield (
+                f"job {job.job.name}: longest chain of {len(names)}: {' > '.join(shown)}, "
+                f"{time_ps / 10**6:.3f} µs or more"
+            )
+        if len(plan.shares) > 1:
+            yield f"jobs {', '.join(share.name for share in plan.shares)} share members"
+
+
 def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
     """Check the keys, fabric, faults, collective and routes of a scenario; nothing is started.
 
@@ -67,7 +94,7 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
             markup=False,
             soft_wrap=True,
         )
-        for line in _lanes(ready.plan):
+        for line in (*_lanes(ready.plan), *_graphs(ready)):
             console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""

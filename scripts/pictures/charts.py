@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars: figures beside limits or beside a paper's."""
+"""Figures beside limits or beside a paper's, and the timeline of a traffic graph's run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import final
 
 import railyard
 from emulation.fidelity import Measured, judge
+from lab.report.figures.operations import OPERATIONS_STYLE, operations_svg
 from papers.ub_mesh.cost import capex_ratio, fit_prices
 from papers.ub_mesh.networks import clos, one_d_a, one_d_b, two_d_clos
 from scripts.pictures.svg import Box, picture, stroke, text
 
-__all__ = ["capex", "ccu", "limits"]
+__all__ = ["capex", "ccu", "limits", "traffic_graph"]
+
+EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments" / "23_traffic_graph" / "scenario.yaml"
+SHEET = """svg { color: #1c2127; }
+@media (prefers-color-scheme: dark) { svg { color: #e4e8ec; } }"""
 
 LEFT, SPAN, ROW = 280.0, 320.0, 30.0
 
@@ -110,3 +116,11 @@ def ccu() -> str:
     return bars_picture(
         "Memory traffic of an AllReduce", bars, "arrays of an NPU through its memory, 64 NPUs in 8 x 8"
     )
+
+
+def traffic_graph() -> str:
+    """Draw the operations of the pipeline of experiment 23, from a run."""
+    result = railyard.run(EXPERIMENT, variant="pipeline")
+    drawn = operations_svg(result.runs["pipeline"].observation.operations)
+    head, rest = drawn.split(">", 1)
+    return f"{head}>\n<style>{SHEET}{OPERATIONS_STYLE}</style>{rest}\n"

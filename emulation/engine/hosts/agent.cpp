@@ -53,7 +53,13 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     for (std::size_t send = 0; send < queues_.size(); ++send) {
         queues_[send].send = static_cast<std::uint32_t>(send);
         queues_[send].left = plan.leaving[send];
-        peers_[plan.sends[send].peer]->left += plan.leaving[send];
+        const std::uint32_t peer = plan.sends[send].peer;
+        if (peer != kNone) peers_[peer]->left += plan.leaving[send];
+    }
+    if (rank_->tasks && !rank_->tasks->empty()) {
+        progress_.emplace(rank_->tasks);
+        send_of_.assign(rank_->tasks->size(), kNone);
+        for (std::uint32_t send = 0; send < plan.sends.size(); ++send) send_of_[plan.sends[send].task] = send;
     }
     if (!rank_->overlap) gate_.emplace(plan.due);
     for (const std::uint32_t slice : table_.order) release(slice, 0);
@@ -113,12 +119,13 @@ void Agent::tell() {
 // Frames that arrive before are taken and acknowledged, but no data leave.
 void Agent::start(Time now, Answer& answer) {
     started_ = true;
-    if (open_ == 0) finished_ = now;
+    if (progress_) progress_->start(now);
+    if (open_ == 0 && !computing()) finished_ = now;
     if (reducer_) {
         reducer_->begin(now, answer.pool);
         deadline_ = std::min(deadline_, reducer_->due());
     }
-    pump(now, answer);
+    work(now, answer);
     tell();
     answer_deadline(answer);
 }
@@ -152,7 +159,7 @@ void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
     if (!number) ++junk_["connection"];
     else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, answer);
     else on_ack(*peer, *number, fields, now, answer);
-    if (!ready_.empty() && started_) pump(now, answer);
+    if (started_) work(now, answer);
     if (reducer_) deadline_ = std::min(deadline_, reducer_->due());
     if (finished_) tell();
     answer_deadline(answer);
@@ -224,7 +231,8 @@ void Agent::on_timer(Time now, Answer& answer) {
         }
     }
     deadline_ = deadline;
-    if (reducer_ && finished_) tell();
+    if (progress_ && started_) work(now, answer);
+    if ((progress_ || reducer_) && finished_) tell();
     answer_deadline(answer);
 }
 
@@ -263,7 +271,8 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         if (reducer_) {
             reducer_->take(index, place, static_cast<std::uint32_t>(source - sources.begin()),
                            std::move(frame), now, answer.pool);
-        } else if (sources.size() == 1 && slice.applied == place && slice.unsent == 0) {
+        } else if (sources.size() == 1 && slice.applied == place && slice.unsent == 0 &&
+                   (!progress_ || progress_->open(phase->task))) {
             apply(index, *phase, {&frame, 1}, now, answer.pool);
             settle(index, now, answer.pool);
         } else {
@@ -307,6 +316,10 @@ void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
         std::uint32_t* link = &slice.held;
         while (*link != 0 && held_[*link - 1].place != slice.applied) link = &held_[*link - 1].next;
         if (*link == 0 || held_[*link - 1].count < phase.sources.size()) return;
+        if (progress_ && !progress_->open(phase.task)) {
+            progress_->hold(phase.task, index);
+            return;
+        }
         if (slice.unsent > 0) {
             slice.blocked = true;
             return;
@@ -350,7 +363,8 @@ void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
     release(index, slice.applied);
     if (gate_)
         for (const auto& [freed, send] : gate_->arrived(phase.step)) enqueue(freed, send);
-    if (--open_ == 0) finished_ = now;
+    if (progress_) progress_->slice_done(phase.task, now);
+    if (--open_ == 0 && !computing()) finished_ = now;
 }
 
 void Agent::release(std::uint32_t index, std::uint32_t applied) {
@@ -360,12 +374,19 @@ void Agent::release(std::uint32_t index, std::uint32_t applied) {
 }
 
 void Agent::leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
-    for (const std::uint32_t send : sends)
-        if (!gate_ || !gate_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
+    for (const std::uint32_t send : sends) {
+        const std::uint32_t task = rank_->plan->sends[send].task;
+        if (progress_ && !progress_->open(task)) progress_->hold(task, index);
+        else if (!gate_ || !gate_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
+    }
 }
 
 void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
     SendQueue& queue = queues_[send];
+    if (rank_->plan->sends[send].peer == kNone) {
+        local_.push_back({index, send});
+        return;
+    }
     Peer& peer = *peers_[rank_->plan->sends[send].peer];
     if (queue.slices.empty()) peer.active.push_back(&queue);
     queue.slices.push_back(index);
@@ -373,6 +394,64 @@ void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
         peer.waiting = true;
         ready_.push_back(&peer);
     }
+}
+
+// Send what can be sent, and open the tasks that are due, until neither changes anything.
+void Agent::work(Time now, Answer& answer) {
+    if (!progress_) {
+        if (!ready_.empty()) pump(now, answer);
+        return;
+    }
+    while (true) {
+        while (const auto task = progress_->next_due(now)) {
+            const std::uint32_t send = send_of_[*task];
+            for (const std::uint32_t index : progress_->release(*task)) {
+                if (send == kNone) settle(index, now, answer.pool);
+                else enqueue(index, send);
+            }
+        }
+        if (ready_.empty() && local_.empty()) break;
+        pump(now, answer);
+        while (!local_.empty()) {
+            const auto [index, send] = local_.pop_front();
+            copy(index, send, now, answer.pool);
+        }
+    }
+    if (!finished_ && open_ == 0 && !computing()) finished_ = now;
+    deadline_ = std::min(deadline_, progress_->deadline());
+}
+
+// Carry a slice to another place in the array, as a frame to the rank itself would.
+void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
+    const Send& what = rank_->plan->sends[send];
+    const std::uint64_t start = table_.offset[index];
+    FrameHandle frame = pool.acquire(kDataHeaderBytes + table_.size[index]);
+    std::memcpy(frame->data() + kDataHeaderBytes, payloads_.array() + start, table_.size[index]);
+    const std::uint32_t target = table_.at.at(start + static_cast<std::uint64_t>(what.shift));
+    const auto& phases = plan_of(target).phases;
+    const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
+                                        [](const Phase& a, std::uint16_t step) { return a.step < step; });
+    HeldPhase& waiting = held(target, static_cast<std::uint32_t>(phase - phases.begin()), 1);
+    waiting.frames[0] = std::move(frame);
+    waiting.count = 1;
+    --queues_[send].left;
+    left(index, send, now, pool);
+    settle(target, now, pool);
+}
+
+// A slice has left by a send.
+void Agent::left(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
+    SliceState& slice = slices_[index];
+    --slice.unsent;
+    if (progress_) progress_->slice_done(rank_->plan->sends[send].task, now);
+    if (slice.unsent == 0 && slice.blocked) {
+        slice.blocked = false;
+        settle(index, now, pool);
+    }
+}
+
+std::vector<Progress::Span> Agent::times() const {
+    return progress_ ? progress_->times() : std::vector<Progress::Span>{};
 }
 
 // Send a frame to each peer in turn, until no peer has both a frame and room in its window. The queue with
@@ -407,11 +486,7 @@ void Agent::pump(Time now, Answer& answer) {
         deadline_ = std::min(deadline_, sender->timer);
         if (!peer.active.empty()) ready_.push_back(&peer);
         else peer.waiting = false;
-        SliceState& slice = slices_[index];
-        if (--slice.unsent == 0 && slice.blocked) {
-            slice.blocked = false;
-            settle(index, now, answer.pool);
-        }
+        left(index, queue.send, now, answer.pool);
     }
 }
 

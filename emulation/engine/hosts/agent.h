@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent of an NPU in a collective, sans-IO. emulation/traffic/host/agent.py is its specification: both send
+// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py is its specification: both send
 // the same frames at the same times, in the same order.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include "hosts/peer.h"
 #include "hosts/reduction.h"
 #include "hosts/schedule.h"
+#include "hosts/tasks.h"
 #include "network/station.h"
 
 namespace railyard {
@@ -30,6 +31,7 @@ struct Rank {
     std::uint8_t dtype = 0;
     std::shared_ptr<const SliceTable> table;
     std::shared_ptr<const RankPlan> plan;
+    std::shared_ptr<const std::vector<Task>> tasks;  // empty for a collective
     std::vector<PeerSpec> peers;  // in the order in which the rank turns to them
     bool overlap = true;          // without it, sends of a step wait for all arrivals of earlier steps
 };
@@ -90,6 +92,7 @@ class Agent final : public Participant {
         return unit_ ? std::optional(unit_->stats()) : std::nullopt;
     }
     std::uint32_t longest() const;  // largest number of frames that still have to be sent to a peer
+    std::vector<Progress::Span> times() const;  // of each task
 
    private:
     // Contributions to a phase of a slice that has to wait, by place of their source.
@@ -113,7 +116,11 @@ class Agent final : public Participant {
     void release(std::uint32_t index, std::uint32_t applied);
     void leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
     void enqueue(std::uint32_t index, std::uint32_t send);
+    void work(Time now, Answer& answer);
     void pump(Time now, Answer& answer);
+    void copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
+    void left(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
+    bool computing() const { return progress_ && progress_->computing(); }
 
     std::shared_ptr<const Rank> rank_;
     const SliceTable& table_;
@@ -132,6 +139,9 @@ class Agent final : public Participant {
     std::vector<HeldPhase> held_;
     std::vector<std::uint32_t> free_held_;
     std::optional<StepGate> gate_;
+    std::optional<Progress> progress_;
+    std::vector<std::uint32_t> send_of_;                      // by task; kNone for all but sends
+    Ring<std::pair<std::uint32_t, std::uint32_t>> local_;  // slices to copy inside the array, with their sends
     std::size_t open_;  // phases not applied yet, over all slices
     bool started_ = false;
     std::optional<Time> finished_;

@@ -25,7 +25,7 @@ struct PeerSpec {
     std::optional<PythonRandom> random;  // chooses connections; none: by the fewest unfinished bytes
 };
 
-// Slices of the same step and operation that are ready for a peer.
+// Slices of the same step, operation and task that are ready for a peer.
 struct SendQueue {
     std::uint32_t send = 0;  // in RankPlan::sends
     Ring<std::uint32_t> slices;

@@ -45,7 +45,8 @@ RankPlan::RankPlan(const SliceTable& table, std::size_t peers, std::vector<Send>
     if (of_cell.size() != table.count.size())
         throw std::invalid_argument("plans of " + std::to_string(of_cell.size()) + " cells, there are " +
                                     std::to_string(table.count.size()));
-    for (const Send& send : sends) check(send.peer, peers, "peer");
+    for (const Send& send : sends)
+        if (send.peer != kNone) check(send.peer, peers, "peer");
     std::vector<std::uint32_t> slices(plans.size());
     for (std::size_t cell = 0; cell < of_cell.size(); ++cell) {
         check(of_cell[cell], plans.size(), "plan");

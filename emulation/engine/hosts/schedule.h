@@ -26,12 +26,15 @@ struct SliceTable {
                std::size_t cell_count);
 };
 
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
 // A transfer's part in a cell; `shift` is in bytes.
 struct Send {
     std::uint16_t step = 0;
-    std::uint32_t peer = 0;  // place among the rank's peers
+    std::uint32_t peer = 0;  // place among the rank's peers; kNone: the rank itself
     std::uint8_t op = 0;
     std::int64_t shift = 0;
+    std::uint32_t task = kNone;
 };
 
 // Arrivals of a cell in a step: sources in rank order.
@@ -39,6 +42,7 @@ struct Phase {
     std::uint16_t step = 0;
     std::uint8_t op = 0;
     std::vector<std::uint32_t> sources;
+    std::uint32_t task = kNone;
 };
 
 // releases[i]: sends, by their place in RankPlan::sends, that may leave once i phases have been applied.

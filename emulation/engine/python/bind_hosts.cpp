@@ -36,8 +36,10 @@ namespace {
 using PeerTuple = std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint8_t>,
                              std::vector<std::uint8_t>, std::optional<std::vector<std::uint32_t>>,
                              std::vector<double>, std::optional<std::vector<std::uint32_t>>>;
-using SendTuple = std::tuple<std::uint16_t, std::uint32_t, std::uint8_t, std::int64_t>;
-using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>>;
+using SendTuple = std::tuple<std::uint16_t, std::int64_t, std::uint8_t, std::int64_t, std::int64_t>;
+using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>, std::int64_t>;
+using TaskTuple =
+    std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool, std::vector<std::uint32_t>>;
 using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std::uint32_t>>>;
 
 // Frames of agents that no network drives. The pool outlives all of them.
@@ -76,9 +78,18 @@ PeerSpec peer_of(const PeerTuple& given) {
     return peer;
 }
 
-CellPlan plan_of(const PlanTuple& given) {
+std::uint32_t number_or_none(std::int64_t number, std::size_t below, const char* what) {
+    if (number < 0) return kNone;
+    if (static_cast<std::uint64_t>(number) >= below)
+        throw std::invalid_argument(std::string(what) + " " + std::to_string(number) + " is not below " +
+                                    std::to_string(below));
+    return static_cast<std::uint32_t>(number);
+}
+
+CellPlan plan_of(const PlanTuple& given, std::size_t tasks) {
     CellPlan plan;
-    for (const auto& [step, op, sources] : given.first) plan.phases.push_back({step, op, sources});
+    for (const auto& [step, op, sources, task] : given.first)
+        plan.phases.push_back({step, op, sources, number_or_none(task, tasks, "task")});
     plan.releases = given.second;
     return plan;
 }
@@ -88,7 +99,8 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
                                       bool overlap, const std::vector<PeerTuple>& peers,
                                       const std::vector<SendTuple>& sends,
                                       const std::vector<PlanTuple>& plans,
-                                      std::vector<std::uint32_t> of_cell) {
+                                      std::vector<std::uint32_t> of_cell,
+                                      const std::vector<TaskTuple>& tasks) {
     auto rank = std::make_shared<Rank>();
     rank->rank = number;
     rank->ranks = ranks;
@@ -98,13 +110,22 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
     for (const PeerTuple& peer : peers) rank->peers.push_back(peer_of(peer));
     std::vector<Send> all_sends;
     all_sends.reserve(sends.size());
-    for (const auto& [step, peer, op, shift] : sends) all_sends.push_back({step, peer, op, shift});
+    for (const auto& [step, peer, op, shift, task] : sends)
+        all_sends.push_back({step, number_or_none(peer, peers.size(), "peer"), op, shift,
+                             number_or_none(task, tasks.size(), "task")});
     std::vector<CellPlan> distinct;
     distinct.reserve(plans.size());
-    for (const PlanTuple& plan : plans) distinct.push_back(plan_of(plan));
+    for (const PlanTuple& plan : plans) distinct.push_back(plan_of(plan, tasks.size()));
     rank->plan = std::make_shared<RankPlan>(*table, peers.size(), std::move(all_sends), std::move(distinct),
                                             std::move(of_cell));
     rank->table = std::move(table);
+    std::vector<Task> own;
+    own.reserve(tasks.size());
+    for (const auto& [needs, at, delay, duration, unit, slices, free, followers] : tasks) {
+        for (const std::uint32_t follower : followers) number_or_none(follower, tasks.size(), "task");
+        own.push_back({needs, at, delay, duration, unit, slices, free, followers});
+    }
+    rank->tasks = std::make_shared<const std::vector<Task>>(std::move(own));
     return rank;
 }
 
@@ -228,7 +249,7 @@ void bind_hosts(nb::module_& m) {
     const nb::class_<Rank> rank(m, "Rank", "A rank's part of a schedule.");
     m.def("rank", make_rank, nb::arg("slices"), nb::arg("rank"), nb::arg("ranks"), nb::arg("address"),
           nb::arg("dtype"), nb::arg("overlap"), nb::arg("peers"), nb::arg("sends"), nb::arg("plans"),
-          nb::arg("of_cell"));
+          nb::arg("of_cell"), nb::arg("tasks"));
     nb::class_<TransportParameters>(m, "Transport",
                                     "Parameters of connections, with templates of their frames.")
         .def(
@@ -271,7 +292,13 @@ void bind_hosts(nb::module_& m) {
             },
             nb::arg("rank"), nb::arg("data"), nb::arg("job"), nb::arg("parameters"),
             nb::arg("reduction") = nb::none())
-        .def_prop_ro("longest", &Agent::longest);
+        .def_prop_ro("longest", &Agent::longest)
+        .def_prop_ro("spans", [](const Agent& agent) {
+            nb::list spans;
+            for (const Progress::Span& span : agent.times())
+                spans.append(nb::make_tuple(span.opened, span.ended));
+            return spans;
+        });
     nb::class_<Iterated, Participant>(m, "Iterated", "Agent of a training job.")
         .def(
             "__init__",

@@ -204,6 +204,7 @@ class _Seat:
             bins=driver.bins,
             pace=driver.pace(),
             cpu_seconds=after.user + after.system - before.user - before.system,
+            times=host.times,
         )
         self.parent.send(("report", report))
 

@@ -25,6 +25,7 @@ class Idle:
     done = True
     stats: AgentStats = NOTHING
     result: Array = np.zeros(0, np.int32)
+    times: Sequence[tuple[int, int]] = ()
 
     def start(self, now: int) -> Output:
         """Send nothing."""
@@ -81,3 +82,4 @@ class Report:
     bins: Mapping[int, int]
     pace: Pace
     cpu_seconds: float
+    times: Sequence[tuple[int, int]] = ()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent of an NPU in a collective, sans-IO: frames and the time in, frames and the next deadline out.
+"""The agent of an NPU in a collective or a graph, sans-IO: frames and the time in, frames and deadlines out.
 
 It never reads a clock or opens a socket; a testbed drives it. The state of a slice is two numbers: the phases
-of its plan that have been applied, and its released sends that have not left yet.
+of its plan that have been applied, and its released sends that have not left yet. In a traffic graph a slice
+also waits for the task of its send or phase to open.
 """
 
 from collections import Counter, deque
@@ -12,9 +13,9 @@ from operator import attrgetter
 
 import numpy as np
 
-from emulation.errors import EmulationError
 from emulation.traffic.frames.values import VL_RESPONSE, Combine
-from emulation.traffic.frames.wire import DATA_HEADER_BYTES, MAX_PAYLOAD_BYTES, scan
+from emulation.traffic.frames.wire import DATA_HEADER_BYTES, scan
+from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Peer, connect
 from emulation.traffic.host.gate import StepGate
 from emulation.traffic.host.path_sender import PathSender
@@ -22,11 +23,12 @@ from emulation.traffic.host.reducer import Reducer
 from emulation.traffic.host.reduction import Reduction, ReductionUnit
 from emulation.traffic.host.spray import RoundTrips
 from emulation.traffic.host.stats import AgentStats, Failure
+from emulation.traffic.host.tasks import Progress
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type, fold
-from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, Sliced
+from emulation.traffic.schedule.schedule import CellPlan, Phase, Send, SlicedTraffic
 
-__all__ = ["Agent", "Output", "check_agent"]
+__all__ = ["Agent", "Output"]
 
 Output = tuple[list[tuple[bytes, int]], int | None]
 """Frames to send, each with its VL, and the time in ps at which to call `on_timer`; None for never."""
@@ -34,17 +36,16 @@ Output = tuple[list[tuple[bytes, int]], int | None]
 _DATA = 1
 _COPY = Combine.COPY
 _ITEM_BYTES = 4
-_MAX_ARRAY_BYTES = 1 << 32
-_MAX_CELLS = 1 << 16
 
 
 class _Queue:
-    """Slices of the same step and operation that are ready for a peer."""
+    """Slices of the same step, operation and task that are ready for a peer; None: for the rank itself."""
 
-    __slots__ = ("left", "op", "peer", "shift", "slices", "step")
+    __slots__ = ("left", "op", "peer", "shift", "slices", "step", "task")
 
-    def __init__(self, peer: Peer, send: Send) -> None:
+    def __init__(self, peer: Peer | None, send: Send) -> None:
         self.peer = peer
+        self.task = send.task
         self.step = send.step
         self.op = int(send.op)
         self.shift = send.shift * _ITEM_BYTES
@@ -70,7 +71,7 @@ class Agent:
     def __init__(
         self,
         rank: int,
-        sliced: Sliced,
+        sliced: SlicedTraffic,
         data: Array,
         addresses: Sequence[int],
         *,
@@ -100,13 +101,13 @@ class Agent:
         self._junk: Counter[str] = Counter()
         self._deadline = NEVER  # at or before the first timer; if before, on_timer finds nothing to do
         self._ready: deque[Peer] = deque()
-        table = sliced.table  # shared by all agents, and never changed
+        table = sliced.table_of(rank)  # agents may share it, and never change it
         self._offset = table.offset
         self._size = table.size
         self._cell = table.cell
         self._slice_at = table.at
-        self._applied = [0] * len(sliced.slices)
-        self._unsent = [0] * len(sliced.slices)
+        self._applied = [0] * len(table.offset)
+        self._unsent = [0] * len(table.offset)
         self._held: dict[tuple[int, int], dict[int, bytes]] = {}  # (slice, step): frames by source
         self._blocked: set[int] = set()  # slices that wait for earlier sends to leave
         self._queues: dict[Send, _Queue] = {}
@@ -115,7 +116,10 @@ class Agent:
         self._own_unit = None if reduction is None or unit is not None else ReductionUnit(reduction)
         unit = unit or self._own_unit
         self._reducer = None if unit is None else self._make_reducer(unit)
-        plans = sliced.plans[rank]
+        tasks = sliced.tasks_of(rank)
+        self._tasks = Progress(tasks) if tasks else None
+        self._local: deque[tuple[int, _Queue]] = deque()  # slices to copy inside the array
+        plans = sliced.plans_of(rank)
         self._trips = RoundTrips()
         self._by_rank = connect(
             rank, plans, addresses, parameters, job=job, dtype=self._kind, trips=self._trips
@@ -136,7 +140,9 @@ class Agent:
             for send in (send for group in plan.releases for send in group):
                 queue = self._queues[send]
                 queue.left += count
-                queue.peer.left += count
+                if queue.peer is not None:
+                    queue.peer.left += count
+        self._queue_of = {send.task: queue for send, queue in self._queues.items()}
         self._gate: StepGate[tuple[int, _Queue]] | None = None if sliced.overlap else StepGate(due)
         for index in table.order:
             self._release(index, 0)
@@ -157,7 +163,7 @@ class Agent:
     def _compile(self, plan: CellPlan) -> _Plan:
         for send in (send for group in plan.releases for send in group):
             if send not in self._queues:
-                self._queues[send] = _Queue(self._by_rank[send.peer], send)
+                self._queues[send] = _Queue(self._by_rank.get(send.peer), send)
         arrivals = {phase.step: (index, phase, len(phase.sources)) for index, phase in enumerate(plan.phases)}
         releases = tuple(tuple(self._queues[send] for send in group) for group in plan.releases)
         return arrivals, releases, plan.phases
@@ -194,13 +200,15 @@ class Agent:
     def start(self, now: int) -> Output:
         """Begin to send. Frames that arrive before are taken and acknowledged, but no data leave."""
         self._started = True
-        if not self._open:
+        if self._tasks is not None:
+            self._tasks.start(now)
+        if not self._open and not (self._tasks and self._tasks.computing):
             self.finished_ps = now
         out: list[tuple[bytes, int]] = []
         if self._reducer is not None:
             self._reducer.begin(now)
             self._deadline = min(self._deadline, self._reducer.due)
-        self._pump(now, out)
+        self._work(now, out)
         self._tell()
         return out, None if self._deadline == NEVER else self._deadline
 
@@ -238,14 +246,66 @@ class Agent:
                     self._ready.append(peer)
                 if sender.timer < self._deadline:  # the backoff has ended
                     self._deadline = sender.timer
-            if self._ready and self._started:
-                self._pump(now, out)
+            if self._started:
+                self._work(now, out)
             if self._reducer is not None and self._reducer.due < self._deadline:
                 self._deadline = self._reducer.due
             if self.finished_ps is not None:
                 self._tell()
         deadline = self._deadline
         return out, None if deadline == NEVER else deadline
+
+    @property
+    def times(self) -> list[tuple[int, int]]:
+        """Time at which each task opened and at which it ended, in ps, -1 before; empty without tasks."""
+        return [] if self._tasks is None else [(opened, ended) for opened, ended in self._tasks.times]
+
+    def _work(self, now: int, out: list[tuple[bytes, int]]) -> None:
+        """Send what can be sent, and open the tasks that are due, until neither changes anything."""
+        tasks = self._tasks
+        if tasks is None:
+            if self._ready:
+                self._pump(now, out)
+            return
+        while True:
+            for number in tasks.due(now):
+                held, tasks.held[number] = tasks.held[number], []
+                queue = self._queue_of.get(number)
+                for index in held:
+                    if queue is None:
+                        self._settle(index, now)
+                    else:
+                        self._queue(index, queue)
+            if not self._ready and not self._local:
+                break
+            self._pump(now, out)
+            while self._local:
+                self._copy(*self._local.popleft(), now)
+        self._check_finished(now)
+        self._deadline = min(self._deadline, tasks.deadline)
+
+    def _check_finished(self, now: int) -> None:
+        if self.finished_ps is None and not self._open and not (self._tasks and self._tasks.computing):
+            self.finished_ps = now
+
+    def _copy(self, index: int, queue: _Queue, now: int) -> None:
+        """Carry a slice to another place in the array, as a frame to the rank itself would."""
+        start = self._offset[index]
+        frame = bytes(DATA_HEADER_BYTES) + bytes(self._bytes[start : start + self._size[index]])
+        target = self._slice_at[start + queue.shift]
+        self._held.setdefault((target, queue.step), {})[self.rank] = frame
+        queue.left -= 1
+        self._left(index, queue, now)
+        self._settle(target, now)
+
+    def _left(self, index: int, queue: _Queue, now: int) -> None:
+        """Note that a slice has left by a send."""
+        self._unsent[index] -= 1
+        if self._tasks is not None:
+            self._tasks.slice_done(queue.task, now)
+        if self._blocked and index in self._blocked and not self._unsent[index]:
+            self._blocked.discard(index)
+            self._settle(index, now)
 
     def _rearm(self, now: int) -> None:
         """Shorten all timers after the first round trip that the agent has measured."""
@@ -298,9 +358,11 @@ class Agent:
                         self._ask(address, sender.silent_buckets())
                 deadline = min(deadline, sender.timer)
         self._deadline = deadline
-        if self._reducer is not None and self.finished_ps is not None:
+        if self._tasks is not None and self._started:
+            self._work(now, out)
+        if (self._tasks is not None or self._reducer is not None) and self.finished_ps is not None:
             self._tell()
-        return out, None if deadline == NEVER else deadline
+        return out, None if self._deadline == NEVER else self._deadline
 
     def _on_data(
         self,
@@ -329,7 +391,12 @@ class Agent:
             place, phase, count = arrival
             if self._reducer is not None:
                 self._reducer.take(index, phase, peer.rank, frame, now)
-            elif count == 1 and self._applied[index] == place and not self._unsent[index]:
+            elif (
+                count == 1
+                and self._applied[index] == place
+                and not self._unsent[index]
+                and (self._tasks is None or self._tasks.open[phase.task])
+            ):
                 self._apply(index, phase, {peer.rank: frame}, now)
             else:
                 held = self._held.setdefault((index, step), {})
@@ -361,6 +428,9 @@ class Agent:
             held = self._held.get((index, phase.step))
             if held is None or len(held) < len(phase.sources):
                 return
+            if self._tasks is not None and not self._tasks.open[phase.task]:
+                self._tasks.held[phase.task].append(index)
+                return
             if self._unsent[index]:
                 self._blocked.add(index)
                 return
@@ -391,8 +461,10 @@ class Agent:
         if self._gate is not None:
             for freed, queue in self._gate.arrived(phase.step):
                 self._queue(freed, queue)
+        if self._tasks is not None:
+            self._tasks.slice_done(phase.task, now)
         self._open -= 1
-        if not self._open:
+        if not self._open and not (self._tasks and self._tasks.computing):
             self.finished_ps = now
 
     def _release(self, index: int, applied: int) -> None:
@@ -403,11 +475,16 @@ class Agent:
 
     def _leave(self, index: int, queues: tuple[_Queue, ...]) -> None:
         for queue in queues:
-            if self._gate is None or not self._gate.hold(queue.step, (index, queue)):
+            if self._tasks is not None and not self._tasks.open[queue.task]:
+                self._tasks.held[queue.task].append(index)
+            elif self._gate is None or not self._gate.hold(queue.step, (index, queue)):
                 self._queue(index, queue)
 
     def _queue(self, index: int, queue: _Queue) -> None:
         peer = queue.peer
+        if peer is None:
+            self._local.append((index, queue))
+            return
         if not queue.slices:
             peer.active.append(queue)
         queue.slices.append(index)
@@ -455,31 +532,4 @@ class Agent:
                 ready.append(peer)
             else:
                 peer.waiting = False
-            self._unsent[index] -= 1
-            if self._blocked and index in self._blocked and not self._unsent[index]:
-                self._blocked.discard(index)
-                self._settle(index, now)
-
-
-def check_agent(rank: int, sliced: Sliced, data: Array, addresses: Sequence[int]) -> None:
-    """Raise an EmulationError if an agent cannot be made from these."""
-    schedule = sliced.schedule
-    if not 0 <= rank < schedule.ranks:
-        raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
-    if data.shape != (schedule.elements,):
-        raise EmulationError(
-            f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {schedule.elements}"
-        )
-    if len(addresses) != schedule.ranks or len(set(addresses)) != schedule.ranks:
-        raise EmulationError(f"{len(set(addresses))} distinct addresses for {schedule.ranks} ranks")
-    if schedule.elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(sliced.cells) > _MAX_CELLS:
-        raise EmulationError(
-            f"schedule {schedule.name}: {schedule.elements} elements in {len(sliced.cells)} cells",
-            remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
-        )
-    largest = max((length for _, length, _ in sliced.slices), default=0) * _ITEM_BYTES
-    if largest > MAX_PAYLOAD_BYTES:
-        raise EmulationError(
-            f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
-            remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
-        )
+            self._left(index, queue, now)

@@ -118,7 +118,7 @@ def ends_of(
     queue numbers do not suffice.
     """
     chosen = parameters.connections or ONE
-    for peer in sorted(_peers(plans), key=lambda peer: (peer - rank) % ranks):
+    for peer in sorted(_peers(plans) - {rank}, key=lambda peer: (peer - rank) % ranks):
         out, back = chosen.of(rank, peer), chosen.of(peer, rank)
         if ranks * max(len(out), len(back)) > _MAX_QUEUES:
             raise EmulationError(

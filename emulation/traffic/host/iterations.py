@@ -24,7 +24,7 @@ from emulation.traffic.host.reduction import Reduction, ReductionUnit
 from emulation.traffic.host.stats import NOTHING, AgentStats, Failure
 from emulation.traffic.host.transport import NEVER, TransportParameters
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.schedule.schedule import Sliced
+from emulation.traffic.schedule.schedule import SlicedTraffic
 
 __all__ = [
     "MOST_FRAMES",
@@ -114,7 +114,7 @@ class Iterated:
     def __init__(
         self,
         rank: int,
-        sliced: Sliced,
+        sliced: SlicedTraffic,
         data: Array,
         addresses: Sequence[int],
         rhythm: Rhythm,
@@ -156,6 +156,11 @@ class Iterated:
     def result(self) -> Array:
         """Array of the last iteration begun."""
         return self._agents[self._at].result
+
+    @property
+    def times(self) -> Sequence[tuple[int, int]]:
+        """Empty: the tasks of a graph are those of a single iteration."""
+        return ()
 
     @property
     def failed(self) -> Failure | None:

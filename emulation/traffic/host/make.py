@@ -16,7 +16,7 @@ from emulation.traffic.host.native import NativeAgent, NativeIterated, Ranks
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array
-from emulation.traffic.schedule.schedule import Sliced
+from emulation.traffic.schedule.schedule import SlicedTraffic
 
 __all__ = ["Hosts", "Participant", "RepeatingParticipant", "make_agents"]
 
@@ -31,7 +31,7 @@ Participant = Agent | NativeAgent | RepeatingParticipant
 
 def make_agents(
     hosts: Hosts,
-    sliced: Sliced,
+    sliced: SlicedTraffic,
     inputs: Sequence[Array],
     addresses: Sequence[int],
     *,

@@ -18,7 +18,8 @@ from emulation import _engine
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Opcode
 from emulation.traffic.frames.wire import header
-from emulation.traffic.host.agent import Output, check_agent
+from emulation.traffic.host.agent import Output
+from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
 from emulation.traffic.host.path_choice import BUCKETS
@@ -26,7 +27,7 @@ from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import DTYPES, Array, element_type
-from emulation.traffic.schedule.schedule import CellPlan, Send, Sliced
+from emulation.traffic.schedule.schedule import CellPlan, Send, SlicedTraffic
 
 __all__ = ["NativeAgent", "NativeIterated", "Ranks"]
 
@@ -106,6 +107,11 @@ class NativeAgent(_Native, _engine.Agent):
         self.address = ranks.addresses[rank]
         self._dtype = DTYPES[element_type(data)]
 
+    @property
+    def times(self) -> list[tuple[int, int]]:
+        """Time at which each task opened and at which it ended, in ps, -1 before; empty without tasks."""
+        return self.spans
+
 
 @final
 class NativeIterated(_Native, _engine.Iterated):
@@ -131,6 +137,11 @@ class NativeIterated(_Native, _engine.Iterated):
             raise too_many_frames(self.longest)
 
     @property
+    def times(self) -> Sequence[tuple[int, int]]:
+        """Empty: the tasks of a graph are those of a single iteration."""
+        return ()
+
+    @property
     def log(self) -> Sequence[IterationReport]:
         """Reports of the iterations that have ended."""
         return [IterationReport(*report) for report in self.reports()]
@@ -153,17 +164,16 @@ class Ranks:
 
     def __init__(
         self,
-        sliced: Sliced,
+        sliced: SlicedTraffic,
         addresses: Sequence[int],
         parameters: TransportParameters,
         reduction: Reduction | None = None,
     ) -> None:
-        table = sliced.table
         self.reduction = reduction
         self.addresses = addresses
         self._sliced = sliced
         self._parameters = parameters
-        self._slices = _engine.Slices(table.offset, table.size, table.cell, table.order, len(sliced.cells))
+        self._slices: dict[int, _engine.Slices] = {}
         self._dtype = 0
 
     def agent(self, rank: int, data: Array, job: int) -> NativeAgent:
@@ -180,7 +190,7 @@ class Ranks:
 
     def part(self, rank: int) -> _engine.Rank:
         """Return the engine's description of a rank: its plan and its peers."""
-        plans = self._sliced.plans[rank]
+        plans = self._sliced.plans_of(rank)
         count = len(self.addresses)
         ends = list(ends_of(rank, plans, count, self._parameters))
         place = {end.rank: number for number, end in enumerate(ends)}
@@ -198,23 +208,45 @@ class Ranks:
                 for send in group:
                     sends.setdefault(send, len(sends))
         return _engine.rank(
-            self._slices,
+            self._slices_of(rank),
             rank=rank,
             ranks=count,
             address=self.addresses[rank],
             dtype=self._dtype,
             overlap=self._sliced.overlap,
             peers=[self._peer(end) for end in ends],
-            sends=[(s.step, place[s.peer], int(s.op), s.shift * _ITEM_BYTES) for s in sends],
+            sends=[(s.step, place.get(s.peer, -1), int(s.op), s.shift * _ITEM_BYTES, s.task) for s in sends],
             plans=[
                 (
-                    [(phase.step, int(phase.op), list(phase.sources)) for phase in plan.phases],
+                    [(phase.step, int(phase.op), list(phase.sources), phase.task) for phase in plan.phases],
                     [[sends[send] for send in group] for group in plan.releases],
                 )
                 for plan in kept
             ],
             of_cell=of_cell,
+            tasks=[
+                (
+                    task.needs,
+                    task.at_ps,
+                    task.delay_ps,
+                    task.duration_ps,
+                    task.unit,
+                    task.slices,
+                    task.free,
+                    list(task.followers),
+                )
+                for task in self._sliced.tasks_of(rank)
+            ],
         )
+
+    def _slices_of(self, rank: int) -> _engine.Slices:
+        """Return the engine's table of a rank's slices; ranks with the same table share it."""
+        table = self._sliced.table_of(rank)
+        if id(table) not in self._slices:
+            self._slices[id(table)] = _engine.Slices(
+                table.offset, table.size, table.cell, table.order, len(table.count)
+            )
+        return self._slices[id(table)]
 
     def _peer(self, end: Ends) -> tuple[Any, ...]:
         paths = None if end.shares is None else list(end.shares.paths)

@@ -2,7 +2,7 @@
 """Statistics, outcome and failure of an agent."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -93,6 +93,11 @@ class Outcome(Protocol):
         """Failure of the agent, if any."""
         ...
 
+    @property
+    def times(self) -> Sequence[tuple[int, int]]:
+        """Time at which each task of a graph opened and at which it ended, in ps, -1 before."""
+        ...
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -103,3 +108,4 @@ class Ended:
     stats: AgentStats
     finished_ps: int | None
     failed: Failure | None
+    times: Sequence[tuple[int, int]] = ()

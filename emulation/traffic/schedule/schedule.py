@@ -16,7 +16,15 @@ from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.dag import Schedule, Transfer, demand, neighbours
 from emulation.traffic.schedule.goals import Goal, Holds
 from emulation.traffic.schedule.proof import check, check_allreduce, evaluate
-from emulation.traffic.schedule.slicing import Arrival, CellPlan, Phase, Send, Sliced, slice_schedule
+from emulation.traffic.schedule.slicing import (
+    Arrival,
+    CellPlan,
+    Phase,
+    Send,
+    Sliced,
+    SlicedTraffic,
+    slice_schedule,
+)
 
 __all__ = [
     "Arrival",
@@ -28,6 +36,7 @@ __all__ = [
     "Schedule",
     "Send",
     "Sliced",
+    "SlicedTraffic",
     "Transfer",
     "check",
     "check_allreduce",

@@ -7,34 +7,82 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, final, overload
+from typing import Any, Protocol, final, overload
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.schedule.dag import Schedule, Transfer
+from emulation.traffic.schedule.tasks import Task
 
-__all__ = ["Arrival", "CellPlan", "Phase", "Send", "SliceTable", "Sliced", "bounds_of", "slice_schedule"]
+__all__ = [
+    "Arrival",
+    "CellPlan",
+    "Phase",
+    "Send",
+    "SliceTable",
+    "Sliced",
+    "SlicedTraffic",
+    "bounds_of",
+    "slice_schedule",
+]
+
+
+class SlicedTraffic(Protocol):
+    """Traffic cut for the wire, as agents need it: a collective's schedule, or a graph."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """Transfers between the ranks."""
+        ...
+
+    @property
+    def slice_elements(self) -> int:
+        """Largest number of elements in a slice."""
+        ...
+
+    @property
+    def overlap(self) -> bool:
+        """True if a slice leaves as soon as it can, whatever the step."""
+        ...
+
+    def elements_of(self, rank: int) -> int:
+        """Return the length of a rank's array."""
+        ...
+
+    def table_of(self, rank: int) -> "SliceTable":
+        """Return the slices of a rank's array."""
+        ...
+
+    def plans_of(self, rank: int) -> "tuple[CellPlan, ...]":
+        """Return a rank's plans by cell."""
+        ...
+
+    def tasks_of(self, rank: int) -> tuple[Task, ...]:
+        """Return a rank's tasks."""
+        ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A transfer's part in one cell."""
+    """A transfer's part in one cell; `task` is its task, -1 for none (emulation.traffic.schedule.tasks)."""
 
     step: int
     peer: int
     op: Combine
     shift: int
+    task: int = -1
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Arrivals of a cell in a step: `sources` in rank order, each once."""
+    """Arrivals of a cell in a step: `sources` in rank order, each once; `task` is their task, -1 for none."""
 
     step: int
     op: Combine
     sources: tuple[int, ...]
+    task: int = -1
 
 
 @final
@@ -101,6 +149,22 @@ class Sliced:
     arrivals: tuple[Arrival, ...]
     table: SliceTable
     overlap: bool = True
+
+    def elements_of(self, rank: int) -> int:
+        """Return the length of a rank's array."""
+        return self.schedule.elements
+
+    def table_of(self, rank: int) -> SliceTable:
+        """Return the slices of a rank's array: those of all ranks."""
+        return self.table
+
+    def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
+        """Return a rank's plans by cell."""
+        return self.plans[rank]
+
+    def tasks_of(self, rank: int) -> tuple[Task, ...]:
+        """Return no tasks: slices wait for slices alone."""
+        return ()
 
 
 _IDLE = CellPlan()

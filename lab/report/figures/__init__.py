@@ -12,5 +12,6 @@ Its modules:
     deadlock_cycle     buffers that wait for each other
     circuits           circuits between Pods before and after a change
     captured_frames    frames of capture files over time
+    operations         operations of traffic graphs over time
     job_phases         computation and communication of jobs
 """

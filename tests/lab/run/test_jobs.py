@@ -81,8 +81,8 @@ def test_their_figures_have_their_names_and_can_be_asserted(write: Write):
     ("jobs", "why"),
     [
         (
-            f"{FIRST}, {{name: other, collective: {{algorithm: direct, members: [gpu3, gpu4]}}}}",
-            "gpu3 is a member of job 'first'",
+            f"{FIRST}, {{name: b, iterations: 2, collective: {{algorithm: direct, members: [gpu3, gpu4]}}}}",
+            "gpu3 is a member of job 'first' as well, and jobs with iterations have",
         ),
         (f"{FIRST}, {FIRST}", "two jobs of variant 'run' have one name"),
         ("{name: first, collective: {elements: none}}", "jobs[0].collective.elements"),

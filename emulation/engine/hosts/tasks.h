@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks of a rank: sends, arrivals and computations that wait for each other as wholes.
+// emulation/traffic/host/tasks.py is the specification.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "frames/frame.h"
+
+namespace railyard {
+
+// The terms are those of emulation/traffic/schedule/tasks.py. `duration` < 0: no computation.
+struct Task {
+    std::uint32_t needs = 0;
+    Time at = 0, delay = 0, duration = -1;
+    std::uint32_t unit = 0, slices = 0;
+    bool free = false;
+    std::vector<std::uint32_t> followers;
+};
+
+class Progress {
+   public:
+    struct Span {
+        Time opened = -1, ended = -1;
+    };
+
+    explicit Progress(std::shared_ptr<const std::vector<Task>> tasks);
+
+    void start(Time now);
+    // Next task that opens now, none if there is none; computations begin and end as they are due.
+    std::optional<std::uint32_t> next_due(Time now);
+    // A slice of a task has left or has been applied.
+    void slice_done(std::uint32_t task, Time now);
+
+    bool open(std::uint32_t task) const { return states_[task].open; }
+    void hold(std::uint32_t task, std::uint32_t slice) { states_[task].held.push_back(slice); }
+    std::vector<std::uint32_t> release(std::uint32_t task) { return std::exchange(states_[task].held, {}); }
+    // Time of the next event; kNever if there is none.
+    Time deadline() const;
+    bool computing() const { return computing_ > 0; }
+    std::vector<Span> times() const;
+
+   private:
+    struct State {
+        std::uint32_t needs, left;
+        bool open;
+        Span span;
+        std::vector<std::uint32_t> held;
+    };
+    struct Event {
+        Time time;
+        std::uint64_t number;
+        std::uint32_t task;
+        bool ends;
+        bool operator>(const Event& other) const {
+            return std::pair(time, number) > std::pair(other.time, other.number);
+        }
+    };
+
+    void end(std::uint32_t task, Time now);
+    void wait(std::uint32_t task, Time now);
+    void push(Time time, std::uint32_t task, bool ends) { events_.push({time, number_++, task, ends}); }
+
+    std::shared_ptr<const std::vector<Task>> tasks_;
+    std::vector<State> states_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::map<std::uint32_t, Time> busy_;  // by unit, the end of its last computation
+    std::optional<Time> start_;
+    std::uint64_t number_ = 0;
+    std::size_t computing_ = 0;
+};
+
+}  // namespace railyard

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON form of a traffic graph: read with all mistakes named, and written.
+
+A graph is `{"format": "railyard-graph", "version": 1, "name": ..., "signals": ..., "operations": [...]}`. An
+operation has an `id` and one of the keys `send`, `receive`, `compute_us` with `on`, and `copy`.
+docs/use/graphs.md describes all keys, graph.schema.json is their schema.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from emulation.errors import GraphError
+from emulation.traffic.frames.values import Combine
+from emulation.traffic.graph.operations import Graph, Kind, Operation
+
+__all__ = ["FORMAT", "VERSION", "graph_schema", "line_of", "read_graph", "to_document", "write_graph"]
+
+FORMAT = "railyard-graph"
+VERSION = 1
+
+_COMMON = ("id", "after", "at_us", "delay_us")
+_KEYS: Mapping[Kind, tuple[str, ...]] = {
+    "send": ("send", "from", "to", "read", "write", "combine", "tag", "compute_us", "unit"),
+    "receive": ("receive", "on", "from", "write", "combine", "tag"),
+    "compute": ("compute_us", "on", "unit"),
+    "copy": ("copy", "on", "read", "write", "combine", "compute_us", "unit"),
+}
+_COMBINE = {"copy": Combine.COPY, "reduce": Combine.REDUCE}
+_PS = 10**6
+
+
+def read_graph(document: Any, name: str = "graph") -> Graph:
+    """Return the graph of a JSON document; GraphError names the operation and the key that are wrong."""
+    if not isinstance(document, Mapping):
+        raise GraphError("a graph is a block of keys", remedy='give {"operations": [...]}')
+    for key in document:
+        if key not in ("format", "version", "name", "signals", "operations"):
+            raise GraphError(
+                f"unknown key {key!r} in a graph", key=str(key), remedy=_nearest(key, ["operations"])
+            )
+    if document.get("format", FORMAT) != FORMAT or document.get("version", VERSION) != VERSION:
+        raise GraphError(
+            f"format {document.get('format', FORMAT)!r} version {document.get('version', VERSION)!r}",
+            key="format",
+            remedy=f"give {FORMAT!r} of version {VERSION}",
+        )
+    rows = document.get("operations")
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        raise GraphError("a graph without a list of operations", key="operations", remedy="add `operations:`")
+    signals = document.get("signals", False)
+    if not isinstance(signals, bool):
+        raise GraphError(f"signals {signals!r}", key="signals", remedy="give true or false")
+    operations = tuple(_operation(number, row) for number, row in enumerate(rows))
+    return Graph(str(document.get("name", name)), operations, signals)
+
+
+def write_graph(graph: Graph, path: Path) -> None:
+    """Write a graph as JSON, an operation a line."""
+    document = to_document(graph)
+    rows = ",\n".join(json.dumps(row) for row in document.pop("operations"))
+    head = json.dumps(document)[:-1]
+    path.write_text(f'{head}, "operations": [\n{rows}\n]}}\n', encoding="utf-8")
+
+
+def to_document(graph: Graph) -> dict[str, Any]:
+    """Return the JSON document of a graph; with signals, those that it has been given are left in."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": graph.name,
+        "operations": [_row(operation) for operation in graph.operations],
+    }
+
+
+@cache
+def graph_schema() -> str:
+    """Return the text of the JSON schema (draft 2020-12) of graphs."""
+    return Path(__file__).with_name("graph.schema.json").read_text(encoding="utf-8")
+
+
+def line_of(text: str, number: int, key: str) -> int:
+    """Return the line of an operation's key in the text of a graph's JSON document, or of the operation."""
+    decoder = json.JSONDecoder()
+    at = text.find("[", text.find('"operations"')) + 1
+    start = end = at
+    for _ in range(number + 1):
+        at = text.index("{", at)
+        _, end = decoder.raw_decode(text, at)
+        start, at = at, end
+    place = text.find(f'"{key}"', start, end)
+    return text.count("\n", 0, place if place >= 0 else start) + 1
+
+
+def _operation(number: int, row: Any) -> Operation:
+    if not isinstance(row, Mapping):
+        raise GraphError(f"{row!r} is no operation", operation=number, remedy="give a block of keys")
+    values = _Values(number, row)
+    kind = values.kind()
+    for key in row:
+        if key not in (*_COMMON, *_KEYS[kind]):
+            known = [*_COMMON, *_KEYS[kind]]
+            values.refuse(str(key), f"unknown key {key!r} of a {kind}", _nearest(str(key), known))
+    combine = row.get("combine", "copy")
+    if combine not in _COMBINE:
+        values.refuse("combine", f"{combine!r} is not known", "give copy or reduce")
+    after = row.get("after", ())
+    if isinstance(after, str):
+        after = (after,)
+    if not isinstance(after, Sequence) or not all(isinstance(name, str | int) for name in after):
+        values.refuse("after", f"{after!r} is no list of names", "name operations")
+    name = row.get("id", f"{kind}{number}")
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        values.refuse("id", f"{name!r} is no name", "give a word or a number")
+    return Operation(
+        id=str(name),
+        kind=kind,
+        member=values.node("from" if kind == "send" else "on"),
+        peer={"send": lambda: values.node("to"), "receive": lambda: values.node("from")}.get(kind, str)(),
+        size=values.whole(kind) if kind != "compute" else 0,
+        read=values.source("read"),
+        write=values.place("write"),
+        combine=_COMBINE[combine],
+        tag=None if row.get("tag") is None else values.whole("tag"),
+        after=tuple(str(other) for other in after),
+        at_ps=values.time("at_us"),
+        delay_ps=values.time("delay_us"),
+        compute_ps=values.time("compute_us"),
+        unit=values.whole("unit") if "unit" in row else 0,
+    )
+
+
+class _Values:
+    """Values of an operation's keys, checked."""
+
+    def __init__(self, number: int, row: Mapping[str, Any]) -> None:
+        self._number = number
+        self._row = row
+
+    def refuse(self, key: str, message: str, remedy: str) -> NoReturn:
+        raise GraphError(message, operation=self._number, key=key, remedy=remedy)
+
+    def kind(self) -> Kind:
+        kinds: list[Kind] = [kind for kind in ("send", "receive", "copy") if kind in self._row]
+        if not kinds and "compute_us" in self._row:
+            return "compute"
+        if len(kinds) != 1:
+            what = " and ".join(kinds) or "nothing"
+            self.refuse("id", f"an operation does {what}", "give one of send, receive, compute_us and copy")
+        return kinds[0]
+
+    def node(self, key: str) -> str:
+        value = self._row.get(key)
+        if not isinstance(value, str) or not value:
+            self.refuse(key, f"{key} is {value!r}", "name a node such as npu0")
+        return str(value)
+
+    def whole(self, key: str) -> int:
+        value = self._row.get(key)
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.refuse(key, f"{key} is {value!r}", "give a whole number")
+        assert isinstance(value, int)
+        if value < 0 and key == "unit":
+            self.refuse(key, f"unit {value}", "give 0 or more")
+        return value
+
+    def source(self, key: str) -> int | str | None:
+        value = self._row.get(key)
+        return value if isinstance(value, str) else self.place(key)
+
+    def place(self, key: str) -> int | None:
+        value = self._row.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            self.refuse(key, f"{key} is {value!r}", "give a place in bytes")
+        return value
+
+    def time(self, key: str) -> int:
+        value = self._row.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10**9:
+            self.refuse(key, f"{key} is {value!r}", "give microseconds from 0 to 1e9")
+        return round(value * _PS)
+
+
+def _row(operation: Operation) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": operation.id}
+    match operation.kind:
+        case "send":
+            row |= {"send": operation.size, "from": operation.member, "to": operation.peer}
+        case "receive":
+            row |= {"receive": operation.size, "on": operation.member, "from": operation.peer}
+        case "compute":
+            row |= {"compute_us": operation.compute_ps / _PS, "on": operation.member}
+        case "copy":
+            row |= {"copy": operation.size, "on": operation.member}
+    optional = {
+        "read": operation.read,
+        "write": operation.write,
+        "combine": "reduce" if operation.combine is Combine.REDUCE else None,
+        "tag": operation.tag,
+        "after": list(operation.after) or None,
+        "at_us": operation.at_ps / _PS or None,
+        "delay_us": operation.delay_ps / _PS or None,
+        "compute_us": operation.compute_ps / _PS or None,
+        "unit": operation.unit or None,
+    }
+    return row | {key: value for key, value in optional.items() if value is not None}
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    matches = get_close_matches(word, known, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else f"known are {', '.join(known)}"

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs of one or several jobs as slices, plans of cells and tasks, which agents carry out."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+from emulation.errors import EmulationError
+from emulation.traffic.graph.levels import bounds_of, set_levels
+from emulation.traffic.graph.memory import Movement, Placed, place
+from emulation.traffic.graph.operations import Graph
+from emulation.traffic.graph.order import in_order
+from emulation.traffic.schedule.dag import Schedule, Transfer
+from emulation.traffic.schedule.slicing import CellPlan, Phase, Send, SliceTable
+from emulation.traffic.schedule.tasks import Task
+
+__all__ = ["JobGraph", "Lowered", "SlicedGraph", "lower"]
+
+# A task of a rank.
+_At = tuple[int, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """A job's graph; its times count from `begin_ps` after the first job that shares members with it."""
+
+    name: str
+    graph: Graph
+    begin_ps: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A job's part of sliced graphs.
+
+    `begins` and `ends` have the rank and the task at which each operation begins and ends.
+    """
+
+    job: JobGraph
+    placed: Placed
+    order: tuple[int, ...]
+    begins: tuple[_At, ...]
+    ends: tuple[_At, ...]
+
+
+@final
+class SlicedGraph:
+    """Graphs cut for the wire; the agents of rank r are those of the node `members[r]`.
+
+    `schedule` has the sends as transfers, at their levels; each rank has an array, slices and tasks of its
+    own.
+    """
+
+    overlap = True
+
+    def __init__(
+        self,
+        members: tuple[str, ...],
+        slice_elements: int,
+        jobs: tuple[Lowered, ...],
+        elements: Sequence[int],
+        parts: Sequence[tuple[SliceTable, tuple[CellPlan, ...], tuple[Task, ...]]],
+    ) -> None:
+        self.members = members
+        self.slice_elements = slice_elements
+        self.jobs = jobs
+        self._elements = tuple(elements)
+        self._parts = parts
+        transfers = tuple(
+            Transfer(m.write_level, m.source, m.target, m.read, m.length, m.combine, m.write - m.read)
+            for job in jobs
+            for m in job.placed.movements.values()
+            if m.source != m.target
+        )
+        name = "-".join(job.job.name for job in jobs)
+        self.schedule = Schedule(name, len(members), max(elements), transfers)
+
+    def elements_of(self, rank: int) -> int:
+        """Return the length of a rank's array."""
+        return self._elements[rank]
+
+    def table_of(self, rank: int) -> SliceTable:
+        """Return the slices of a rank's array."""
+        return self._parts[rank][0]
+
+    def plans_of(self, rank: int) -> tuple[CellPlan, ...]:
+        """Return a rank's plans by cell."""
+        return self._parts[rank][1]
+
+    def tasks_of(self, rank: int) -> tuple[Task, ...]:
+        """Return a rank's tasks."""
+        return self._parts[rank][2]
+
+
+def lower(jobs: Sequence[JobGraph], members: Sequence[str], slice_elements: int) -> SlicedGraph:
+    """Return the graphs of jobs as slices and tasks; rank r is the node `members[r]`.
+
+    GraphError if a graph has too many levels, EmulationError if an array or its cells are too many.
+    """
+    ranks = {name: rank for rank, name in enumerate(members)}
+    used = [0] * len(members)
+    orders = [in_order(job.graph) for job in jobs]
+    placed = [place(job.graph, ranks, order, used) for job, order in zip(jobs, orders, strict=True)]
+    elements = [max(1, size) for size in used]
+    movements = [movement for each in placed for movement in each.movements.values()]
+    bounds = bounds_of(movements, elements)
+    for each, order in zip(placed, orders, strict=True):
+        set_levels(each, order, bounds)
+    tasks = _Tasks(len(members))
+    lowered = []
+    for job, each, order in zip(jobs, placed, orders, strict=True):
+        begins, ends = tasks.add(job, each, ranks, bounds, slice_elements)
+        lowered.append(Lowered(job, each, tuple(order), begins, ends))
+    plans = _plans(movements, bounds, tasks)
+    parts = []
+    for rank, ends_of_cells in enumerate(bounds):
+        cells = [*pairwise(ends_of_cells)]
+        slices = [
+            (low + start, min(slice_elements, high - low - start), cell)
+            for cell, (low, high) in enumerate(cells)
+            for start in range(0, high - low, slice_elements)
+        ]
+        parts.append((SliceTable(slices, len(cells), 4), plans[rank], tasks.of(rank)))
+    return SlicedGraph(tuple(members), slice_elements, tuple(lowered), elements, parts)
+
+
+class _Growing:
+    """A task whose followers are not all known yet."""
+
+    __slots__ = ("at_ps", "delay_ps", "duration_ps", "followers", "free", "needs", "slices", "unit")
+
+    def __init__(self) -> None:
+        self.needs = self.at_ps = self.delay_ps = self.unit = self.slices = 0
+        self.duration_ps = -1
+        self.free = False
+        self.followers: list[int] = []
+
+
+@final
+class _Tasks:
+    """Tasks of all ranks; `leaving` and `arriving` have those of a movement, by the identity of it."""
+
+    def __init__(self, ranks: int) -> None:
+        self._tasks: list[list[_Growing]] = [[] for _ in range(ranks)]
+        self.leaving: dict[int, int] = {}
+        self.arriving: dict[int, int] = {}
+
+    def of(self, rank: int) -> tuple[Task, ...]:
+        return tuple(
+            Task(t.needs, t.at_ps, t.delay_ps, t.duration_ps, t.unit, t.slices, t.free, tuple(t.followers))
+            for t in self._tasks[rank]
+        )
+
+    def add(
+        self,
+        job: JobGraph,
+        placed: Placed,
+        ranks: Mapping[str, int],
+        bounds: Sequence[Sequence[int]],
+        slice_elements: int,
+    ) -> tuple[tuple[_At, ...], tuple[_At, ...]]:
+        """Add the tasks of a job; return where each of its operations begins and ends."""
+        graph = job.graph
+        entries: list[_At] = [(-1, -1)] * len(graph.operations)
+        ends: dict[tuple[int, str], _At] = {}  # by operation and member that sees the end
+        for number, operation in enumerate(graph.operations):
+            rank = ranks[operation.member]
+            entry: _At | None = None
+            if operation.compute_ps or operation.kind == "compute":
+                entry = self._new(rank)
+                task = self._at(entry)
+                task.duration_ps, task.unit = operation.compute_ps, operation.unit
+                ends[number, operation.member] = entry
+            if (movement := placed.movements.get(number)) is not None:
+                count = _slices(movement, bounds, slice_elements)
+                leaves, arrives = self._new(rank), self._new(movement.target)
+                self._at(leaves).slices = self._at(arrives).slices = count
+                self.leaving[id(movement)], self.arriving[id(movement)] = leaves[1], arrives[1]
+                if entry is not None:
+                    self._follow(entry, leaves)
+                entry = entry or leaves
+                self._at(arrives).free = movement.receive < 0
+                if operation.kind == "send":
+                    ends[number, operation.member] = leaves
+                if movement.receive >= 0:
+                    receiver = graph.operations[movement.receive].member
+                    entries[movement.receive] = ends[movement.receive, receiver] = arrives
+                else:
+                    ends[number, operation.ends_at[-1]] = arrives
+            if entry is not None:
+                entries[number] = entry
+        for number, operation in enumerate(graph.operations):
+            task = self._at(entries[number])
+            task.at_ps = job.begin_ps + operation.at_ps
+            task.delay_ps = operation.delay_ps
+            for name in operation.after:
+                end = ends[graph.end_of(name, operation.member), operation.member]
+                self._follow(end, entries[number])
+            if operation.kind == "receive" and not (operation.after or task.at_ps or task.delay_ps):
+                task.free = True
+        return tuple(entries), tuple(
+            ends[graph.receive_of.get(number, number), graph.operations[number].ends_at[-1]]
+            for number in range(len(graph.operations))
+        )
+
+    def _new(self, rank: int) -> _At:
+        self._tasks[rank].append(_Growing())
+        return rank, len(self._tasks[rank]) - 1
+
+    def _at(self, at: _At) -> _Growing:
+        return self._tasks[at[0]][at[1]]
+
+    def _follow(self, end: _At, begin: _At) -> None:
+        assert end[0] == begin[0]
+        self._at(end).followers.append(begin[1])
+        self._at(begin).needs += 1
+
+
+def _slices(movement: Movement, bounds: Sequence[Sequence[int]], slice_elements: int) -> int:
+    ends = bounds[movement.source]
+    first = bisect_left(ends, movement.read)
+    last = bisect_left(ends, movement.read + movement.length)
+    return sum(-(-(high - low) // slice_elements) for low, high in pairwise(ends[first : last + 1]))
+
+
+def _plans(
+    movements: Sequence[Movement], bounds: Sequence[Sequence[int]], tasks: _Tasks
+) -> list[tuple[CellPlan, ...]]:
+    """Return the plans of the cells of each rank."""
+    sends: dict[_At, list[tuple[int, Send]]] = defaultdict(list)
+    phases: dict[_At, list[Phase]] = defaultdict(list)
+    for m in movements:
+        shift = m.write - m.read
+        send = Send(m.write_level, m.target, m.combine, shift, tasks.leaving[id(m)])
+        phase = Phase(m.write_level, m.combine, (m.source,), tasks.arriving[id(m)])
+        for rank, start, group, item in (
+            (m.source, m.read, sends, (m.read_level, send)),
+            (m.target, m.write, phases, phase),
+        ):
+            ends = bounds[rank]
+            for cell in range(bisect_left(ends, start), bisect_left(ends, start + m.length)):
+                group[rank, cell].append(item)  # type: ignore[attr-defined]
+    plans = []
+    idle = CellPlan()
+    for rank, ends in enumerate(bounds):
+        row = []
+        for cell in range(len(ends) - 1):
+            at = (rank, cell)
+            if at not in sends and at not in phases:
+                row.append(idle)
+                continue
+            arriving = tuple(sorted(phases.get(at, ()), key=lambda phase: phase.step))
+            steps = [phase.step for phase in arriving]
+            releases: list[list[Send]] = [[] for _ in range(len(arriving) + 1)]
+            for level, send in sends.get(at, ()):
+                releases[bisect_left(steps, level)].append(send)
+            row.append(CellPlan(arriving, tuple(map(tuple, releases))))
+        plans.append(tuple(row))
+    if any(len(ends) - 1 > 1 << 16 for ends in bounds):
+        raise EmulationError(
+            "a member's array has more than 65,536 cells", remedy="cut the graph into several runs"
+        )
+    return plans

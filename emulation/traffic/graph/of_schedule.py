@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graph of a collective's schedule: its sends read in the order of its steps, and then are received."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
+from emulation.traffic.schedule.dag import Schedule
+
+__all__ = ["graph_of_schedule"]
+
+
+def graph_of_schedule(schedule: Schedule, members: Sequence[str]) -> Graph:
+    """Return the graph whose operations do what a schedule does; rank r is the node `members[r]`.
+
+    In a step all sends come before all receives, so that a send carries what its source held before the
+    step. Slices flow as in the schedule, since nothing waits for a whole operation. Several arrivals of a
+    step are added to the receiver's elements one after the other, lowest rank first.
+    """
+    operations: list[Operation] = []
+    steps = groupby(sorted(schedule.transfers, key=attrgetter("step", "source")), key=attrgetter("step"))
+    for step, group in steps:
+        transfers = list(group)
+        receives = []
+        for number, t in enumerate(transfers):
+            source, target = members[t.source], members[t.target]
+            at, size = t.offset * ELEMENT_BYTES, t.length * ELEMENT_BYTES
+            # A tag joins this send to its receive, whatever else the pair exchanges.
+            tag = step * len(schedule.transfers) + number
+            operations.append(Operation(f"s{step}.{number}", "send", source, target, size, read=at, tag=tag))
+            receives.append(
+                Operation(
+                    f"r{step}.{number}",
+                    "receive",
+                    target,
+                    source,
+                    size,
+                    write=at + t.shift * ELEMENT_BYTES,
+                    combine=t.op,
+                    tag=tag,
+                )
+            )
+        operations += receives
+    return Graph(schedule.name, tuple(operations))

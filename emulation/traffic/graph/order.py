@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Order in which the operations of a graph take effect: that of the list, but waiting operations later."""
+
+from heapq import heappop, heappush
+
+from emulation.traffic.graph.operations import Graph
+
+__all__ = ["in_order"]
+
+
+def in_order(graph: Graph) -> list[int]:
+    """Return the places of all operations in the order in which they take effect.
+
+    Of the operations that wait for nothing more, the first of the list comes next.
+    """
+    before = [set(places) for places in graph.waits()]
+    after: list[list[int]] = [[] for _ in before]
+    for place, places in enumerate(before):
+        for other in places:
+            after[other].append(place)
+    missing = [len(places) for places in before]
+    free = [place for place, count in enumerate(missing) if not count]
+    ordered = []
+    while free:
+        place = heappop(free)
+        ordered.append(place)
+        for other in after[place]:
+            missing[other] -= 1
+            if not missing[other]:
+                heappush(free, other)
+    return ordered

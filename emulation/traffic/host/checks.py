@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what an agent is made from."""
+
+from collections.abc import Sequence
+
+from emulation.errors import EmulationError
+from emulation.traffic.frames.wire import MAX_PAYLOAD_BYTES
+from emulation.traffic.schedule.data import Array
+from emulation.traffic.schedule.schedule import SlicedTraffic
+
+__all__ = ["check_agent"]
+
+_ITEM_BYTES = 4
+_MAX_ARRAY_BYTES = 1 << 32
+_MAX_CELLS = 1 << 16
+
+
+def check_agent(rank: int, sliced: SlicedTraffic, data: Array, addresses: Sequence[int]) -> None:
+    """Raise an EmulationError if an agent cannot be made from these."""
+    schedule = sliced.schedule
+    if not 0 <= rank < schedule.ranks:
+        raise EmulationError(f"rank {rank}: schedule {schedule.name} has {schedule.ranks} ranks")
+    elements, table = sliced.elements_of(rank), sliced.table_of(rank)
+    if data.shape != (elements,):
+        raise EmulationError(
+            f"rank {rank}: array of shape {data.shape}, schedule {schedule.name} takes {elements}"
+        )
+    if len(addresses) != schedule.ranks or len(set(addresses)) != schedule.ranks:
+        raise EmulationError(f"{len(set(addresses))} distinct addresses for {schedule.ranks} ranks")
+    if elements * _ITEM_BYTES > _MAX_ARRAY_BYTES or len(table.count) > _MAX_CELLS:
+        raise EmulationError(
+            f"schedule {schedule.name}: {elements} elements in {len(table.count)} cells",
+            remedy=f"the collective header counts {_MAX_ARRAY_BYTES} bytes and {_MAX_CELLS} cells at most",
+        )
+    largest = max(table.size, default=0)
+    if largest > MAX_PAYLOAD_BYTES:
+        raise EmulationError(
+            f"slices of {largest} bytes: a frame carries {MAX_PAYLOAD_BYTES} at most",
+            remedy=f"slice the schedule to {MAX_PAYLOAD_BYTES // _ITEM_BYTES} elements or fewer",
+        )

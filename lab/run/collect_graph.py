@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the jobs of a traffic graph have done: data held against the truth, times of all operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from emulation.traffic.graph.lowering import Lowered, SlicedGraph
+from emulation.traffic.graph.truth import compare_graph
+from emulation.traffic.host.stats import Outcome
+from emulation.traffic.schedule.data import Array
+from lab.run.observation import OperationReport
+
+__all__ = ["GraphJobEnd", "ends_of_jobs"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GraphJobEnd:
+    """End of one of the jobs of a graph; `end_ps` is None while an operation has not ended."""
+
+    wrong_members: int
+    first_wrong: str
+    end_ps: int | None
+    operations: tuple[OperationReport, ...]
+
+
+def ends_of_jobs(sliced: SlicedGraph, ends: Sequence[Outcome], inputs: Sequence[Array]) -> list[GraphJobEnd]:
+    """Return the end of each job; `ends` are the outcomes of all ranks."""
+    compared = compare_graph([end.result for end in ends], inputs, sliced)
+    jobs = []
+    for job, comparison in zip(sliced.jobs, compared, strict=True):
+        operations = tuple(_operations(job, ends))
+        times = [operation.end_ps for operation in operations]
+        end_ps = None if None in times else max(time for time in times if time is not None)
+        jobs.append(GraphJobEnd(comparison.wrong_ranks, comparison.first, end_ps, operations))
+    return jobs
+
+
+def _operations(job: Lowered, ends: Sequence[Outcome]) -> list[OperationReport]:
+    reports = []
+    graph = job.job.graph
+    for number, operation in enumerate(graph.operations):
+        begin, end = job.begins[number], job.ends[number]
+        peer = (operation.peer,) if operation.peer else ()
+        size = operation.size
+        if operation.kind == "receive":
+            peer = ()
+        reports.append(
+            OperationReport(
+                job.job.name,
+                operation.id,
+                operation.kind,
+                (operation.member, *peer),
+                size,
+                _time(ends[begin[0]], begin[1], 0),
+                _time(ends[end[0]], end[1], 1),
+            )
+        )
+    return reports
+
+
+def _time(end: Outcome, task: int, which: int) -> int | None:
+    if task >= len(end.times) or end.times[task][which] < 0:
+        return None
+    return end.times[task][which]
