@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the jobs of a traffic graph have done: data held against the truth, times of all operations."""
+"""Ends of the jobs of a traffic graph: data held against the truth, times of all operations."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ US = 10**6
 
 def random_graph(random: Random, members: list[str], operations: int) -> Graph:
     """Return a graph whose operations wait for some of those before them that their member sees end."""
-    made: list[Operation] = []
+    chosen: list[Operation] = []
     receives: list[tuple[str, str, int, int]] = []
 
     def after(member: str) -> tuple[str, ...]:
         # A send with a tag ends at its target with a receive, which may come later in the list.
-        seen = [o.id for o in made if member == o.member or (member == o.peer and o.tag is None)]
+        seen = [o.id for o in chosen if member == o.member or (member == o.peer and o.tag is None)]
         return tuple(random.sample(seen, min(len(seen), random.choice([0, 0, 1, 1, 2]))))
 
     def place(size: int) -> int | None:
@@ -32,7 +32,7 @@ def random_graph(random: Random, members: list[str], operations: int) -> Graph:
         }
         size = random.choice([1, 4, 20, 256, 300, 1000])
         if kind == "compute":
-            made.append(
+            chosen.append(
                 Operation(
                     f"o{number}",
                     "compute",
@@ -47,7 +47,7 @@ def random_graph(random: Random, members: list[str], operations: int) -> Graph:
             source, target, size, tag = receives.pop(0)
             common["after"] = after(target)
             combine = Combine.REDUCE if size % 4 == 0 and random.random() < 0.5 else Combine.COPY
-            made.append(
+            chosen.append(
                 Operation(
                     f"o{number}",
                     "receive",
@@ -64,14 +64,14 @@ def random_graph(random: Random, members: list[str], operations: int) -> Graph:
         kind = "copy" if kind == "copy" else "send"
         holds = [
             o.id
-            for o in made
+            for o in chosen
             if o.kind in ("send", "copy")
             and o.tag is None
             and (o.peer or o.member) == member
             and o.size >= size
         ]
         read = random.choice(holds) if holds and random.random() < 0.3 else place(size)
-        made.append(
+        chosen.append(
             Operation(
                 f"o{number}",
                 kind,
@@ -89,5 +89,5 @@ def random_graph(random: Random, members: list[str], operations: int) -> Graph:
         if tagged:
             receives.append((member, peer, size, number))
     for number, (source, target, _, tag) in enumerate(receives):
-        made.append(Operation(f"r{number}", "receive", target, source, tag=tag, after=after(target)))
-    return Graph("random", tuple(made))
+        chosen.append(Operation(f"r{number}", "receive", target, source, tag=tag, after=after(target)))
+    return Graph("random", tuple(chosen))
