@@ -51,9 +51,10 @@ lint: base ## rules and format of the Python, spelling, plain English, and wheth
 	@$(BIN)/python scripts/prose.py
 	@$(BIN)/python scripts/p4_manifest.py check
 
-check: lint ## the same, types, and the engine's format and clang-tidy, some five processor minutes
+check: setup lint ## the same, types of Python and of the page, and the engine's format and clang-tidy, some five processor minutes
 	@$(BIN)/python -m pip install --quiet $(TYPES) $(FORMAT_CPP) $(TIDY_CPP)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@cd railyard/web/page && ../../../$(BIN)/npm ci --silent && ./node_modules/.bin/tsc -p .
 	@$(CPP) | xargs $(BIN)/clang-format --dry-run --Werror
 	@find emulation/engine -name '*.cpp' | xargs -P "$$(nproc)" -n 1 $(BIN)/clang-tidy -p build/engine --quiet
 

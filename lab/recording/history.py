@@ -59,6 +59,11 @@ class History:
             return chosen, self._numbers[start + len(chosen) - 1] if chosen else number
 
     @property
+    def last(self) -> int:
+        """Number of the last record; -1 if there is none."""
+        return self._next - 1
+
+    @property
     def tick_bytes(self) -> int:
         """Bytes of all ticks that are kept."""
         return self._tick_bytes

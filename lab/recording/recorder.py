@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from emulation.faults import Fault
+from emulation.testbed import LinkSample
 from lab.recording.picture import fabric_picture
 from lab.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
 from lab.run.job import Job
@@ -37,6 +38,7 @@ class Recorder:
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self.sinks = [*sinks]
         self.pause: Callable[[WatchedRun], None] = lambda run: None
+        self.opened: Callable[[Scenario, int, Sequence[Prepared]], None] = lambda *_: None
         self._run: WatchedRun | None = None
         self.next_ps = 0
         self._width_ps = 1
@@ -45,9 +47,11 @@ class Recorder:
         self._begun: set[str] = set()
         self._ended: set[str] = set()
         self._takeovers = self._rewirings = 0
+        self._before: LinkSample | None = None
 
     def open(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
-        """Put the records that precede all variants."""
+        """Put the records that precede all variants, and call `opened`."""
+        self.opened(scenario, seed, prepared)
         variants = [{"name": variant.name, "label": variant.label} for variant in scenario.variants]
         self.put(
             json_record(
@@ -83,6 +87,7 @@ class Recorder:
         self._ticks, self._links = 0, len(names)
         self._begun, self._ended = set(), set()
         self._takeovers = self._rewirings = 0
+        self._before = None
         self.put(
             json_record(
                 Kind.VARIANT,
@@ -163,7 +168,11 @@ class Recorder:
         for rewiring in run.control.rewirings[self._rewirings :]:
             self.put(event(run.testbed.now_ps, "rewiring", str(rewiring)))
         self._rewirings = len(run.control.rewirings)
-        self.put(Tick(run.testbed.now_ps, self._totals(run), run.testbed.sample()).record())
+        links = run.testbed.sample()
+        # A run whose jobs are done waits for timers: nothing changes, and nothing is put.
+        if run.busy or any(links.load) or links != self._before:
+            self.put(Tick(run.testbed.now_ps, self._totals(run), links).record())
+        self._before = links
 
     def _look_at(self, job: Job) -> None:
         name = job.plan.name
@@ -171,12 +180,12 @@ class Recorder:
             return
         if name not in self._begun:
             self._begun.add(name)
-            self.put(event(job.begun_ps, "job-begin", f"job {name} begins", job=name))
+            self.put(event(job.begun_ps, "job-begin", f"{_called(name)} begins", job=name))
         ends = [end.finished_ps for end in job.ends]
         if all(time is not None for time in ends):
             self._ended.add(name)
             last = max(time for time in ends if time is not None)
-            self.put(event(last, "job-end", f"job {name} ends", job=name))
+            self.put(event(last, "job-end", f"{_called(name)} ends", job=name))
 
     def _totals(self, run: WatchedRun) -> tuple[float, ...]:
         of_jobs = [job.stats for job in run.jobs.all]
@@ -219,3 +228,8 @@ class Recorder:
             "rewrite": f"{node} rewrites {count} table entr{'ies' if count > 1 else 'y'}",
         }
         self.put(event(run.testbed.now_ps, activity, words[activity], node=node, count=count))
+
+
+def _called(job: str) -> str:
+    """Return what a text calls a job: a scenario without `jobs` has a single one, called job."""
+    return "the job" if job == "job" else f"job {job}"

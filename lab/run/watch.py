@@ -73,6 +73,16 @@ class WatchedRun:
         """The variant, with the faults of its scenario and those by hand."""
         return self._ready
 
+    @property
+    def name(self) -> str:
+        """Name of the variant."""
+        return self._ready.variant.name
+
+    @property
+    def busy(self) -> bool:
+        """True while a job sends or will send."""
+        return self.jobs.busy
+
     def strike(self, keys: Mapping[str, Any]) -> Fault:
         """Apply a fault now, from a tick; return it with its time, as a scenario file has it.
 

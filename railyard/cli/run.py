@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, final
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lab.scenario.document import Document
     from lab.scenario.schema import Scenario
     from railyard.api.results import Result
+    from railyard.web.session import Session
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -90,6 +91,11 @@ def run(
     record: Annotated[
         bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="show the run in a browser, which begins it; see `serve`"),
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0: any free one")] = 8642,
     resume: Annotated[
         bool,
         typer.Option("--resume/--no-resume", help="keep variants that an interrupted run finished, or not"),
@@ -119,6 +125,8 @@ def run(
         resume,
         record,
     )
+    if live and len(files) > 1:
+        raise typer.BadParameter("shows one scenario at a time", param_hint="--live")
     loaded = [load(file) for file in files]
     scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
     _check_names([scenario.name for scenario, _ in scenarios])
@@ -129,7 +137,8 @@ def run(
         several = folder / scenario.name if folder and len(files) > 1 else folder
         target = several or Path("results", scenario.name)
         try:
-            bench.run(scenario, document, own, target, command)
+            with _page(file, scenario, own, port) if live else nullcontext() as bench.session:
+                bench.run(scenario, document, own, target, command)
         except RailyardError as ex:
             if len(files) == 1 and junit is None:
                 raise
@@ -149,6 +158,7 @@ class _Bench:
     report: bool
     resume: bool
     record: bool = False
+    session: Session | None = None
     code: int = 0
     done: list[Result] = field(default_factory=list)
     verdicts: list[Verdict | Failed] = field(default_factory=list)
@@ -176,6 +186,8 @@ class _Bench:
                     watcher=recorder,
                 )
             written = result.write(target, report=self.report)
+            if self.session is not None:
+                self.session.end(f"{result.verdict.held} of {len(result.verdict.assertions)} assertions hold")
             kept.clear()
         self.done.append(result)
         self.verdicts.append(result.verdict)
@@ -187,15 +199,18 @@ class _Bench:
 
     @contextmanager
     def _recorder(self, folder: Path) -> Iterator[Recorder | None]:
-        """Yield a recorder that writes to a folder; None without --record."""
-        if not self.record:
+        """Yield what watches the run: a writer of the recording and the page, if asked for."""
+        if not self.record and self.session is None:
             yield None
             return
         from lab.recording.file import RECORDING, RecordingWriter
         from lab.recording.recorder import Recorder
 
-        with RecordingWriter(folder / RECORDING) as writer:
-            yield Recorder([writer])
+        with RecordingWriter(folder / RECORDING) if self.record else nullcontext() as writer:
+            recorder = Recorder([writer] if writer else [])
+            if self.session is not None:
+                self.session.watch(recorder)
+            yield recorder
 
     def fail(self, scenario: Scenario, error: RailyardError) -> None:
         from lab.report.junit import Failed
@@ -215,6 +230,19 @@ class _Bench:
             from lab.report.junit import to_junit
 
             _write(junit, to_junit(self.verdicts))
+
+
+@contextmanager
+def _page(file: Path, scenario: Scenario, seed: int, port: int) -> Iterator[Session]:
+    """Show a run in a browser until it has ended."""
+    from railyard.cli.display.screen import tell
+    from railyard.web.server import serving
+    from railyard.web.session import Session
+
+    session = Session("live", source=(file, scenario, seed))
+    with serving(session, port=port) as address:
+        tell(f"{address}\nthe run begins when the page lets it")
+        yield session
 
 
 def _write(path: Path, text: str) -> None:

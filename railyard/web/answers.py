@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
 from lab.run.prepare import Prepared
-from lab.run.watch import WatchedRun
 
 __all__ = ["ANSWERS", "Answer", "Context", "answer"]
 
@@ -17,10 +17,10 @@ __all__ = ["ANSWERS", "Answer", "Context", "answer"]
 @final
 @dataclass(slots=True)
 class Context:
-    """Values that answers may use: the prepared variants, and the run while it is held, else None."""
+    """Values that answers may use: prepared variants, and the testbed while its run is held, else None."""
 
     prepared: Sequence[Prepared] = ()
-    run: WatchedRun | None = field(default=None)
+    testbed: WatchableTestbed | None = field(default=None)
 
     def variant(self, name: str) -> Prepared:
         """Return a prepared variant; a ScenarioError names those that exist."""
@@ -36,9 +36,9 @@ Answer = Callable[[Context, Mapping[str, Any]], Mapping[str, Any]]
 
 def _link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return counters and waiting bytes by VL of both directions of a link."""
-    if context.run is None:
+    if context.testbed is None:
         raise ScenarioError("no run is under way", remedy="counters of a link belong to a live run")
-    testbed, name = context.run.testbed, str(values.get("name"))
+    testbed, name = context.testbed, str(values.get("name"))
     usage = testbed.link_usage().get(name)
     if usage is None:
         raise ScenarioError(f"no link named {name!r}", remedy="click a link of the fabric")

@@ -91,7 +91,7 @@ def application(session: Session, token: str, hosts: Collection[str]) -> Starlet
         else:
             await Feed(pages, socket).serve()
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", index),
             Route("/npm/{name}", package),
@@ -101,6 +101,8 @@ def application(session: Session, token: str, hosts: Collection[str]) -> Starlet
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts])],
         lifespan=lifespan,
     )
+    app.state.pages = pages
+    return app
 
 
 _HEADERS = {

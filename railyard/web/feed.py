@@ -39,6 +39,11 @@ class Pages:
         """Wake pages in this loop from now on."""
         self._loop = loop
 
+    @property
+    def idle(self) -> bool:
+        """True if every page has received all that there is; any thread may ask."""
+        return all(feed.idle for feed in tuple(self.feeds))
+
     def wake(self) -> None:
         """Tell all pages that something is new; any thread may call it, at any rate."""
         loop = self._loop
@@ -64,6 +69,13 @@ class Feed:
         self._loop = asyncio.get_running_loop()
         self._replies: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self._sent_state: Mapping[str, Any] = {}
+        self._number = -1  # of the record that was sent last
+
+    @property
+    def idle(self) -> bool:
+        """True if the page has received the state and all records."""
+        pages = self._pages.session
+        return pages.history.last == self._number and pages.state == self._sent_state
 
     async def serve(self) -> None:
         """Send and receive until the page is closed."""
@@ -79,7 +91,6 @@ class Feed:
             await asyncio.gather(sending, receiving, return_exceptions=True)
 
     async def _send(self) -> None:
-        number = -1
         history = self._pages.session.history
         while True:
             self.news.clear()
@@ -89,9 +100,10 @@ class Feed:
             if state != self._sent_state:
                 await self._text(state)
                 self._sent_state = state
-            records, number = history.after(number)
+            records, last = history.after(self._number)
             for record in records:
                 await self._socket.send_bytes(bytes([record.kind]) + record.payload)
+            self._number = last
             if not records:
                 await self.news.wait()
 

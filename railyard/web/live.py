@@ -43,12 +43,11 @@ class Live:
         self._seed = scenario.seed if seed is None else seed
         self._prepared = prepare(self._scenario, document)
         self.session = Session("live", read_only=read_only, source=(file, self._scenario, self._seed))
-        self._recorder = Recorder([self.session.sink])
-        self._recorder.pause = self.session.hold
+        self._recorder = Recorder([])
+        self.session.watch(self._recorder)
 
     def run(self) -> Result:
         """Run the scenario once, as fast as the page wants."""
-        self.session.begin(self._prepared)
         result = execute(
             self._scenario, self._document, self._seed, watcher=self._recorder, prepared=self._prepared
         )

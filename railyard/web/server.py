@@ -7,6 +7,7 @@ import errno
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
@@ -21,6 +22,8 @@ __all__ = ["DEFAULT_PORT", "serving"]
 
 DEFAULT_PORT = 8642
 LOOPBACK = "127.0.0.1"
+# Longest time at the end in which pages receive the last records.
+_FAREWELL_SECONDS = 2.0
 
 
 @contextmanager
@@ -41,9 +44,10 @@ def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) ->
     port = listener.getsockname()[1]
     loopback = host in (LOOPBACK, "localhost", "::1")
     hosts = [LOOPBACK, "localhost", "[::1]"] if loopback else ["*"]
+    app = application(session, token, hosts)
     server = _Server(
         uvicorn.Config(
-            application(session, token, hosts),
+            app,
             log_level="error",
             ws="websockets-sansio",
             ws_max_size=1 << 20,
@@ -56,6 +60,9 @@ def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) ->
     try:
         yield f"http://{_name(host)}:{port}/?token={token}"
     finally:
+        until = time.monotonic() + _FAREWELL_SECONDS
+        while not app.state.pages.idle and time.monotonic() < until:
+            time.sleep(0.02)
         server.should_exit = True
         thread.join(timeout=5)
 

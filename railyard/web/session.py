@@ -9,21 +9,50 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, Protocol, final
 
+from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
 from lab.recording.history import History
+from lab.recording.recorder import Recorder
 from lab.recording.records import Kind, Record
 from lab.run.prepare import Prepared
-from lab.run.watch import WatchedRun
 from lab.scenario.by_hand import yaml_with_faults
 from lab.scenario.schema import Fault, Scenario
 from railyard.web.answers import Context, answer
 from topologies.errors import RailyardError
 
-__all__ = ["Command", "Session"]
+__all__ = ["Command", "HeldRun", "Session"]
 
 Mode = Literal["live", "replay"]
+
+
+class HeldRun(Protocol):
+    """Run that a session holds: that of a scenario, or a fabric kept running."""
+
+    @property
+    def name(self) -> str:
+        """Name of the variant."""
+        ...
+
+    @property
+    def busy(self) -> bool:
+        """True while the pace counts."""
+        ...
+
+    @property
+    def testbed(self) -> WatchableTestbed:
+        """Testbed of the run."""
+        ...
+
+    @property
+    def struck(self) -> tuple[Fault, ...]:
+        """Faults by hand up to now."""
+        ...
+
+    def strike(self, keys: Mapping[str, Any]) -> Fault:
+        """Apply a fault now."""
+        ...
 
 
 @final
@@ -57,6 +86,7 @@ class Session:
         self._paused = self.mode == "live"
         self._pace: float | None = None  # virtual microseconds for each second; None: as fast as it can
         self._until: Literal["", "tick", "event"] = ""
+        self._run: HeldRun | None = None
         self._variant = ""
         self._words = ""
         self._ended = self.mode == "replay"
@@ -95,17 +125,25 @@ class Session:
             self._until, self._paused = "", True
             self.changed()
 
-    def begin(self, prepared: Sequence[Prepared]) -> None:
+    def watch(self, recorder: Recorder) -> None:
+        """Show what a recorder records, and hold its run for the page."""
+        recorder.sinks.append(self.sink)
+        recorder.pause = self.hold
+        recorder.opened = self.begin
+
+    def begin(self, scenario: Scenario, seed: int, prepared: Sequence[Prepared]) -> None:
         """Note that a run of these variants begins."""
         self.context.prepared = prepared
+        if self.source is not None:
+            self.source = self.source[0], scenario, seed
         self._ended, self._words = False, ""
         self._struck.clear()
         self.changed()
 
-    def hold(self, run: WatchedRun) -> None:
+    def hold(self, run: HeldRun) -> None:
         """Hold a run for as long as the page wants, and carry out commands; called after each tick."""
-        self.context.run = run
-        name = run.ready.variant.name
+        self._run, self.context.testbed = run, run.testbed
+        name = run.name
         if name != self._variant:
             self._variant, self._seen_ps = name, 0
             self._due = time.monotonic()
@@ -123,7 +161,7 @@ class Session:
                     break
                 continue
             self._carry_out(command)
-        self.context.run = None
+        self._run = self.context.testbed = None
 
     def end(self, words: str) -> None:
         """Note that the run has ended, and how."""
@@ -137,12 +175,12 @@ class Session:
         again, self._again = self._again, False
         return again
 
-    def _pace_for(self, run: WatchedRun) -> None:
+    def _pace_for(self, run: HeldRun) -> None:
         """Set the time of the next tick by the pace; a run whose jobs are done is not paced."""
         now = time.monotonic()
         passed_us = (run.testbed.now_ps - self._seen_ps) / 10**6
         self._seen_ps = run.testbed.now_ps
-        if self._pace is None or self._until or not run.jobs.busy:
+        if self._pace is None or self._until or not run.busy:
             self._due = now
         else:
             # A tick that was late does not hurry the next ones.
@@ -197,11 +235,11 @@ class Session:
         return None
 
     def _strike(self, keys: Mapping[str, Any]) -> Mapping[str, Any]:
-        run = self.context.run
+        run = self._run
         if run is None:
             raise ScenarioError("no variant is running", remedy="wait for the next one")
         fault = run.strike(keys)
-        self._struck[run.ready.variant.name] = run.struck
+        self._struck[run.name] = run.struck
         self.changed()
         return {"type": "struck", "keys": fault.model_dump(by_alias=True, exclude_none=True)}
 

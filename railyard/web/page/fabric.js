@@ -155,7 +155,7 @@ export class FabricView {
 
   #listen() {
     const { canvas } = this;
-    const place = (/** @type {PointerEvent | WheelEvent} */ event) => {
+    const place = (/** @type {MouseEvent} */ event) => {
       const box = canvas.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };

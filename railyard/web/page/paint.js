@@ -69,12 +69,12 @@ export class Painter {
     c.drawImage(this.#idle, 0, 0);
     const scale = view.scale * ratio;
     c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
+    this.#marks(scene, view, how);
     if (racks) this.#racks(scene, view, tick, how);
     else {
       if (tick) this.#links(scene, view, tick, how);
       this.#nodes(scene, view, how);
     }
-    this.#marks(scene, view, how);
   }
 
   /** Draw idle links and boxes into a picture that lasts until the view or the theme changes.
@@ -162,7 +162,7 @@ export class Painter {
     const width = view.scale > 30 ? 1 : view.scale > 9 ? 0.7 : 0.45;
     for (let level = 1; level < LEVELS; level++) {
       c.strokeStyle = how.colours.levels[level];
-      c.lineWidth = (width * (1 + (1.6 * level) / LEVELS)) / view.scale;
+      c.lineWidth = (width * (1 + (0.9 * level) / LEVELS)) / view.scale;
       c.stroke(paths[level]);
     }
     c.setLineDash([5 / view.scale, 4 / view.scale]);
@@ -275,26 +275,29 @@ export class Painter {
     c.stroke(between);
   }
 
-  /** @param {Scene} scene @param {View} view @param {any} how */
+  /** Halos below what is chosen and what is under the pointer.
+   * @param {Scene} scene @param {View} view @param {any} how */
   #marks(scene, view, how) {
     const c = this.context;
-    for (const [chosen, width] of [[how.hover, 2], [how.selection, 3.2]]) {
+    c.strokeStyle = how.colours.accent;
+    for (const [chosen, alpha] of [[how.hover, 0.28], [how.selection, 0.5]]) {
       if (!chosen) continue;
-      c.strokeStyle = how.colours.accent;
-      c.lineWidth = width / view.scale;
+      c.globalAlpha = alpha;
       c.beginPath();
       if (chosen.kind === "node") {
-        const radius = Math.max(0.24, 5 / view.scale);
-        c.arc(scene.x[chosen.at], scene.y[chosen.at], radius, 0, 2 * Math.PI);
+        c.lineWidth = 7 / view.scale;
+        c.arc(scene.x[chosen.at], scene.y[chosen.at], Math.max(0.24, 5 / view.scale), 0, 2 * Math.PI);
       } else if (chosen.at < scene.names.length) {
+        c.lineWidth = 9 / view.scale;
+        c.lineCap = "round";
         const [a, b] = [scene.a[chosen.at], scene.b[chosen.at]];
-        c.globalAlpha = 0.75;
         c.moveTo(scene.x[a], scene.y[a]);
         c.quadraticCurveTo(scene.cx[chosen.at], scene.cy[chosen.at], scene.x[b], scene.y[b]);
       }
       c.stroke();
-      c.globalAlpha = 1;
+      c.lineCap = "butt";
     }
+    c.globalAlpha = 1;
   }
 }
 

@@ -37,6 +37,13 @@ export class Scene {
       this.linksOf[this.a[at]]?.push(at);
       this.linksOf[this.b[at]]?.push(at);
     }
+    /** Rack of each node, or -1. */
+    this.rackOf = new Int32Array(this.x.length).fill(-1);
+    /** Bundle of each link: inside a rack -1 minus the rack's number, between places the number of the bundle. */
+    this.bundleOf = new Int32Array(count);
+    /** @type {{x1: number, y1: number, x2: number, y2: number, links: number}[]} */
+    this.bundles = [];
+    this.box = { x: 0, y: 0, width: 1, height: 1 };
     this.racks = fabric.groups.filter((group) => group.kind === "rack");
     this.#groups();
     this.#box();
@@ -83,15 +90,9 @@ export class Scene {
 
   /** Bundles of links between racks, for a fabric too large to draw link by link. */
   #groups() {
-    /** Rack of each node, or -1. */
-    this.rackOf = new Int32Array(this.x.length).fill(-1);
     this.racks.forEach((rack, number) => {
       for (const node of rack.nodes) this.rackOf[node] = number;
     });
-    /** Bundle of each link: inside a rack the rack's number, between places the number of the bundle. */
-    this.bundleOf = new Int32Array(this.names.length);
-    /** @type {{x1: number, y1: number, x2: number, y2: number, links: number}[]} */
-    this.bundles = [];
     if (!this.racks.length) return;
     const known = new Map();
     const place = (/** @type {number} */ node) => {

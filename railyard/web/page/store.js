@@ -109,7 +109,7 @@ export class Store {
     const busy = shown.map((track) => {
       if (!track) return 0;
       if (track.end) return Math.min(this.end(track), track.end.completion_ps * 1.04);
-      return this.end(track);
+      return Math.max(this.end(track), track.bound_ps);
     });
     return Math.max(...busy, 1);
   }
@@ -190,8 +190,15 @@ export class Store {
 
   /** @param {string} words @param {boolean} [bad] */
   say(words, bad = false) {
-    this.notice = words ? { text: words, bad } : null;
+    const notice = words ? { text: words, bad } : null;
+    this.notice = notice;
     this.changed("notice");
+    if (!bad)
+      setTimeout(() => {
+        if (this.notice !== notice) return;
+        this.notice = null;
+        this.changed("notice");
+      }, 6000);
   }
 
   /** Events up to the time that is shown. @param {Track} track @returns {RunEvent[]} */

@@ -28,7 +28,7 @@ export const KINDS = {
   ocs: "optical circuit switch",
 };
 
-/** Class of an event's mark. @param {string} kind */
+/** Class of an event's mark. @param {string} kind @returns {string} */
 export function classOf(kind) {
   if (kind === "fault" || kind === "deadlock" || kind === "cut-off") return "fault";
   if (kind.startsWith("job")) return "job";

@@ -12,11 +12,14 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from lab.errors import OutputError, RecordingError
 from lab.recording.records import Kind, event, json_record
+from lab.scenario.loader import load
+from railyard.api.scenarios import execute
 from railyard.web.app import PACKAGES, PAGE
-from railyard.web.live import opened
+from railyard.web.live import Live, opened
 from railyard.web.server import serving
 from railyard.web.session import Command, Session
 
@@ -40,7 +43,10 @@ def connected(address: str, *, token: str | None = None, origin: str = "") -> It
     place = urlsplit(address)
     query = place.query if token is None else f"token={token}"
     with connect(
-        f"ws://{place.netloc}/live?{query}", origin=origin or f"http://{place.netloc}", proxy=None
+        f"ws://{place.netloc}/live?{query}",
+        origin=Origin(origin or f"http://{place.netloc}"),
+        proxy=None,
+        close_timeout=0,
     ) as live:
         yield live
 
@@ -109,6 +115,29 @@ def test_a_page_receives_the_state_and_all_records(session: Session):
         assert json.loads(live.recv(timeout=10)[1:])["text"] == "later"
 
 
+def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobody(tmp_path: Path):
+    file = tmp_path / "small.yaml"
+    file.write_text("name: small\ntopology: {name: full-mesh, dims: [2, 4]}\ncollective: {elements: 65536}\n")
+    live = Live(*load(file), file, [], None, read_only=False)
+    live.session.put(Command({"do": "play"}, lambda reply: None))
+    # More than the buffers of a socket hold, so that the page that never reads has to wait.
+    ballast = json_record(Kind.EVENT, {"t": 0, "kind": "fault", "text": "x" * 100_000})
+    with (
+        serving(live.session, port=0) as address,
+        connected(address) as asleep,
+        connected(address) as first,
+        connected(address) as second,
+    ):
+        received(asleep, "state")
+        for _ in range(200):
+            live.session.history(ballast)
+        result = live.run()
+        for viewer in (first, second):
+            while (message := viewer.recv(timeout=10))[0] != Kind.CLOSE:
+                assert message
+    assert result.to_json() == execute(*load(file), None).to_json()
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -138,7 +167,6 @@ def test_what_is_no_command_is_refused(session: Session, text: str):
 def test_a_page_that_only_looks_changes_nothing():
     session = Session("live", read_only=True)
     replies: list = []
-    session.begin([])
     session.put(Command({"do": "play"}, replies.append))
     session.wait(0)
     assert "this page only looks" in replies[0]["text"]
