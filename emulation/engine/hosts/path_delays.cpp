@@ -7,7 +7,7 @@ namespace railyard {
 
 namespace {
 
-// A path is congested above so many halves of the mean round trip.
+// A path is congested above so many halves of the mean round trip of the others.
 constexpr Time kCongestedHalves = 5;
 
 }  // namespace
@@ -46,7 +46,8 @@ Time PathDelays::expected(std::uint32_t path) const {
 }
 
 bool PathDelays::congested(std::uint32_t path) const {
-    return 2 * rtt_[path] > kCongestedHalves * trips_.typical();
+    const Time rtt = rtt_[path];
+    return rtt > 0 && 2 * rtt * (trips_.paths - 1) > kCongestedHalves * (trips_.total - rtt);
 }
 
 std::uint8_t PathDelays::choose(std::uint8_t lb, const PathHealth& health) const {

@@ -2,11 +2,11 @@
 """Choice of paths by congestion, at the source (All-Path-Routing, strategy `adaptive`).
 
 A sender measures the round trip of each path and counts the frames under way on it. A path is congested if
-its round trip is more than 2.5 times the mean of all paths of the agent, to any destination. Frames leave a
-congested path for the path that promises the shortest delay, if that is less than half: the frames under way
-on a path times the time that it takes for each of them (Little's law). Frames that wait on a congested path
-for longer than the mean round trip go again by another path. All other frames keep the shares of the plan: a
-path loses frames only while it stands out, so shares do not swing.
+its round trip is more than 2.5 times the mean of all other paths of the agent, to any destination. Frames
+leave a congested path for the path that promises the shortest delay, if that is less than half: the frames
+under way on a path times the time that it takes for each of them (Little's law). Frames that wait on a
+congested path for longer than the mean round trip go again by another path. All other frames keep the shares
+of the plan: a path loses frames only while it stands out, so shares do not swing.
 """
 
 from typing import Final, final
@@ -17,7 +17,7 @@ from emulation.traffic.host.transport import MAX_WINDOW
 
 __all__ = ["PathDelays"]
 
-# A path is congested above so many halves of the mean round trip.
+# A path is congested above so many halves of the mean round trip of the others.
 _CONGESTED_HALVES: Final = 5
 
 
@@ -67,7 +67,8 @@ class PathDelays:
 
     def congested(self, path: int) -> bool:
         """Return whether frames should leave a path."""
-        return 2 * self._rtt.get(path, 0) > _CONGESTED_HALVES * self._trips.typical
+        rtt, trips = self._rtt.get(path, 0), self._trips
+        return 2 * rtt * (trips.paths - 1) > _CONGESTED_HALVES * (trips.total - rtt)
 
     def choose(self, lb: int, health: PathHealth) -> int:
         """Return the load-balance value of a frame whose share names the path of `lb`."""
