@@ -73,13 +73,19 @@ def make_plan(
     `steers_every_hop`: other sources send by all buckets alike. What is farther goes by switches, in equal
     shares; `detour` and `borrow` then use longer ways as well. Where there is a core of circuits shares
     follow from these, whatever the demand (controller.routing.circuit_paths). `hashed` is `shortest`, but
-    where switches lead, a source chooses no more than its port; they choose by `hashing`. DeadlockError when
+    where switches lead, a source chooses no more than its port; they choose by `hashing`. `tables` is for
+    fabrics without such a choice: no frame has a source route. DeadlockError when
     the routes could deadlock, unless `check` is off; PlanError when a pair has no path.
     """
     turns = rule_set(rules, fabric)
     finder = PathFinder(fabric, failed, hashing, up_first=turns.up_first)
     router = router_for(finder, turns, strategy)
     pairs = _ordered_pairs(fabric, peers)
+    if strategy == "tables" and not steers_every_hop(fabric):
+        raise PlanError(
+            f"strategy tables on {fabric.name}: switches choose among ports by hash",
+            remedy="use strategy hashed",
+        )
     candidates = {pair: router.candidates(*pair) for pair in pairs}
     for (source, destination), paths in candidates.items():
         if not paths:

@@ -22,13 +22,21 @@ from topologies.model.components import components
 __all__ = ["STRATEGIES", "Router", "port_of_bucket"]
 
 # Strategies of a fabric with dimensions or tiers.
-STRATEGIES: tuple[Strategy, ...] = ("all-path", "adaptive", "shortest", "detour", "borrow", "hashed")
+STRATEGIES: tuple[Strategy, ...] = (
+    "all-path",
+    "adaptive",
+    "shortest",
+    "tables",
+    "detour",
+    "borrow",
+    "hashed",
+)
 
 # Number of hops up to which every path is a candidate. Longer paths are candidates only when no shorter path
 # exists, or when the strategy asks for them.
 _SPREAD_HOPS = 2
 # Strategies with a single path in a mesh.
-_ONE_PATH = ("shortest", "hashed")
+_ONE_PATH = ("shortest", "tables", "hashed")
 _MAX_HOPS = 3
 
 # First bit of lb that selects the port. With bit 1 selecting between two ports, the other seven bits reach
@@ -57,8 +65,12 @@ class Router:
         the paths that a third member of the switches' mesh makes one hop longer; `borrow` adds to these the
         paths by the highest switches. All strategies but the first two add paths by a neighbour that has a
         switch in common with the destination where the source has none. Where no switches lead to the
-        destination, only neighbours do (PXN).
+        destination, only neighbours do (PXN). `tables` has the path by which the address tables lead a frame.
         """
+        if self.strategy == "tables":
+            path = table_path(self.finder, source, destination)
+            permitted = path[-1] == destination and self.rules.vls_of(self.finder.fabric, path) is not None
+            return [path] if permitted else []
         paths = self.shortest_paths(source, destination)
         if not paths:
             return paths

@@ -32,14 +32,15 @@ def reroute(router: Router | GraphRouter, planned: Sequence[Path]) -> tuple[Path
     """Return the 16 paths of one destination with each path over a failed link replaced.
 
     Buckets that lost their path share the shortest paths that work evenly, and are None when no path works.
-    The strategy `shortest` takes the first of these paths within a mesh; with `hashed` all buckets move to
-    ports that lead to the destination.
+    The strategy `shortest` takes the first of these paths within a mesh, `tables` the path by which the
+    tables lead a frame now; with `hashed` all buckets move to ports that lead to the destination.
     """
     lost = [bucket for bucket, path in enumerate(planned) if not router.finder.is_alive(path)]
     routes: list[Path | None] = list(planned)
     if lost:
         source, destination = planned[0][0], planned[0][-1]
-        paths = router.shortest_paths(source, destination)
+        search = router.candidates if router.strategy == "tables" else router.shortest_paths
+        paths = search(source, destination)
         if router.strategy == "hashed" and paths:
             return router.ecmp_routes(paths)
         if router.strategy == "shortest" and router.in_one_mesh(source, destination):

@@ -21,9 +21,9 @@ def replace_silent(
 ) -> tuple[Path | None, ...]:
     """Return the paths of one destination with the silent paths replaced, as far as there are others.
 
-    Any path that the turn rules permit and a source route steers may replace them; the strategies `shortest`
-    and `hashed` have no others. Paths whose hops the fewest silent paths use come first, then paths whose
-    hops the fewest chosen paths use, then paths of few hops.
+    Any path that the turn rules permit and a source route steers may replace them; the strategies
+    `shortest`, `tables` and `hashed` have no others. Paths whose hops the fewest silent paths use come first,
+    then paths whose hops the fewest chosen paths use, then paths of few hops.
     """
     lost = [bucket for bucket, path in enumerate(routes) if path in silent]
     if not lost:

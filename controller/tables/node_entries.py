@@ -107,11 +107,14 @@ def all_path_entries(
     """Return the entries of a node's table all_path for these destinations; a bucket of None has none.
 
     A route takes the first of parallel links that has not failed. A source route ends where tables decide:
-    at the circuits of an optical core, and at the first switch with the strategy `hashed`.
+    at the circuits of an optical core, and at the first switch with the strategy `hashed`. With the strategy
+    `tables` there are no source routes.
     """
     fabric = finder.fabric
     if is_graph(fabric):
         return graph_path_entries(finder, node, routes)
+    if strategy == "tables":
+        return ()
     buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
     entries: list[Entry] = []
     for destination, paths in routes.items():

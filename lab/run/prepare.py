@@ -278,7 +278,9 @@ def _sharing(
 def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
     collective = job.collective
     members = members_of(fabric, collective.members)
-    schedule = schedule_of(fabric, members, collective, detours=strategy not in ("shortest", "hashed"))
+    schedule = schedule_of(
+        fabric, members, collective, detours=strategy not in ("shortest", "tables", "hashed")
+    )
     each = collective.payload_bytes // ELEMENT_BYTES
     named = bounds(fabric, members, collective, strategy)
     least_ps = largest_ps(named)

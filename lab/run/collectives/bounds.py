@@ -36,18 +36,19 @@ def bounds(fabric: Fabric, members: Sequence[str], collective: Collective, strat
     """Return lower bounds of the collective's time on these links, in ps, by what each is.
 
     With detours, the bound is what has to leave a member, leave all members of equal coordinate in a
-    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under strategy
-    `shortest` the sends of a pair keep to its direct link, and the busiest of these links is a bound as well.
+    dimension, leave a level of the fabric such as a host, or cross the middle of a dimension. Under the
+    strategies `shortest` and `tables` the sends of a pair keep to its direct link, and the busiest of these
+    links is a bound as well.
     On a graph `graph_bounds` count too.
     """
-    if collective.algorithm == "ring" and strategy == "shortest" and not is_graph(fabric):
+    if collective.algorithm == "ring" and strategy in ("shortest", "tables") and not is_graph(fabric):
         rate = min(link.rate_bps for link in fabric.links)
         return {RING: c.ring_bound_ps(len(members), collective.data_bytes, rate)}
     named = {find(collective.kind).bound_source: _bound(fabric, members, collective)}
     if is_graph(fabric):
         # Paths of a graph share links whatever the strategy.
         return named | graph_bounds(fabric, members, collective)
-    if strategy == "shortest" and collective.algorithm != "bidirectional-dimension-order":
+    if strategy in ("shortest", "tables") and collective.algorithm != "bidirectional-dimension-order":
         schedule = schedule_of(fabric, members, collective, detours=False)
         named[BUSIEST_LINK] = c.busiest_pair_ps(schedule, pair_rates(fabric, members), ELEMENT_BYTES)
     return named

@@ -33,7 +33,7 @@ def test_a_pair_fills_its_ports_by_every_path() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["19_every_path", "20_lost_notices", "21_adaptive"])
+@pytest.mark.parametrize("name", ["19_every_path", "20_lost_notices", "21_adaptive", "22_routing"])
 def test_all_assertions_of_the_experiment_hold(name: str) -> None:
     assert railyard.run(EXPERIMENTS / name / "scenario.yaml").passed
 
