@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-__all__ = ["EXPERIMENTS", "LABS", "PROGRAMS"]
+__all__ = ["EXPERIMENTS", "LABS", "P4_SOURCES", "PROGRAMS"]
 
 # pyproject.toml puts copies of the folders there in a wheel; a source tree has the folders themselves.
 _WHEEL = Path(__file__).with_name("data")
@@ -11,5 +11,6 @@ _FOLDER = _WHEEL if _WHEEL.is_dir() else Path(__file__).resolve().parents[1]
 
 # Compiler output that `make p4` writes.
 PROGRAMS = _FOLDER / "p4" / "build"
+P4_SOURCES = _FOLDER / "p4"
 EXPERIMENTS = _FOLDER / "experiments"
 LABS = _FOLDER / "labs"

@@ -14,7 +14,7 @@ State machines without clock or socket, like those of `controller.recovery.hello
 changes, LACPDUs and the time in, sends the returned LACPDUs and tells the node's controller the usable ports.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import final
@@ -32,6 +32,8 @@ __all__ = [
     "Lacpdu",
     "Participant",
     "State",
+    "TOR_IDENTITIES",
+    "TorIdentity",
     "bonded_ports",
     "tor_numbers",
 ]
@@ -76,6 +78,19 @@ class Participant:
 
 # Announced partner before an LACPDU of the partner has arrived.
 UNKNOWN_PARTNER = Participant("00:00:00:00:00:00", 0, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TorIdentity:
+    """Identity that a ToR announces in its LACPDUs: its system, and the offset added to its port numbers."""
+
+    system: str = SYSTEM
+    port_offset: int = 0
+
+
+# Identities of the ToRs of a set, by their number in it (HPN, non-stacked dual-ToR).
+TOR_IDENTITIES = (TorIdentity(), TorIdentity(port_offset=PORT_OFFSET))
 
 
 @final
@@ -150,8 +165,8 @@ class _Port:
 class Bond:
     """LACP of one node: all ports of a NIC form one bundle, each port of a ToR its own.
 
-    Times are picoseconds. `system` gives a host's system id. With an `offset` of 0 two ToRs announce equal
-    port numbers, and only one port joins the bundle.
+    Times are picoseconds. `system` gives a host's system id, `tors` the identity of a ToR by its number in
+    its set. Where ToRs announce different systems or equal port numbers, only one port joins the bundle.
     """
 
     def __init__(
@@ -163,7 +178,7 @@ class Bond:
         period_ps: int,
         multiplier: int = 3,
         start_ps: int = 0,
-        offset: int = PORT_OFFSET,
+        tors: Sequence[TorIdentity] = TOR_IDENTITIES,
     ) -> None:
         if period_ps <= 0 or multiplier < 1:
             raise PlanError(
@@ -183,7 +198,8 @@ class Bond:
                 actor = Participant(system(here), 1, index + 1, _ALWAYS)
             else:
                 # Both ToRs of a set use the same key for a host.
-                actor = Participant(SYSTEM, port, port + offset * numbers[node, port], _ALWAYS)
+                identity = tors[numbers[node, port]]
+                actor = Participant(identity.system, port, port + identity.port_offset, _ALWAYS)
             self._ports[port] = _Port(actor)
 
     @property

@@ -13,7 +13,14 @@ from typing import Protocol, final
 
 from controller.diff import Update, diff
 from controller.plan import Entry, Plan
-from controller.recovery.lacp import SYSTEM, Bond, LacpAnswer, bonded_ports
+from controller.recovery.lacp import (
+    TOR_IDENTITIES,
+    Bond,
+    LacpAnswer,
+    TorIdentity,
+    bonded_ports,
+    tor_numbers,
+)
 from controller.recovery.shared_routers import SharedRouters
 from controller.tables.node_entries import linear_entries
 from emulation.control.frames import lacpdu_frame, read_lacpdu
@@ -29,10 +36,14 @@ _PATIENCE = 10
 @final
 @dataclass(frozen=True, slots=True)
 class LacpTimes:
-    """LACP timers: a port sends every `period_ps` and leaves its bundle after `multiplier` silent periods."""
+    """LACP settings: a port sends every `period_ps` and leaves its bundle after `multiplier` silent periods.
+
+    `tors` are the identities of the ToRs of a set.
+    """
 
     period_ps: int
     multiplier: int = 3
+    tors: tuple[TorIdentity, ...] = TOR_IDENTITIES
 
 
 class _Runtime(Protocol):
@@ -105,7 +116,9 @@ class Bonding:
         self._withhold = withhold
         self._bonds: dict[str, Bond] = {}
         self._hosts: dict[str, _Hosts] = {}
-        self._system = {node.name: SYSTEM if node.tier else _system(node) for node in plan.fabric.nodes}
+        numbers = tor_numbers(plan.fabric)
+        self._system = {node.name: _system(node) for node in plan.fabric.nodes}
+        self._system |= {tor: times.tors[number].system for (tor, _), number in numbers.items()}
         self._ports = {
             node.name: ports for node in plan.fabric.nodes if (ports := bonded_ports(plan.fabric, node.name))
         }
@@ -148,6 +161,7 @@ class Bonding:
                 period_ps=self._times.period_ps,
                 multiplier=self._times.multiplier,
                 start_ps=now,
+                tors=self._times.tors,
             )
             self._wake_at(now, node)
         self._give_up_ps = now + _PATIENCE * self._times.period_ps

@@ -231,7 +231,7 @@ def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
         rewiring=_rewiring(ready, jobs),
         lacp=None
         if control.lacp_us is None
-        else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier),
+        else LacpTimes(round(control.lacp_us * 10**6), control.lacp_multiplier, control.tor_identities),
     )
 
 

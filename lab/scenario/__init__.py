@@ -8,6 +8,7 @@ Its modules:
     traffic    collectives and jobs of a scenario
     graph      traffic graph of a job
     workload   functions that make the jobs
+    lacp       identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
     loader     file -> checked scenario
     study      axes of a study

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
 from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
 
 from controller.jobs import schedulers
+from controller.recovery.lacp import TOR_IDENTITIES, TorIdentity
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
@@ -17,6 +18,7 @@ from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from lab.scenario.graph import GraphSettings
+from lab.scenario.lacp import LacpTor
 from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
@@ -129,6 +131,7 @@ class Control(Model):
         hello_multiplier: Hellos in a row that must be missing, or arrive, to change the state of a link.
         lacp_us: Time between two LACPDUs of a NIC port; None sends none.
         lacp_multiplier: LACPDUs in a row that must be missing for a port to leave its bundle.
+        lacp_tors: Identities that the two ToRs of a set announce in their LACPDUs.
         migrate_us: Time that a spare needs to take the place of a failed node.
         circuits: Static circuits, or circuits allocated for the running jobs.
         scheduler: Priorities as given, or chosen by a scheduler that measures each job.
@@ -142,11 +145,17 @@ class Control(Model):
     hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
     lacp_us: Positive | None = None
     lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
+    lacp_tors: tuple[LacpTor, LacpTor] | None = None
     migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     circuits: Literal["static", "per-job"] = "static"
     scheduler: Annotated[str, AfterValidator(_known_scheduler)] = "none"
     drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
     hash: Literal["per-tier", "identical"] = "per-tier"
+
+    @property
+    def tor_identities(self) -> tuple[TorIdentity, ...]:
+        """Identities of the ToRs of a set."""
+        return tuple(tor.identity for tor in self.lacp_tors) if self.lacp_tors else TOR_IDENTITIES
 
 
 # Connections of a pair without `count:`.

@@ -337,7 +337,7 @@ def _lacpdus(file: Path) -> Iterator[Lacpdu]:
 
 def _joined(offset: int) -> int:
     """Return the number of ports in a NIC's bundle after LACP has converged."""
-    from controller.recovery.lacp import Bond, bonded_ports
+    from controller.recovery.lacp import Bond, TorIdentity, bonded_ports
     from topologies import hpn
 
     fabric = hpn(1, 1, 2, aggs=1)
@@ -347,7 +347,7 @@ def _joined(offset: int) -> int:
             node.name,
             system=lambda host: f"02:00:00:00:00:{host.address:02x}",
             period_ps=1,
-            offset=offset,
+            tors=(TorIdentity(), TorIdentity(port_offset=offset)),
         )
         for node in fabric.nodes
         if bonded_ports(fabric, node.name)

@@ -3,12 +3,21 @@
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from controller import PlanError
-from controller.recovery.lacp import PORT_OFFSET, SYSTEM, Bond, LacpAnswer, Lacpdu, bonded_ports
+from controller.recovery.lacp import (
+    PORT_OFFSET,
+    SYSTEM,
+    TOR_IDENTITIES,
+    Bond,
+    LacpAnswer,
+    Lacpdu,
+    TorIdentity,
+    bonded_ports,
+)
 from topologies import Fabric, Node, hpn
 
 PERIOD = 1000
@@ -24,14 +33,14 @@ def own(host: Node) -> str:
 class Wire:
     """Bonds of all nodes, whose frames arrive after DELAY unless they are lost."""
 
-    def __init__(self, fabric: Fabric, offset: int = PORT_OFFSET) -> None:
+    def __init__(self, fabric: Fabric, tors: Sequence[TorIdentity] = TOR_IDENTITIES) -> None:
         self.fabric = fabric
         self.now = 0
         self.carries: Callable[[str, str], bool] = lambda node, neighbour: True
         self.changes: list[tuple[int, str, int, bool]] = []
         self.said: list[tuple[str, int, Lacpdu]] = []
         self.bonds = {
-            node.name: Bond(fabric, node.name, system=own, period_ps=PERIOD, offset=offset)
+            node.name: Bond(fabric, node.name, system=own, period_ps=PERIOD, tors=tors)
             for node in fabric.nodes
             if bonded_ports(fabric, node.name)
         }
@@ -99,7 +108,7 @@ def test_tors_are_one_system_with_ports_of_their_own(wire: Wire) -> None:
 
 
 def test_of_ports_with_one_number_one_joins() -> None:
-    wire = Wire(hpn(1, 2, 2, aggs=1), offset=0)
+    wire = Wire(hpn(1, 2, 2, aggs=1), tors=(TorIdentity(), TorIdentity()))
     wire.run(10 * PERIOD)
     assert wire.carrying("gpu0") == [True, False]
     assert wire.carrying("tor0.0.1") == [False, False]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulation.traffic.host.make import Hosts
+from lab.errors import ScenarioError
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
 from lab.run.runner import observe, run
@@ -48,6 +49,36 @@ def test_the_job_waits_for_bundles(seen: Seen) -> None:
     # Two LACPDUs each way over 50 ns of cable, then the ToRs' processing.
     assert 600_000 < bonded.completion_ps - bare.completion_ps < 1_000_000
     assert bonded.traffic.dropped_by_switch == bonded.traffic.retransmitted == 0
+
+
+@pytest.mark.parametrize(
+    "tors",
+    [
+        "{port_offset: 0}, {port_offset: 0}",
+        '{system: "02:00:00:00:aa:00", port_offset: 0}, {system: "02:00:00:00:bb:00", port_offset: 300}',
+    ],
+    ids=["equal port numbers", "two systems"],
+)
+def test_with_wrong_identities_of_tors_a_nic_uses_one_port(write: Write, tors: str) -> None:
+    control = f"{LACP}, lacp_tors: [{tors}]"
+    text = SCENARIO.format(faults="", topology="", control=control, segments=1).replace("16384", "131072")
+    (ready,) = prepare(*load(write(text)))
+    result = observe(ready, 1)
+    first, second = (result.link_usage[f"gpu0-tor0.0.{number}"][0].frames for number in range(2))
+    assert result.correct_nodes == result.nodes
+    # LACPDUs, and frames sent before the controllers give the second ports up.
+    assert second < first / 4
+
+
+def test_an_address_of_a_group_is_no_system(write: Write) -> None:
+    text = SCENARIO.format(
+        faults="",
+        topology="",
+        control=f'{LACP}, lacp_tors: [{{system: "01:00:5e:00:01:01", port_offset: 0}}, {{port_offset: 300}}]',
+        segments=1,
+    )
+    with pytest.raises(ScenarioError, match="address of a group"):
+        load(write(text))
 
 
 @pytest.mark.long("before it came up", "silence")

@@ -1,0 +1,127 @@
+"""Lab 7: the starter, the solutions of the stages and wrong settings and P4; the last stage needs p4c."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.labs import catalogue
+from lab.labs.catalogue import find_lab
+from tests.labs.classroom import passing, solution, starter, verdicts
+
+LAB = "07_dual_tor"
+EVERY = ["bundle", "cut", "spread"]
+LINE = "meta.way = (meta.way >> meta.shift) & meta.mask;"
+FLOW = "meta.way = flow[15:0];"
+
+needs_p4c = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c is not installed")
+
+
+@pytest.fixture
+def no_p4c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings alone are checked, which saves a compilation for each."""
+    monkeypatch.setattr(catalogue.shutil, "which", lambda program: None)
+
+
+def tors(first: str, second: str) -> str:
+    return f"lacp_us: 4\nlacp_multiplier: 3\nlacp_tors:\n  - {{{first}}}\n  - {{{second}}}\n"
+
+
+SYSTEM = 'system: "02:00:5e:00:01:01"'
+ONE, TWO = f"{SYSTEM}, port_offset: 0", f"{SYSTEM}, port_offset: 256"
+GOOD = tors(ONE, TWO)
+
+# Settings, and the stages that pass.
+SETTINGS = {
+    "another address, from 256 on": (GOOD, ["bundle", "cut"]),
+    "the other way round": (tors(TWO, ONE), ["bundle", "cut"]),
+    "equal port numbers": (tors(ONE, ONE), []),
+    "two systems": (tors(ONE, 'system: "02:00:5e:00:01:02", port_offset: 300'), []),
+    "a long period": (GOOD.replace("lacp_us: 4", "lacp_us: 10"), ["bundle"]),
+    "a short period": (GOOD.replace("lacp_us: 4", "lacp_us: 1"), ["bundle"]),
+    "a large multiplier": (GOOD.replace("multiplier: 3", "multiplier: 9"), ["bundle"]),
+}
+LONG_SETTINGS = ("another address, from 256 on", "the other way round", "a large multiplier")
+
+# Lines of P4 in place of the last choice, and of the hash.
+PROGRAMS = {
+    "one plane pinned": (LINE, "meta.way = 0;"),
+    "one shift for all tiers": (LINE, "meta.way = (meta.way >> 4) & meta.mask;"),
+    "a way by chance": (FLOW, "random(meta.way, 0, 16w0xFFFF);"),
+    "lb in place of a hash": (FLOW, "meta.way = (bit<16>)hdr.nth.lb;"),
+    "the source alone": ("{ hdr.nth.scna, hdr.nth.dcna, hdr.nth.lb }", "{ hdr.nth.scna }"),
+    "no mask": (LINE, "meta.way = meta.shift == 0 ? 16w1 : meta.way;"),
+}
+LONG_PROGRAMS = ("no mask", "the source alone")
+
+
+def parameters(names: dict[str, tuple[str, ...]] | dict[str, tuple[str, list[str]]], long: tuple[str, ...]):
+    return [pytest.param(name, marks=[pytest.mark.long] * (name in long)) for name in names]
+
+
+def test_the_starter_fails_all_stages(tmp_path: Path):
+    assert passing(LAB, starter(LAB), tmp_path) == []
+
+
+@needs_p4c
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_the_solution_passes(seed: int, tmp_path: Path):
+    assert passing(LAB, solution(LAB), tmp_path, seed) == EVERY
+
+
+@pytest.mark.usefixtures("no_p4c")
+@pytest.mark.parametrize(("stage", "stages"), [("bundle", ["bundle"]), ("cut", ["bundle", "cut"])])
+def test_without_p4c_the_settings_are_checked(stage: str, stages: list[str], tmp_path: Path):
+    results = verdicts(LAB, solution(LAB, stage), tmp_path)
+    assert [name for name, verdict in results.items() if verdict.passed] == stages
+    assert results["spread"].observed.startswith("not checked: stage spread needs p4c-bm2-ss")
+    assert "p4lang-p4c" in results["spread"].look
+
+
+@pytest.mark.usefixtures("no_p4c")
+@pytest.mark.parametrize("name", parameters(SETTINGS, LONG_SETTINGS))
+def test_settings(name: str, tmp_path: Path):
+    settings, stages = SETTINGS[name]
+    assert passing(LAB, {**starter(LAB), "lacp.yaml": settings}, tmp_path) == stages
+
+
+@needs_p4c
+@pytest.mark.parametrize("name", parameters(PROGRAMS, LONG_PROGRAMS))
+def test_another_line_of_p4_fails(name: str, tmp_path: Path):
+    old, new = PROGRAMS[name]
+    program = solution(LAB)["multipath.p4"]
+    assert program.count(old) == 1
+    files = {"lacp.yaml": "", "multipath.p4": program.replace(old, new)}
+    assert passing(LAB, files, tmp_path) == []
+
+
+@needs_p4c
+def test_an_error_of_p4c_is_shown_with_its_line(tmp_path: Path):
+    program = solution(LAB)["multipath.p4"].replace(LINE, "meta.way = meta.wayy;")
+    verdict = verdicts(LAB, {"lacp.yaml": "", "multipath.p4": program}, tmp_path)["spread"]
+    assert verdict.observed.startswith("p4c: multipath.p4(")
+    assert "wayy" in verdict.observed
+
+
+@pytest.mark.usefixtures("no_p4c")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (GOOD + "hash: identical\n", "has other keys"),
+        (GOOD.replace("lacp_us: 4", "lacp_us: -1"), "lacp_us"),
+        (GOOD.replace("multiplier: 3", "multiplier: 1"), "lacp_multiplier"),
+        (GOOD.replace("02:00:5e", "01:00:5e"), "address of a group"),
+        ("lacp_us: [", "is no YAML"),
+    ],
+)
+def test_settings_of_another_form_are_named(settings: str, words: str, tmp_path: Path):
+    verdict = verdicts(LAB, {**starter(LAB), "lacp.yaml": settings}, tmp_path)["bundle"]
+    assert not verdict.passed
+    assert words in verdict.observed
+
+
+def test_the_scenario_begins_with_the_settings_of_the_starter():
+    folder = find_lab(LAB).starter
+    control = (folder / "scenario.yaml").read_text().split("control:\n")[1]
+    for line in (folder / "lacp.yaml").read_text().splitlines():
+        assert line.startswith("#") or line.strip() in control
