@@ -6,4 +6,5 @@ schedule/      a collective as a DAG of transfers: its goals, its proof, its sli
 collectives/   schedules of every kind of collective, and lower bounds of their times
 graph/         any traffic as a graph of sends, computations and copies, lowered to slices and tasks
 host/          the agent of an NPU: transport, connections, iterations, statistics
+memory/        load, store, atomics and messages; memory that nodes lend to each other
 """

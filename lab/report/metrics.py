@@ -13,6 +13,7 @@ from emulation.fidelity import Fidelity
 from emulation.traffic.host.reduction import ReductionStats
 from lab.report.figures.heat_map import TrafficMatrix
 from lab.run.observation import JobReport, Observation
+from lab.run.pool import PoolReport
 
 __all__ = [
     "ALL_METRICS",
@@ -23,6 +24,7 @@ __all__ = [
     "JOB_METRICS",
     "METRICS",
     "PLANE_METRICS",
+    "POOL_METRICS",
     "RAIL_METRICS",
     "SPARE_METRICS",
     "Metric",
@@ -299,6 +301,29 @@ HOST_METRICS: Mapping[str, Metric] = {
 }
 
 
+def _pool(run: VariantRun) -> PoolReport:
+    assert run.observation.pool is not None
+    return run.observation.pool
+
+
+# Metrics of runs of a pool of memory.
+POOL_METRICS: Mapping[str, Metric] = {
+    "memory_operations": Metric("", "memory operations with a response", lambda run: _pool(run).operations),
+    "operation_us": Metric(
+        "us",
+        "time from an operation's first request to its last response, on average",
+        lambda run: round(_us(1) * _pool(run).latency_ps, 6),
+        timed=True,
+    ),
+    "slowest_operation_us": Metric(
+        "us", "the same of the slowest operation", lambda run: _us(_pool(run).slowest_ps), timed=True
+    ),
+    "lent_bytes": Metric("bytes", "memory lent to borrowers, all copies", lambda run: _pool(run).lent_bytes),
+    "lost_lenders": Metric("", "lenders that were given up", lambda run: _pool(run).lost_lenders),
+    "moved_pages": Metric("", "pages that lost a copy", lambda run: _pool(run).moved_pages),
+}
+
+
 def _lacked(change: RewiringRecord) -> int:
     """Return the number of circuits that jobs lacked after a reconfiguration."""
     return sum(lack.wanted - lack.has for lack in change.lacks)
@@ -391,6 +416,7 @@ ALL_METRICS: Mapping[str, Metric] = {
     **PLANE_METRICS,
     **CIRCUIT_METRICS,
     **HOST_METRICS,
+    **POOL_METRICS,
     **COMPUTE_METRICS,
 }
 
@@ -406,6 +432,8 @@ def measure(run: VariantRun) -> dict[str, Figure]:
         chosen |= PLANE_METRICS
     if run.observation.rewired:
         chosen |= CIRCUIT_METRICS
+    if run.observation.pool is not None:
+        chosen |= POOL_METRICS
     if run.observation.reduction is not None:
         chosen |= HOST_METRICS
     if run.work_until_ps and any(job.iterations for job in run.observation.jobs):

@@ -14,6 +14,7 @@ Its modules:
     memory       memory that a run needs, and what the machine has
     kept         finished variants of an interrupted run
     job          jobs and their agents on a running testbed
+    pool         a pool of memory: its plan, its agents and their outcome
     watch        watchers of a run, and faults by hand
     standstill   whom failures have cut off while only timers of the control plane run
     scheduling   priorities of jobs from measurements

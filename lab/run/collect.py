@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import final
 
 from controller.p4runtime.client import P4RuntimeClient
 from controller.plan import CPU_PORT
@@ -32,6 +34,7 @@ from lab.run.observation import (
     Timeline,
     Traffic,
 )
+from lab.run.pool import PoolReport, PoolRun
 from lab.run.prepare import Prepared
 from lab.run.standstill import cut_off
 from lab.scenario.traffic import LAST_PRIORITY
@@ -47,7 +50,7 @@ MAX_BINS = 480
 def collect(
     ready: Prepared,
     up: Booted,
-    jobs: Jobs,
+    jobs: Jobs | PoolRun,
     control: ControlLoop,
     bin_ps: int,
     deadlock: Deadlock | None,
@@ -56,12 +59,11 @@ def collect(
     """Return the observation of a run; `stopped_by` says what ended it early, in words."""
     testbed = up.testbed
     stats = jobs.stats
-    graphs: list[OperationReport] = []
-    reports = [report for job in jobs.all for report in _job_reports(job, testbed.now_ps, graphs)]
-    ends = [end for job in jobs.all for end in job.ends]
-    wrong = next((first for _, first in reports if first), "")
-    given_up = next((str(end.failed) for end in ends if end.failed), "")
+    data = _of_pool(jobs, testbed.now_ps) if isinstance(jobs, PoolRun) else _of_jobs(jobs, testbed.now_ps)
+    given_up = data.given_up
     missing = stopped_by or (cut_off(ready, control, jobs) if given_up else "") or _waiting(control)
+    if data.pool is not None:
+        missing, given_up = missing or given_up, ""
     reaction = control.report
     reports_of_reduction = [agent.reduction for agent in stats if agent.reduction is not None]
     # Circuits that a fault or takeover was about to create, but that were never set up, are no links.
@@ -72,11 +74,11 @@ def collect(
         if name in standing or any(way.frames or way.refused_frames for way in directions)
     }
     return Observation(
-        completion_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
-        nodes=sum(report.nodes for report, _ in reports),
-        correct_nodes=sum(report.correct_nodes for report, _ in reports),
-        first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else wrong),
-        checksum=zlib.crc32(ends[0].result.tobytes()),
+        completion_ps=data.end_ps,
+        nodes=data.nodes,
+        correct_nodes=data.correct_nodes,
+        first_wrong=_joined(missing, given_up) or (str(deadlock) if deadlock else data.wrong),
+        checksum=data.checksum,
         table_entries=up.entries,
         traffic=_traffic(ready, up, stats, usage),
         timeline=_timeline(bin_ps, testbed.delivered_bins()),
@@ -100,10 +102,56 @@ def collect(
         cut_off=missing,
         cross_rail_frames=cross_rail_frames(ready.fabric, up.client),
         cross_plane_frames=cross_plane_frames(ready.fabric, up.client),
-        jobs=tuple(report for report, _ in reports) if ready.variant.jobs else (),
+        jobs=data.reports if ready.variant.jobs else (),
         rewired=control.rewirings,
         reduction=reduce(add, reports_of_reduction) if reports_of_reduction else None,
+        operations=data.operations,
+        pool=data.pool,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """Data of all jobs, or of a pool: its end, its correctness, and the first error."""
+
+    end_ps: int
+    nodes: int
+    correct_nodes: int
+    wrong: str
+    given_up: str
+    checksum: int
+    reports: tuple[JobReport, ...] = ()
+    operations: tuple[OperationReport, ...] = ()
+    pool: PoolReport | None = None
+
+
+def _of_jobs(jobs: Jobs, now_ps: int) -> _Data:
+    graphs: list[OperationReport] = []
+    reports = [report for job in jobs.all for report in _job_reports(job, now_ps, graphs)]
+    ends = [end for job in jobs.all for end in job.ends]
+    return _Data(
+        end_ps=max(report.begun_ps + report.completion_ps for report, _ in reports),
+        nodes=sum(report.nodes for report, _ in reports),
+        correct_nodes=sum(report.correct_nodes for report, _ in reports),
+        wrong=next((first for _, first in reports if first), ""),
+        given_up=next((str(end.failed) for end in ends if end.failed), ""),
+        checksum=zlib.crc32(ends[0].result.tobytes()),
+        reports=tuple(report for report, _ in reports),
         operations=tuple(graphs),
+    )
+
+
+def _of_pool(pool: PoolRun, now_ps: int) -> _Data:
+    report = pool.report(now_ps)
+    return _Data(
+        end_ps=report.end_ps,
+        nodes=report.borrowers,
+        correct_nodes=report.correct,
+        wrong=report.first_wrong,
+        given_up=report.gave_up,
+        checksum=report.checksum,
+        pool=report,
     )
 
 

@@ -13,6 +13,7 @@ from emulation.control.takeover import TakeoverRecord
 from emulation.faults import Fault
 from emulation.testbed import LinkUsage
 from emulation.traffic.host.reduction import ReductionStats
+from lab.run.pool import PoolReport
 
 __all__ = [
     "Deadlock",
@@ -174,7 +175,7 @@ class Observation:
     `cut_off` names what was unreachable at the end. `cross_rail_frames` and `cross_plane_frames` left a rail
     or a plane; None without rails or planes. `jobs` is filled for several jobs; `rewired` holds the changes
     of circuits for them. `reduction` sums up what reduced on all NPUs; None without a model of it.
-    `operations` are those of traffic graphs.
+    `operations` are those of traffic graphs. `pool` is the outcome of a pool; its borrowers are the `nodes`.
     """
 
     completion_ps: int
@@ -199,6 +200,7 @@ class Observation:
     rewired: tuple[RewiringRecord, ...] = ()
     reduction: ReductionStats | None = None
     operations: tuple[OperationReport, ...] = ()
+    pool: PoolReport | None = None
 
     @property
     def link_bytes(self) -> Mapping[str, tuple[int, int]]:

@@ -26,6 +26,7 @@ from lab.run.collectives.schedule import schedule_of
 from lab.run.graphs import GraphJob, graph_job, join, joinable, read
 from lab.run.job_plan import JobPlan, demand_of
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
+from lab.run.pool import PoolPlan, plan_pool
 from lab.scenario.document import Document, Location
 from lab.scenario.explain import in_file
 from lab.scenario.loader import relocated
@@ -53,8 +54,9 @@ _STANDBY = {"all-path": 4, "adaptive": 6}
 class Prepared:
     """One variant with all that its run needs; its jobs share no members.
 
-    `faults` have their targets resolved in the fabric and are ordered by time. `own` are programs of the
-    user's own in place of built-in programs. `updates` has the serialised entries of the plan.
+    A variant with a `pool` has no jobs. `faults` have their targets resolved in the fabric and are ordered by
+    time. `own` are programs of the user's own in place of built-in programs. `updates` has the serialised
+    entries of the plan.
     """
 
     variant: Variant
@@ -65,6 +67,7 @@ class Prepared:
     faults: tuple[faults.Fault, ...] = ()
     own: OwnPrograms = BUILT_IN
     updates: KeptUpdates | None = None
+    pool: PoolPlan | None = None
 
     @property
     def sliced(self) -> SlicedTraffic:
@@ -79,6 +82,8 @@ class Prepared:
     @property
     def bound_ps(self) -> int:
         """Lower bound of the time until all jobs end, in ps."""
+        if self.pool is not None:
+            return self.pool.bound_ps
         return max(job.begin_ps + job.bound_ps for job in self.jobs)
 
     @property
@@ -158,8 +163,11 @@ def prepare(
         own = BUILT_IN
         if variant.program:
             own = with_line((*at, "program"), partial(own_programs, plans[same], variant.program))
+        pool = None
+        if variant.pool is not None:
+            pool = with_line((*at, "pool"), partial(plan_pool, fabric, variant.pool))
         updates = None if shared is None else shared.setdefault(same, KeptUpdates())
-        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates))
+        prepared.append(Prepared(variant, fabric, plans[same], transport, jobs, struck, own, updates, pool))
     return tuple(prepared)
 
 
@@ -240,7 +248,7 @@ def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> 
         plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
     if variant.control.scheduler != "none":
         with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
-    if has_spares(fabric):
+    if has_spares(fabric) and plans:
         if len(jobs) > 1:
             with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
         if plans[0].rhythm is not None:
@@ -366,10 +374,10 @@ def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:
         fabric,
         strategy=variant.routing.strategy,
         rules=variant.routing.rules,
-        demand=wanted if known else None,
+        demand=wanted if known and jobs else None,
         peers=wanted if variant.routing.peers == "job" else None,
         hashing=variant.control.hash,
-        payload_bytes=max(job.collective.payload_bytes for job in jobs),
+        payload_bytes=max((job.collective.payload_bytes for job in jobs), default=4096),
         standby=_STANDBY.get(variant.routing.strategy, 0),
         check=variant.expect != "deadlock",
     )

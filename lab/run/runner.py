@@ -26,6 +26,7 @@ from lab.run.collect import collect, dropped, link_of
 from lab.run.job import Before, Jobs
 from lab.run.kept import KeptVariants
 from lab.run.observation import Deadlock, Observation
+from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 from lab.run.scheduling import Scheduling
 from lab.run.standstill import Standstill
@@ -124,7 +125,8 @@ def run(
         if by_hand:
             struck[name] = by_hand
         rates = {link: link_of(ready.fabric, link).rate_bps for link in seen.link_usage}
-        sent = traffic_matrix([job.sliced.schedule for job in ready.jobs], ready.fabric, ready.members)
+        schedules = [job.sliced.schedule for job in ready.jobs]
+        sent = traffic_matrix(schedules, ready.fabric, ready.members) if schedules else None
         until_ps = round((ready.variant.work_until_us or 0) * 10**6)
         bounds = {name: named for job in ready.jobs for name, named in job.bounds_by_job.items()}
         runs[name] = VariantRun(seen, ready.bound_ps, rates, fidelity, sent, until_ps, bounds)
@@ -160,16 +162,10 @@ def _observe(
     progress(variant.name, "starting", 0.0)
     with booted(testbed, ready.plan, installing, ready.own, ready.updates) as up:
         watch.lap("boot")
-        jobs = Jobs(ready, testbed, seed)
+        jobs = _work(ready, testbed, seed)
         control = _control(ready, up, jobs)
-        if control.bonding is not None and testbed.virtual:
-            jobs.before = control.bonding.when_up
-        if variant.control.circuits == "per-job":
-            jobs.before = control.rewiring.begin
-            jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
-        if variant.control.scheduler != "none":
-            scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
-            jobs.before = _after(jobs.before, scheduling.enqueue)
+        if isinstance(jobs, Jobs):
+            _set_hooks(ready, jobs, control, testbed, seed)
         jobs.begin()
         faults = Faults(testbed)
         faults.schedule(ready.faults)
@@ -213,7 +209,28 @@ def _observe(
     return seen, fidelity, watched.struck if watched else ()
 
 
-def _control(ready: Prepared, up: Booted, jobs: Jobs) -> ControlLoop:
+def _work(ready: Prepared, testbed: Testbed, seed: int) -> Jobs | PoolRun:
+    """Return what runs: jobs, or a pool."""
+    if ready.pool is None:
+        return Jobs(ready, testbed, seed)
+    assert isinstance(testbed, EmbeddedTestbed)  # the choice of the testbed has refused any other
+    return PoolRun(ready.pool, testbed, seed)
+
+
+def _set_hooks(ready: Prepared, jobs: Jobs, control: ControlLoop, testbed: Testbed, seed: int) -> None:
+    """Make due jobs wait for what they need: bonds, circuits, a measurement."""
+    variant = ready.variant
+    if control.bonding is not None and testbed.virtual:
+        jobs.before = control.bonding.when_up
+    if variant.control.circuits == "per-job":
+        jobs.before = control.rewiring.begin
+        jobs.after = lambda job: control.rewiring.reallocate(f"{job} ends")
+    if variant.control.scheduler != "none":
+        scheduling = Scheduling(variant.control.scheduler, ready.plan, jobs, testbed, seed)
+        jobs.before = _after(jobs.before, scheduling.enqueue)
+
+
+def _control(ready: Prepared, up: Booted, jobs: Jobs | PoolRun) -> ControlLoop:
     link, control = ready.variant.link, ready.variant.control
     hellos = None
     if control.hello_us is not None:
@@ -242,7 +259,7 @@ def _after(first: Before | None, then: Before) -> Before:
     return lambda name, begin: first(name, lambda: then(name, begin))
 
 
-def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
+def _rewiring(ready: Prepared, jobs: Jobs | PoolRun) -> RewiringPolicy | None:
     """Return the policy for circuits per job; None where circuits are static."""
     if ready.variant.control.circuits == "static":
         return None
@@ -251,7 +268,7 @@ def _rewiring(ready: Prepared, jobs: Jobs) -> RewiringPolicy | None:
     return RewiringPolicy(drain_ps, jobs.demands, known)
 
 
-def _spares(ready: Prepared, jobs: Jobs) -> SparePolicy | None:
+def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:
     """Return the policy for spares; None without spares, where peers wait for a lost NPU to return."""
     if not has_spares(ready.fabric):
         return None
@@ -306,7 +323,7 @@ class _Stall:
 
 def _expected_bytes(ready: Prepared) -> int:
     """Return the bytes of all data frames if each is full and sent once."""
-    total = 0
+    total = 0 if ready.pool is None else ready.pool.expected_bytes
     for job in ready.jobs:
         payload = sum(transfer.length for transfer in job.sliced.schedule.transfers) * ELEMENT_BYTES
         each = payload + payload * DATA_HEADER_BYTES // (job.sliced.slice_elements * ELEMENT_BYTES)

@@ -13,6 +13,7 @@ from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.faults import Fault
 from lab.run.job import Jobs
+from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 
 __all__ = ["Standstill", "cut_off"]
@@ -22,8 +23,10 @@ _PERIODS = 10
 _TIMEOUTS = 8
 
 
-def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
+def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun) -> str:
     """Say which members of unfinished jobs the controllers know to be unreachable; empty if none are."""
+    if isinstance(jobs, PoolRun):
+        return ""  # its borrowers give lenders up by themselves
     pairs = [
         (holders[source], holders[target])
         for job in jobs.all
@@ -38,7 +41,7 @@ def cut_off(ready: Prepared, control: ControlLoop, jobs: Jobs) -> str:
 class Standstill:
     """Sees the standstill of a run; `moves` says whether spares or circuits may restore what failed."""
 
-    def __init__(self, ready: Prepared, control: ControlLoop, jobs: Jobs, *, moves: bool) -> None:
+    def __init__(self, ready: Prepared, control: ControlLoop, jobs: Jobs | PoolRun, *, moves: bool) -> None:
         self._ready = ready
         self._control = control
         self._jobs = jobs
@@ -49,7 +52,7 @@ class Standstill:
             _PERIODS * (period_ps or 0), _TIMEOUTS * ready.transport.initial_rto_ps, 2 * computes_ps
         )
         starts_ps = [job.begin_ps for job in ready.jobs]
-        self._last_change_ps = max([*starts_ps, *(fault.end_ps for fault in ready.faults)])
+        self._last_change_ps = max([0, *starts_ps, *(fault.end_ps for fault in ready.faults)])
         self._delivered = -1
         self._since_ps = 0
         self._asked: frozenset[str] = frozenset()

@@ -89,6 +89,12 @@ class Embedded:
         """Raise a MachineError if this machine lacks the memory that the variants need."""
         from lab.run.memory import check_memory
 
+        pooled = _pooled(prepared)
+        if pooled and self.hosts != "python":
+            raise TestbedError(
+                f"variant {pooled} has a `pool:`, and agents of memory operations exist in Python only",
+                remedy="add --hosts python",
+            )
         check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
@@ -134,6 +140,11 @@ class RealTime:
                 "kept by the kernel, which knows one class of frames",
                 remedy="leave out `iterations:`, `compute_us:` and `priority:`, or take --testbed embedded",
             )
+        if pooled := _pooled(prepared):
+            raise TestbedError(
+                f"variant {pooled} has a `pool:`, which runs in virtual time only",
+                remedy="take --testbed embedded --hosts python",
+            )
         modelled = next((ready.variant for ready in prepared if ready.variant.hosts is not None), None)
         if modelled is not None:
             raise TestbedError(
@@ -165,6 +176,11 @@ class RealTime:
             mtu=max(1500, max(job.collective.payload_bytes for job in ready.jobs) + _ROOM_BYTES),
             bin_ps=bin_ps,
         )
+
+
+def _pooled(prepared: Sequence[Prepared]) -> str:
+    """Return the name of the first variant with a pool; empty if there is none."""
+    return next((ready.variant.name for ready in prepared if ready.pool is not None), "")
 
 
 def suggest_dilation(ready: Prepared, switch: SwitchKind, processors: int) -> int:

@@ -20,6 +20,7 @@ from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
 from lab.run.job import Jobs
 from lab.run.observation import Observation
+from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 from lab.run.standstill import Standstill
 from lab.scenario.schema import Fault, Scenario
@@ -55,7 +56,7 @@ class WatchedRun:
         self,
         ready: Prepared,
         testbed: WatchableTestbed,
-        jobs: Jobs,
+        jobs: Jobs | PoolRun,
         control: ControlLoop,
         faults: Faults,
         standstill: Standstill,

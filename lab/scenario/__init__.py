@@ -7,6 +7,7 @@ Its modules:
     topology   topology of a scenario: a family and its parameters
     traffic    collectives and jobs of a scenario
     graph      traffic graph of a job
+    pool       a pool of memory of a scenario
     workload   functions that make the jobs
     lacp       identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines

@@ -19,6 +19,7 @@ from emulation.traffic.host.path_choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from lab.scenario.graph import GraphSettings
 from lab.scenario.lacp import LacpTor
+from lab.scenario.pool import PoolSettings
 from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
@@ -66,6 +67,7 @@ SETTINGS = (
     "control",
     "transport",
     "hosts",
+    "pool",
     "faults",
     "work_until_us",
     "program",
@@ -329,7 +331,7 @@ class Variant(Model):
     """One run of a scenario; without `jobs` all members form one job with the variant's collective or graph.
 
     A `workload` makes the jobs. Without `hosts`, arriving data is reduced in no time, and memory traffic is
-    not counted.
+    not counted. A variant with a `pool` has no jobs.
 
     `expect` says how the run must end: with a result, in a deadlock, or without a result because nodes are
     unreachable (`halt`). `program` replaces built-in programs, by their names.
@@ -348,6 +350,7 @@ class Variant(Model):
     transport: Transport = Transport()
     # Left out of the input's hash unless given, so that the hash of older scenarios stays.
     hosts: Annotated[HostSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    pool: Annotated[PoolSettings | None, Field(exclude_if=lambda value: value is None)] = None
     faults: tuple[Fault, ...] = ()
     work_until_us: Positive | None = None
     program: Mapping[str, OwnProgram] = Field(default_factory=dict)
@@ -360,6 +363,20 @@ class Variant(Model):
             raise ValueError("`hosts:` models the reduction of collectives; leave it or the graph out")
         return self
 
+    @model_validator(mode="after")
+    def _pool_alone(self) -> Self:
+        others = sorted(
+            {"collective", "jobs", "workload", "hosts", "graph", "transport", "work_until_us"}
+            & self.model_fields_set
+        )
+        if self.pool is not None and others:
+            raise ValueError(f"a variant with `pool:` has no `{others[0]}:`; leave one of them out")
+        if self.pool is not None and (self.control.circuits, self.control.scheduler) != ("static", "none"):
+            raise ValueError(
+                "a variant with `pool:` has no jobs, so `circuits:` and `scheduler:` do not apply"
+            )
+        return self
+
     @property
     def label(self) -> str:
         """Title, or the name of a variant without a title."""
@@ -367,7 +384,9 @@ class Variant(Model):
 
     @property
     def every_job(self) -> tuple[JobSettings, ...]:
-        """Jobs of the variant; without `jobs`, a single job called `job`."""
+        """Jobs of the variant; without `jobs`, a single job called `job`; none with a pool."""
+        if self.pool is not None:
+            return ()
         return self.jobs or (JobSettings(name="job", collective=self.collective, graph=self.graph),)
 
 

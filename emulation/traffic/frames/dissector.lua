@@ -210,6 +210,11 @@ function notes.CLH(frame, values, range, tree)
   end
 end
 
+function notes.MOH(frame, values)
+  frame.words[#frame.words + 1] = (values.operation_text or "operation " .. values.operation)
+    .. (values.status == 0 and "" or ", " .. (values.status_text or "status " .. values.status))
+end
+
 function notes.LinkNotice(frame, values)
   local a = string.format("%s port %d", node(values.cna_a), values.port_a)
   local b = string.format("%s port %d", node(values.cna_b), values.port_b)

@@ -35,11 +35,13 @@ from emulation.traffic.frames.values import (
     Combine,
     ElementType,
     Opcode,
+    Operation,
+    Status,
     decode_length,
     encode_length,
 )
 
-__all__ = ["CLH", "LPH", "NTH", "SACK", "SRH", "TPH", "Ether", "LinkNotice"]
+__all__ = ["CLH", "LPH", "MOH", "NTH", "SACK", "SRH", "TPH", "Ether", "LinkNotice"]
 
 
 class LPH(Packet):
@@ -126,19 +128,35 @@ class NTH(Packet):
 class TPH(Packet):
     """Transport header, 12 bytes, this testbed's own.
 
-    The opcode numbers are those of ns-3-UB. src_q is the sender's queue, dst_q the
-    receiver's; each is numbered by the rank at its other end. ack_psn is the first PSN not received yet, and
-    is used in acknowledgements only.
+    The opcode numbers of data and acknowledgements are those of ns-3-UB. src_q is the sender's queue, dst_q
+    the receiver's; each is numbered by the rank at its other end, 0 in memory operations. ack_psn is, in
+    acknowledgements, the first PSN not received yet; in requests, the oldest request without a response.
     """
 
     name = "TPH"
     fields_desc: ClassVar[list[AnyField]] = [
-        ByteEnumField("opcode", Opcode.DATA, {Opcode.DATA: "data", Opcode.ACK: "ack"}),
+        ByteEnumField("opcode", Opcode.DATA, {opcode: opcode.name.lower() for opcode in Opcode}),
         FlagsField("flags", 0, 8, ["ack_now", "retransmission"]),
         ShortField("src_q", 0),
         ShortField("dst_q", 0),
         ThreeBytesField("psn", 0),
         ThreeBytesField("ack_psn", 0),
+    ]
+
+
+class MOH(Packet):
+    """Memory operation header, 12 bytes, this testbed's own; data or operands follow.
+
+    length counts the bytes that a load reads. address is a byte of the lender's memory, or the number of a
+    message. status is that of a response.
+    """
+
+    name = "MOH"
+    fields_desc: ClassVar[list[AnyField]] = [
+        ByteEnumField("operation", Operation.LOAD, {item: item.name.lower() for item in Operation}),
+        ByteEnumField("status", Status.DONE, {item: item.name.lower() for item in Status}),
+        ShortField("length", 0),
+        XLongField("address", 0),
     ]
 
 
@@ -211,3 +229,5 @@ bind_layers(NTH, TPH, mgmt=0)
 bind_layers(NTH, LinkNotice, mgmt=1)
 bind_layers(TPH, CLH, opcode=Opcode.DATA)
 bind_layers(TPH, SACK, opcode=Opcode.ACK)
+bind_layers(TPH, MOH, opcode=Opcode.REQUEST)
+bind_layers(TPH, MOH, opcode=Opcode.RESPONSE)

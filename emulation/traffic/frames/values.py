@@ -24,6 +24,8 @@ __all__ = [
     "ElementType",
     "Flags",
     "Opcode",
+    "Operation",
+    "Status",
     "decode_length",
     "encode_length",
     "mac",
@@ -47,10 +49,38 @@ MAX_LINK_BYTES: Final = 16 * BLOCK_FLITS * FLIT_BYTES
 
 
 class Opcode(IntEnum):
-    """TPH opcodes; the numbers are those of the reliable transport in the simulator ns-3-UB."""
+    """TPH opcodes.
+
+    DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB; REQUEST and RESPONSE, of
+    memory operations, are this testbed's own.
+    """
 
     DATA = 1
     ACK = 2
+    REQUEST = 0x40
+    RESPONSE = 0x41
+
+
+class Operation(IntEnum):
+    """Operations, of this testbed's own numbers.
+
+    UB-Mesh, section 3.2.2, names the kinds: load, store and atomic, which are synchronous, and read, write
+    and message, which are not. A read is a load, and a write a store, whose issuer does not wait.
+    """
+
+    MESSAGE = 0
+    STORE = 3
+    LOAD = 6
+    FETCH_ADD = 7
+    COMPARE_SWAP = 8
+
+
+class Status(IntEnum):
+    """Outcome of an operation, in its response; 0 in a request."""
+
+    DONE = 0
+    OUTSIDE = 1
+    UNALIGNED = 2
 
 
 class Flags(IntFlag):

@@ -19,7 +19,7 @@ from controller.routing.source_route import decode
 from emulation.errors import FrameError
 from emulation.traffic.frames import dissector as module
 from emulation.traffic.frames.dissector import dissector, headers
-from emulation.traffic.frames.layers import CLH, LPH, NTH, SACK, SRH, TPH, Ether, LinkNotice
+from emulation.traffic.frames.layers import CLH, LPH, MOH, NTH, SACK, SRH, TPH, Ether, LinkNotice
 from emulation.traffic.frames.values import Opcode, decode_length, encode_length, mac
 from lab.frames.capture import Record, write_capture
 from lab.frames.craft import Order, craft
@@ -97,13 +97,16 @@ def random_layer(kind: type[Packet], chance: random.Random, **fixed: Any) -> Pac
 def random_frames() -> Iterator[Packet]:
     chance = random.Random(4)
     for number_ in range(120):
-        routed, what = number_ % 2, number_ % 3
+        routed, what = number_ % 2, number_ // 2 % 4
         frame = carrier() / random_layer(LPH, chance, cfg=12 if routed else 6, length=None)
         if routed:
             frame /= random_layer(SRH, chance)
         frame /= random_layer(NTH, chance, mgmt=int(what == 2))
         if what == 2:
             frame /= random_layer(LinkNotice, chance)
+        elif what == 3:
+            opcode = chance.choice([Opcode.REQUEST, Opcode.RESPONSE])
+            frame = frame / random_layer(TPH, chance, opcode=opcode) / random_layer(MOH, chance)
         elif what == 1:
             frame = frame / random_layer(TPH, chance, opcode=Opcode.ACK) / random_layer(SACK, chance)
         else:
@@ -142,11 +145,11 @@ class TestFields:
 
     def test_all_that_follows_a_link_packet_header_has_its_own(self):
         assert {header.name for header in headers()} == {
-            kind.__name__ for kind in (LPH, SRH, NTH, TPH, CLH, SACK, LinkNotice)
+            kind.__name__ for kind in (LPH, SRH, NTH, TPH, CLH, MOH, SACK, LinkNotice)
         }
         assert all(header.bytes == len(bytes(kind())) for header, kind in zip(
             sorted(headers(), key=lambda item: item.name),
-            sorted((LPH, SRH, NTH, TPH, CLH, SACK, LinkNotice), key=lambda item: item.__name__),
+            sorted((LPH, SRH, NTH, TPH, CLH, MOH, SACK, LinkNotice), key=lambda item: item.__name__),
             strict=True,
         ))  # fmt: skip
 
