@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from topologies.errors import RailyardError
 
-__all__ = ["LabError", "ModelError", "OutputError", "RecordingError", "ScenarioError"]
+__all__ = ["LabError", "MissingProgramError", "ModelError", "OutputError", "RecordingError", "ScenarioError"]
 
 
 class ScenarioError(RailyardError):
@@ -33,3 +33,9 @@ class ModelError(RailyardError):
 
 class LabError(RailyardError):
     """Lab that does not exist, or a folder that is no student's folder of a lab."""
+
+
+class MissingProgramError(LabError):
+    """Program that a lab needs and this machine lacks."""
+
+    of_machine: ClassVar[bool] = True

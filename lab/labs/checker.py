@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check of a student's folder: all stages of its lab, in a process of their own with a limit on its time.
 
-    python -m lab.labs.checker LAB COPY SEED SCRATCH RESULTS
+    python -m lab.labs.checker <REQUEST
 
-The process writes a line of JSON for each stage to RESULTS as soon as the stage ends, so that a stage which
-never ends costs only itself and the stages behind it.
+The process reads its request from standard input and writes a line of JSON for each stage to standard output
+as soon as the stage ends, so that a stage which never ends costs only itself and the stages behind it. Both
+are pipes: a student's code finds neither the seed nor a file of verdicts.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import resource
 import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
 
-from lab.errors import LabError
+from lab.errors import LabError, MissingProgramError
 from lab.labs.attempt import Attempt, StudentError, Verdict, failed
 from lab.labs.catalogue import Lab, Stage, find_lab
 from lab.labs.folder import copy_for_check
@@ -35,7 +38,8 @@ __all__ = ["check_folder", "check_stages", "draw_seed"]
 
 # Address space of the process that checks; the testbeds of the labs take a tenth.
 _MEMORY_BYTES = 8 << 30
-_LOOK_SECONDS = 0.05
+# Longest text of a verdict: it may quote a student's code.
+_LONGEST = 2_000
 
 OnVerdict = Callable[[Stage, Verdict], None]
 
@@ -61,27 +65,31 @@ def check_folder(
         on_verdict: Receives each stage with its verdict as soon as there is one.
 
     Raises:
-        LabError: A program that the lab needs is missing.
+        MissingProgramError: This machine lacks a program that the lab needs.
     """
     if lacking := lab.lacking():
-        raise LabError(lacking)
+        raise MissingProgramError(lacking)
     with TemporaryDirectory(prefix="railyard-lab-") as name:
         scratch = Path(name)
-        copy, results = scratch / "copy", scratch / "results.jsonl"
+        copy = scratch / "copy"
         refused = copy_for_check(folder, lab, copy)
-        results.touch()
         (scratch / "run").mkdir()
-        command = [sys.executable, "-I", "-m", "lab.labs.checker", lab.name, str(copy), str(seed)]
+        request = {"lab": lab.name, "copy": str(copy), "seed": seed, "scratch": str(scratch / "run")}
         with (scratch / "err.txt").open("wb") as err:
             process = subprocess.Popen(
-                [*command, str(scratch / "run"), str(results)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                [sys.executable, "-I", "-m", "lab.labs.checker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=err,
                 start_new_session=True,
             )
+            verdicts: dict[str, Verdict] = {}
             try:
-                verdicts = _collect(lab, process, results, on_verdict)
+                for line in _lines(process, json.dumps(request), lab.check_seconds):
+                    content = json.loads(line)
+                    stage = lab.stage(content.pop("stage"))
+                    verdicts[stage.id] = Verdict(**content)
+                    on_verdict(stage, verdicts[stage.id])
             finally:
                 _end(process)
         why = (scratch / "err.txt").read_text(errors="replace").strip().splitlines()
@@ -98,26 +106,26 @@ def check_folder(
     return verdicts
 
 
-def _collect(
-    lab: Lab, process: subprocess.Popen[bytes], results: Path, on_verdict: OnVerdict
-) -> dict[str, Verdict]:
-    """Return the verdicts that the process writes until it ends or its time is over."""
-    until = time.monotonic() + lab.check_seconds
-    verdicts: dict[str, Verdict] = {}
-    ended = False
-    while not ended:
-        try:
-            process.wait(_LOOK_SECONDS)
-            ended = True
-        except subprocess.TimeoutExpired:
-            ended = time.monotonic() > until
-        # A line without its end is still being written.
-        for line in results.read_text().split("\n")[len(verdicts) : -1]:
-            content = json.loads(line)
-            stage = lab.stage(content.pop("stage"))
-            verdicts[stage.id] = Verdict(**content)
-            on_verdict(stage, verdicts[stage.id])
-    return verdicts
+def _lines(process: subprocess.Popen[bytes], request: str, seconds: float) -> Iterator[bytes]:
+    """Send the request and yield the lines of the answer until the process ends or its time is over."""
+    given, taken = process.stdin, process.stdout
+    assert given is not None
+    assert taken is not None
+    with contextlib.suppress(BrokenPipeError), given:
+        given.write(request.encode())
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        with taken:
+            for line in taken:
+                lines.put(line)
+        lines.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    until = time.monotonic() + seconds
+    with contextlib.suppress(queue.Empty):
+        while line := lines.get(timeout=max(0.0, until - time.monotonic())):
+            yield line
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -153,7 +161,7 @@ def check_stages(lab: Lab, attempt: Attempt, on_verdict: OnVerdict) -> None:
         except Exception as ex:
             observed = f"the check could not judge your files: {type(ex).__name__}: {ex}"
             verdict = failed(stage.title, observed, "the form of what your code returns")
-        on_verdict(stage, verdict)
+        on_verdict(stage, _printable(verdict))
 
 
 def _load(path: Path) -> ModuleType:
@@ -166,17 +174,28 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
+def _printable(verdict: Verdict) -> Verdict:
+    """Return a verdict whose texts, which may quote a student's code, are safe on a terminal."""
+    texts = (verdict.expected, verdict.observed, verdict.look)
+    return Verdict(
+        verdict.passed,
+        *("".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) for text in texts),
+    )
+
+
 def main() -> None:
-    """Check the folder named on the command line and write the verdicts."""
-    name, copy, seed, scratch, results = sys.argv[1:]
+    """Check the folder that the request names and write the verdicts."""
+    request = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    lab = find_lab(name)
-    attempt = Attempt(lab, Path(copy), int(seed), Path(scratch))
-    with Path(results).open("a") as file:
+    # Whatever a check or a library prints goes to standard error.
+    with os.fdopen(os.dup(1), "w") as answer:
+        os.dup2(2, 1)
+        lab = find_lab(request["lab"])
+        attempt = Attempt(lab, Path(request["copy"]), request["seed"], Path(request["scratch"]))
 
         def write(stage: Stage, verdict: Verdict) -> None:
-            file.write(json.dumps({"stage": stage.id, **asdict(verdict)}) + "\n")
-            file.flush()
+            answer.write(json.dumps({"stage": stage.id, **asdict(verdict)}) + "\n")
+            answer.flush()
 
         check_stages(lab, attempt, write)
 

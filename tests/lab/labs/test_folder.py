@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import LabError
+from lab.errors import LabError, MissingProgramError
 from lab.labs.attempt import passed
 from lab.labs.catalogue import Lab, find_lab, labs
+from lab.labs.checker import check_folder
 from lab.labs.folder import (
     changed_files,
     copy_for_check,
@@ -121,3 +122,12 @@ def test_a_report_fits_its_files_only(tmp_path: Path):
     assert "rules.py has changed" in disagreement(report, tmp_path, DEADLOCK, repeat=False)
     (tmp_path / "report.json").write_text(json.dumps([1]))
     assert read_report(tmp_path) is None
+
+
+def test_a_program_that_is_missing_is_the_machines_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    lab = find_lab("1")
+    start(lab, tmp_path)
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(MissingProgramError, match="lab 1 needs p4c-bm2-ss") as caught:
+        check_folder(tmp_path, lab, 1)
+    assert caught.value.of_machine

@@ -51,3 +51,22 @@ def test_a_wrong_name_is_an_error_of_the_input(arguments: tuple[str, ...]):
     error = lab(*arguments).exception
     assert isinstance(error, RailyardError)
     assert not error.of_machine
+
+
+def test_watch_checks_at_each_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "mine"
+    lab("start", 3, folder)
+    looks = []
+
+    def save(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 2:
+            (folder / "rules.py").unlink()
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("railyard.cli.lab.time.sleep", save)
+    watched = lab("watch", folder)
+    assert "1 of 3 stages pass" in watched.output
+    assert "0 of 3 stages pass" in watched.output
+    assert watched.output.count("rules.py is missing") == 3
