@@ -180,6 +180,11 @@ class Faults:
         self._hosts: dict[str, set[str]] = {}
         self._effects: dict[LinkDirection, dict[str, _Effect]] = {}  # by direction and target
 
+    @property
+    def down(self) -> frozenset[str]:
+        """Links that at least one target holds down."""
+        return frozenset(link for link, holders in self._links.items() if holders)
+
     def schedule(self, faults: Iterable[Fault]) -> None:
         """Apply each fault at its time."""
         for fault in faults:

@@ -7,6 +7,7 @@ Its modules:
     feed      the feed of each open page: records, state, answers
     session   a run under the hands of the page: pause, pace, step, faults by hand
     answers   questions that a page may ask, by name
+    follow    the question that follows a frame through the switches
     server    the application on an address, in a thread of its own
     page/     the front end: plain modules with checked types; packages come from npm at set-up
 

@@ -10,6 +10,7 @@ from typing import Any, final
 from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
 from lab.run.prepare import Prepared
+from railyard.web.follow import follow_frame
 
 __all__ = ["ANSWERS", "Answer", "Context", "answer"]
 
@@ -17,10 +18,11 @@ __all__ = ["ANSWERS", "Answer", "Context", "answer"]
 @final
 @dataclass(slots=True)
 class Context:
-    """Values that answers may use: prepared variants, and the testbed while its run is held, else None."""
+    """Values that answers may use: prepared variants; while a run is held, the run and its testbed."""
 
     prepared: Sequence[Prepared] = ()
     testbed: WatchableTestbed | None = field(default=None)
+    run: object | None = None
 
     def variant(self, name: str) -> Prepared:
         """Return a prepared variant; a ScenarioError names those that exist."""
@@ -58,7 +60,7 @@ def _link(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-ANSWERS: dict[str, Answer] = {"link": _link}
+ANSWERS: dict[str, Answer] = {"link": _link, "follow": follow_frame}
 """Every question by its name. Functions run in the thread of the run, between two ticks."""
 
 

@@ -142,7 +142,7 @@ class Session:
 
     def hold(self, run: HeldRun) -> None:
         """Hold a run for as long as the page wants, and carry out commands; called after each tick."""
-        self._run, self.context.testbed = run, run.testbed
+        self._run, self.context.testbed, self.context.run = run, run.testbed, run
         name = run.name
         if name != self._variant:
             self._variant, self._seen_ps = name, 0
@@ -161,7 +161,7 @@ class Session:
                     break
                 continue
             self._carry_out(command)
-        self._run = self.context.testbed = None
+        self._run = self.context.testbed = self.context.run = None
 
     def end(self, words: str) -> None:
         """Note that the run has ended, and how."""

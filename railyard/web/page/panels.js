@@ -6,9 +6,11 @@
  */
 import { Inspector } from "./inspect.js";
 import { Events } from "./events.js";
+import { FramePanel } from "./frame.js";
 
 /** @type {{id: string, label: string, Panel: (props: {page: Page}) => any}[]} */
 export const PANELS = [
   { id: "inspect", label: "Inspect", Panel: Inspector },
   { id: "events", label: "Events", Panel: Events },
+  { id: "frame", label: "Frame", Panel: FramePanel },
 ];

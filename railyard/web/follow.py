@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The question `follow`: a frame, crafted on the page, through the switches as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lab.errors import ScenarioError
+from lab.frames.craft import Order, craft
+from lab.frames.describe import describe
+from lab.frames.walk import walk
+from lab.run.watch import WatchedRun
+from topologies import HOST_PORT, End
+
+if TYPE_CHECKING:
+    from railyard.web.answers import Context
+
+__all__ = ["follow_frame"]
+
+_PAYLOAD = bytes(range(16))
+
+
+def follow_frame(context: Context, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the journey of a frame (`lab.frames.describe`), its `tables`, and the links that are `down`.
+
+    While a run is held, the tables are those of its switches, and links that are down lose the frame. Before
+    and after a run they are those of the plan. The switches are copies: the run does not notice.
+
+    Args:
+        context: The run, or the prepared variants.
+        values: `variant`, `from`, `to`, and the other keys of an Order: `kind`, `route`, `bucket`, `psn`,
+            `changes`.
+    """
+    run = context.run
+    if run is not None and not isinstance(run, WatchedRun):
+        raise ScenarioError("this fabric has no plan to follow", remedy="open a run of a scenario")
+    ready = run.ready if run is not None else context.variant(str(values.get("variant", "")))
+    if ready.own.files:
+        raise ScenarioError(
+            "a node runs a program of your own", remedy="follow frames of the built-in programs"
+        )
+    plan = ready.plan
+    order = Order(
+        source=str(values["from"]),
+        destination=str(values["to"]),
+        kind=values.get("kind", "data"),
+        route=tuple(map(str, values.get("route", ()))),
+        bucket=int(values.get("bucket", 0)),
+        psn=int(values.get("psn", 0)),
+        payload=_PAYLOAD,
+        link=str(values.get("link", "")),
+        changes=tuple(map(str, values.get("changes", ()))),
+    )
+    if order.kind not in ("data", "ack", "notice"):
+        raise ScenarioError(f"no frame of kind {order.kind!r}", remedy="there are data, ack and notice")
+    frame = bytes(craft(plan.fabric, order))
+    entry = End(order.source, HOST_PORT)
+    if run is None:
+        journey, down = walk(plan, frame, entry, traced=True), frozenset()
+    else:
+        down = frozenset(link.name for link in plan.fabric.links if link.name in run.faults.down)
+        journey = walk(plan, frame, entry, down, entries=run.control.installed(), traced=True)
+    return {
+        **describe(plan.fabric, journey),
+        "tables": "planned" if run is None else "present",
+        "down": sorted(down),
+    }
