@@ -10,5 +10,6 @@ lab       the Mininet testbed: its start, its memory, a scenario on it
 By themselves, each printing JSON:
 
 circuits  `python -m bench.circuits`: planning circuits, how fast and how few of them move
+page      `python -m bench.page`: the live page in Chromium, frames a second and memory
 pod       `python -m bench.pod`: a UB-Mesh Pod whole, its boot, its memory, its packet-hops
 """

@@ -26,7 +26,7 @@ export function Events({ page }) {
   const present = new Set(track.events.map((event) => classOf(event.kind)));
   const toggle = (/** @type {string} */ group) =>
     hide(hidden.includes(group) ? hidden.filter((name) => name !== group) : [...hidden, group]);
-  return html`
+  return html`<div>
     <h2>Events</h2>
     <p class="dim">${events.length} in ${track.label}; choose one to go to its time.</p>
     <div class="row" role="group" aria-label="kinds of events">
@@ -46,5 +46,5 @@ export function Events({ page }) {
       )}
     </ul>
     ${events.length > shown.length && html`<p class="dim">The ${shown.length} nearest to the time that is shown.</p>`}
-  `;
+  </div>`;
 }

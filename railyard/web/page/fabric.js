@@ -11,6 +11,10 @@ import { Painter, coloursOf } from "./paint.js";
 
 const LEAST = 0.5; // pixels a unit
 const MOST = 160;
+// Pixels beside, above and below a fabric that is shown whole, for what lies over the picture.
+const SIDES = 16;
+const TOP = 44;
+const BOTTOM = 44;
 
 /** Zoom and pan that two views beside each other share. */
 export class Camera {
@@ -128,10 +132,11 @@ export class FabricView {
     if (!this.scene || !this.canvas.clientWidth) return;
     const { box } = this.scene;
     const { clientWidth, clientHeight } = this.canvas;
-    const scale = Math.max(LEAST, Math.min(72, clientWidth / box.width, clientHeight / box.height));
+    const [width, height] = [clientWidth - SIDES, clientHeight - TOP - BOTTOM];
+    const scale = Math.max(LEAST, Math.min(72, width / box.width, height / box.height));
     this.camera.view.scale = scale;
     this.camera.view.x = box.x - (clientWidth / scale - box.width) / 2;
-    this.camera.view.y = box.y - (clientHeight / scale - box.height) / 2;
+    this.camera.view.y = box.y - TOP / scale - (height / scale - box.height) / 2;
     this.camera.fitted = true;
     this.camera.moved();
   }

@@ -18,7 +18,7 @@ export function Inspector({ page }) {
   const scene = page.scene();
   if (!scene) return html`<p class="dim">Waiting for the fabric.</p>`;
   const chosen = store.selection;
-  return html`
+  return html`<div>
     <${Search} page=${page} scene=${scene} />
     ${!chosen
       ? html`<${Overview} page=${page} scene=${scene} />`
@@ -26,7 +26,7 @@ export function Inspector({ page }) {
         ? html`<${NodePart} key=${`n${chosen.at}`} page=${page} scene=${scene} at=${chosen.at} />`
         : html`<${LinkPart} key=${`l${chosen.at}`} page=${page} scene=${scene} at=${chosen.at} />`}
     <${ByHand} page=${page} />
-  `;
+  </div>`;
 }
 
 /** @param {{page: Page, scene: Scene}} props */
@@ -53,8 +53,8 @@ function Overview({ page, scene }) {
   const up = tick ? tick.state.reduce((sum, state) => sum + (state & 1), 0) : scene.names.length;
   /** @type {Map<string, number>} */ const kinds = new Map();
   for (const kind of scene.fabric.nodes.kind) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  const total = (/** @type {string} */ name) => (tick && track ? tick.totals[track.totals.indexOf(name)] : 0);
-  return html`
+  const total = (/** @type {string} */ name) => (tick && track ? (tick.totals[track.totals.indexOf(name)] ?? 0) : 0);
+  return html`<div>
     <h2>${scene.fabric.name}</h2>
     ${header?.description && html`<p class="dim">${header.description}</p>`}
     <dl class="facts">
@@ -76,7 +76,7 @@ function Overview({ page, scene }) {
       </ul>`}
     <h3>Hands</h3>
     <p class="dim">Choose a link or a node in the picture, by pointer, by arrow keys, or by its name.</p>
-  `;
+  </div>`;
 }
 
 /** @param {{page: Page, scene: Scene, at: number}} props */
@@ -90,7 +90,7 @@ function LinkPart({ page, scene, at }) {
   const ends = [nodes[scene.a[at]], nodes[scene.b[at]]];
   const counters = useCounters(page, name);
   const ports = scene.ports[at];
-  return html`
+  return html`<div>
     <h2>${name} <${State} state=${state} circuit=${ports === null} /></h2>
     <p class="dim">${scene.gbps[at].toLocaleString("en")} Gbit/s each way
       ${ports && `, port ${ports[0]} of ${ends[0]} and ${ports[1]} of ${ends[1]}`}</p>
@@ -102,7 +102,7 @@ function LinkPart({ page, scene, at }) {
     <div class="row">${[0, 1].map((way) => html`
       <button onClick=${() => store.select({ kind: "node", at: way ? scene.b[at] : scene.a[at] })}>${ends[way]}</button>`)}
     </div>
-  `;
+  </div>`;
 }
 
 /** @param {{state: number, circuit: boolean}} props */
@@ -167,7 +167,7 @@ function NodePart({ page, scene, at }) {
   const busiest = [...links].sort((a, b) => load(b) - load(a)).slice(0, 24);
   const other = (/** @type {number} */ link) => nodes.name[scene.a[link] === at ? scene.b[link] : scene.a[link]];
   const target = kind === "npu" || kind === "gpu" ? { [kind]: nodes.name[at] } : { switch: nodes.name[at] };
-  return html`
+  return html`<div>
     <h2>${nodes.name[at]} ${down > 0 && html`<span class="badge down">${down === links.length ? "all links down" : `${down} down`}</span>`}</h2>
     <p class="dim">${KINDS[kind] ?? kind}, ${links.length} links${job ? `, in job ${job.name}` : ""}</p>
     <${Hands} page=${page} target=${target} down=${down > 0 && down === links.length} impaired=${false} />
@@ -176,7 +176,7 @@ function NodePart({ page, scene, at }) {
       <ul class="events">${busiest.map((link) => html`<li key=${link}><button onClick=${() => store.select({ kind: "link", at: link })}>
         <span class="when">${percent(load(link))}</span>
         <i style=${`background:var(--load-${levelOf(load(link))})`}></i><span>${other(link)}</span></button></li>`)}</ul>`}
-  `;
+  </div>`;
 }
 
 /** @type {[string, string, string, number][]} event, its key, unit, usual value */
@@ -191,7 +191,7 @@ function Hands({ page, target, down, impaired }) {
     : session.read_only ? "This page only looks." : session.ended ? "The run has ended." : "";
   const hit = (/** @type {FaultKeys} */ keys) => page.strike({ ...target, ...keys });
   const [event, key, unit] = IMPAIRMENTS[kind];
-  return html`
+  return html`<div>
     <h3>Hands</h3>
     ${why ? html`<p class="dim">${why}</p>` : html`
     <div class="row">
@@ -209,7 +209,7 @@ function Hands({ page, target, down, impaired }) {
       <span class="dim">${unit}</span>
       <button onClick=${() => hit({ event, [key]: value })}>Impair it</button>
     </div>`}
-  `;
+  </div>`;
 }
 
 /** Faults by hand of all variants, and the scenario that repeats them. @param {{page: Page}} props */
@@ -217,13 +217,13 @@ function ByHand({ page }) {
   const { session } = page.store;
   const all = Object.entries(session.by_hand);
   if (!all.length) return null;
-  return html`
+  return html`<div>
     <h3>Done by hand</h3>
     ${all.map(([variant, faults]) => html`<div class="dim">${variant}</div>
       <div class="yaml">${faults.map((fault) => `- ${yaml(fault)}\n`)}</div>`)}
     <button class="primary" onClick=${() => page.save()}>Save as a scenario</button>
     <p class="dim">A run of that file repeats this run exactly.</p>
-  `;
+  </div>`;
 }
 
 /** @param {Record<string, unknown>} fault */

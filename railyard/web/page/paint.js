@@ -11,6 +11,7 @@
 export const LEVELS = 8; // level 0: idle
 const LABELS = 24; // pixels a unit from which nodes have labels
 const RACKS = 5; // pixels a unit below which racks are drawn in place of their nodes
+const SHORT = 120; // pixels below which a link of a large fabric has one colour
 const UP = 1;
 const IMPAIRED = 6;
 
@@ -123,6 +124,7 @@ export class Painter {
     const impaired = new Path2D();
     const cross = Math.min(0.16, 5 / view.scale);
     const straight = view.scale < 14;
+    const short = SHORT / view.scale;
     const count = Math.min(scene.names.length, tick.state.length);
     for (let at = 0; at < count; at++) {
       const [x1, y1] = [scene.x[scene.a[at]], scene.y[scene.a[at]]];
@@ -144,8 +146,16 @@ export class Painter {
         impaired.moveTo(x1, y1);
         impaired.quadraticCurveTo(cx, cy, x2, y2);
       }
-      const there = levelOf(bytes[2 * at]);
+      let there = levelOf(bytes[2 * at]);
       const back = levelOf(bytes[2 * at + 1]);
+      if (straight && Math.abs(x1 - x2) + Math.abs(y1 - y2) < short) {
+        // Too short to tell its halves apart.
+        there = Math.max(there, back);
+        if (!there) continue;
+        paths[there].moveTo(x1, y1);
+        paths[there].lineTo(x2, y2);
+        continue;
+      }
       if (there) {
         const path = paths[there];
         path.moveTo(x1, y1);
@@ -248,8 +258,10 @@ export class Painter {
     scene.bundles.forEach(({ x1, y1, x2, y2 }, number) => {
       const path = paths[failed[number] ? LEVELS : levelOf(bundles[number])];
       path.moveTo(x1, y1);
-      const bulge = Math.abs(y2 - y1) < 0.1 ? [0, -0.12 * Math.abs(x2 - x1)] : [0.12 * Math.abs(y2 - y1), 0];
-      path.quadraticCurveTo((x1 + x2) / 2 + bulge[0], (y1 + y2) / 2 + bulge[1], x2, y2);
+      // Racks of a row or column bulge around those between them; hundreds of lines to HRS are straight.
+      if (Math.abs(y2 - y1) < 0.1) path.quadraticCurveTo((x1 + x2) / 2, y1 - 0.12 * Math.abs(x2 - x1), x2, y2);
+      else if (Math.abs(x2 - x1) < 0.1) path.quadraticCurveTo(x1 + 0.12 * Math.abs(y2 - y1), (y1 + y2) / 2, x2, y2);
+      else path.lineTo(x2, y2);
     });
     for (let level = 0; level <= LEVELS; level++) {
       c.strokeStyle = level === LEVELS ? how.colours.down : level ? how.colours.levels[level] : how.colours.idle;

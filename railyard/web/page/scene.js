@@ -95,9 +95,17 @@ export class Scene {
     });
     if (!this.racks.length) return;
     const known = new Map();
+    // Switches above all racks, eight by eight from left to right: lines to each would cover the picture.
+    const above = [...this.x.keys()].filter((node) => this.rackOf[node] < 0).sort((p, q) => this.x[p] - this.x[q]);
+    const clusterOf = new Map(above.map((node, order) => [node, Math.floor(order / 8)]));
+    const clusters = [...Array(Math.ceil(above.length / 8)).keys()].map((number) => {
+      const nodes = above.slice(8 * number, 8 * number + 8);
+      const mean = (/** @type {number[]} */ of) => nodes.reduce((sum, node) => sum + of[node], 0) / nodes.length;
+      return { key: `n${number}`, x: mean(this.x), y: mean(this.y) };
+    });
     const place = (/** @type {number} */ node) => {
       const rack = this.rackOf[node];
-      if (rack < 0) return { key: `n${node}`, x: this.x[node], y: this.y[node] };
+      if (rack < 0) return { ...clusters[clusterOf.get(node) ?? 0] };
       const { x, y, width, height } = this.racks[rack];
       return { key: `r${rack}`, x: x + width / 2, y: y + height / 2 };
     };

@@ -71,7 +71,7 @@ def test_pods_of_a_superpod_stand_side_by_side_and_hrs_above_all() -> None:
     drawn = layout(built)
     pods = [group for group in drawn.groups if group.kind == "Pod"]
     assert [len(group.nodes) for group in pods] == [2208] * 8
-    assert len({group.place[0] for group in pods}) == 3
+    assert len({group.place[0] for group in pods}) == 4
     hrs = [node.name for node in built.nodes if node.name.startswith("hrs")]
     highest = min(group.place[1] for group in pods)
     assert hrs
