@@ -32,7 +32,7 @@ def diff(old: Iterable[Entry], new: Iterable[Entry]) -> tuple[Update, ...]:
         known = before.get(key)
         if known is None:
             updates.append(Update("insert", entry))
-        elif known != entry:
+        elif known is not entry and known != entry:
             updates.append(Update("modify", entry))
     updates += [Update("delete", entry) for key, entry in before.items() if key not in after]
     return tuple(updates)
@@ -52,10 +52,11 @@ def apply_updates(entries: Iterable[Entry], updates: Iterable[Update]) -> tuple[
 def _by_key(entries: Iterable[Entry]) -> dict[Hashable, Entry]:
     by_key: dict[Hashable, Entry] = {}
     for entry in entries:
-        if entry.key in by_key:
+        key = entry.key
+        if key in by_key:
             raise PlanError(
                 f"table {entry.table}: two entries for {dict(entry.match)}",
                 remedy="keep one of them",
             )
-        by_key[entry.key] = entry
+        by_key[key] = entry
     return by_key

@@ -23,6 +23,7 @@ in meshes only; between tiers valleys do.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple, final
 
 from controller.errors import PlanError
@@ -323,10 +324,15 @@ def _node_directions(rules: RuleSet, seen: Iterable[Direction]) -> list[Directio
     return [HOST, *sorted(directions)]
 
 
+# Entries of equal ports and directions are one object: nodes of a kind have them alike.
+
+
+@lru_cache(maxsize=1 << 12)
 def _arrive(port: int, way: Direction) -> Entry:
     return Entry("arrival", (("port", Exact(port)),), "arrive", (("group", way.group), ("up", int(way.up))))
 
 
+@lru_cache(maxsize=1 << 12)
 def _depart(port: int, way: Direction) -> Entry:
     return Entry("departure", (("port", Exact(port)),), "depart", (("group", way.group), ("up", int(way.up))))
 

@@ -14,10 +14,11 @@ An LRS has rows of the first two lines: what lies below it, the mesh of its tier
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from controller.deadlock.turn_rules import RuleSet, turn_entries
 from controller.errors import PlanError
-from controller.plan import BUCKETS, Entry, Exact, Lpm, Path, Strategy, Ternary
+from controller.plan import BUCKETS, Entry, Exact, Lpm, Match, Path, Strategy, Ternary
 from controller.routing.general.order import is_graph
 from controller.routing.paths import PathFinder, hops_of, ocs_dimensions, until_first_switch
 from controller.routing.source_route import MAX_INSTRUCTIONS, MAX_PORT, pack
@@ -85,14 +86,14 @@ def _array_entries(
     fabric = finder.fabric
     entries: list[Entry] = []
     for value, planned in enumerate(array):
-        match = (("index", Exact(base + value)),)
         next_hop = expand_parallel_links(finder, node, planned)
         if isinstance(next_hop, str):
             port = HOST_PORT if next_hop == node else finder.port_to(node, next_hop)
-            entries.append(Entry("linear", match, "set_port", (("port", port),)))
+            entries.append(_port_entry(base + value, port))
         elif next_hop is not None:
             group = groups.setdefault(next_hop, len(groups))
             shift = hash_shift(fabric, node, finder.hashing)
+            match = (("index", Exact(base + value)),)
             params = ("group", group), ("shift", shift), ("mask", group_size(len(next_hop)) - 1)
             entries.append(Entry("linear", match, "set_group", params))
     return entries
@@ -115,12 +116,11 @@ def all_path_entries(
         return graph_path_entries(finder, node, routes)
     if strategy == "tables":
         return ()
-    buckets = [("bucket", Exact(bucket)) for bucket in range(BUCKETS)]
     entries: list[Entry] = []
     for destination, paths in routes.items():
-        dcna = ("dcna", Exact(fabric.node(destination).address))
+        keys = _all_path_keys(fabric.node(destination).address)
         params: dict[Path, tuple[tuple[str, int], ...]] = {}
-        for bucket, path in zip(buckets, paths, strict=True):
+        for key, path in zip(keys, paths, strict=True):
             if path is None:
                 continue
             if path[0] != node or path[-1] != destination:
@@ -131,8 +131,26 @@ def all_path_entries(
                 steered = until_first_switch(fabric, path) if strategy == "hashed" else path
                 bitmap, instr = pack(_steered_ports(finder, steered))
                 params[path] = ("bitmap", bitmap), ("instr", instr)
-            entries.append(Entry("all_path", (dcna, bucket), "push_route", params[path]))
+            entries.append(Entry("all_path", key, "push_route", params[path]))
     return tuple(entries)
+
+
+# Entries and keys that many nodes have are one object: plans of large fabrics consist of them.
+
+_BUCKETS = tuple(("bucket", Exact(bucket)) for bucket in range(BUCKETS))
+
+
+@lru_cache(maxsize=1 << 14)
+def _all_path_keys(address: int) -> tuple[tuple[tuple[str, Match], ...], ...]:
+    """Return the keys of the 16 source routes to an address."""
+    dcna = ("dcna", Exact(address))
+    return tuple((dcna, bucket) for bucket in _BUCKETS)
+
+
+@lru_cache(maxsize=1 << 16)
+def _port_entry(index: int, port: int) -> Entry:
+    """Return the entry of an array of next hops that names a port."""
+    return Entry("linear", (("index", Exact(index)),), "set_port", (("port", port),))
 
 
 def _steered_ports(finder: PathFinder, path: Path) -> list[int | None]:

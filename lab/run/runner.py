@@ -35,7 +35,7 @@ from lab.run.watch import WatchedRun, Watcher
 from lab.scenario.schema import ELEMENT_BYTES, Fault
 from topologies.transform.spares import has_spares
 
-__all__ = ["Progress", "Run", "observe", "run"]
+__all__ = ["Pace", "Progress", "Run", "observe", "run"]
 
 # Bins of the timeline of a run that reaches its bound.
 BINS = 48
@@ -48,10 +48,22 @@ _EMBEDDED = Embedded()
 _NONE: Mapping[str, Path] = {}
 
 
-class Progress(Protocol):
-    """Receives variant, stage of its run, and the completed share of the stage, 0 to 1."""
+@final
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """State of a running variant: passes of frames through switches so far, and its virtual time."""
 
-    def __call__(self, variant: str, stage: str, share: float, /) -> None: ...
+    hops: int
+    now_ps: int
+
+
+class Progress(Protocol):
+    """Receives variant, stage of its run, and the completed share of the stage, 0 to 1.
+
+    `pace` comes with the stage `running` in virtual time.
+    """
+
+    def __call__(self, variant: str, stage: str, share: float, pace: Pace | None = None, /) -> None: ...
 
 
 @final
@@ -79,7 +91,7 @@ class _Stopwatch:
         self._since = now
 
 
-def silent(variant: str, stage: str, share: float) -> None:
+def silent(variant: str, stage: str, share: float, pace: Pace | None = None) -> None:
     """Ignore progress."""
 
 
@@ -185,7 +197,7 @@ def _observe(
             watcher.begin(watched)
         try:
             for delivered in _slices(ready, testbed, bin_ps):
-                progress(variant.name, "running", min(1.0, delivered / expected))
+                progress(variant.name, "running", min(1.0, delivered / expected), _pace(testbed))
                 if testbed.virtual and (stopped_by := standstill.look(testbed.now_ps, delivered)):
                     testbed.give_up()
                     break
@@ -280,6 +292,11 @@ def _spares(ready: Prepared, jobs: Jobs | PoolRun) -> SparePolicy | None:
         demand=ready.demand if known else None,
         members=ready.members,
     )
+
+
+def _pace(testbed: Testbed) -> Pace | None:
+    """Return the state of a run in virtual time; in real time nobody counts passes before the end."""
+    return Pace(testbed.network.hops, testbed.now_ps) if isinstance(testbed, EmbeddedTestbed) else None
 
 
 def _slices(ready: Prepared, testbed: Testbed, bin_ps: int) -> Iterator[int]:

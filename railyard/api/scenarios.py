@@ -12,6 +12,7 @@ from lab.errors import ScenarioError
 from lab.report.results import conclude
 from lab.run.kept import KeptVariants
 from lab.run.prepare import Prepared, prepare
+from lab.run.runner import Progress, silent
 from lab.run.runner import run as run_variants
 from lab.run.testbeds import Embedded, TestbedChoice
 from lab.run.watch import Watcher
@@ -50,7 +51,12 @@ def run(
     if variant is not None:
         checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
     command = _command(scenario, variant, seed)
-    return execute(checked, document, seed, progress=progress, command=command)
+    note = None if progress is None else _without_pace(progress)
+    return execute(checked, document, seed, progress=note, command=command)
+
+
+def _without_pace(progress: Callable[[str, str, float], None]) -> Progress:
+    return lambda variant, stage, share, pace=None: progress(variant, stage, share)
 
 
 def execute(
@@ -58,7 +64,7 @@ def execute(
     document: Document,
     seed: int | None,
     *,
-    progress: Callable[[str, str, float], None] | None = None,
+    progress: Progress | None = None,
     choice: TestbedChoice = _EMBEDDED,
     captures: Mapping[str, Path] | None = None,
     command: str = "",
@@ -72,7 +78,7 @@ def execute(
         scenario: the scenario.
         document: the document that the scenario was read from; errors name its lines.
         seed: seed in place of the scenario's own.
-        progress: called with variant, stage and the share of the stage that is done, 0 to 1.
+        progress: called with variant, stage, the share of the stage that is done, 0 to 1, and the pace.
         choice: the testbed.
         captures: folder for the capture file of each link, by name of the link.
         command: the command that repeats the run, for the report.
@@ -80,7 +86,7 @@ def execute(
         watcher: watches the run; the result is that of a scenario which has the faults by hand, if any.
         prepared: the variants of the scenario, if they have been prepared before.
     """
-    note = progress or (lambda variant, stage, share: None)
+    note = progress or silent
     seed = scenario.seed if seed is None else seed
     scenario = scenario.model_copy(update={"seed": seed})
     if prepared is None:

@@ -7,11 +7,15 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from topologies.errors import RailyardError
+
+if TYPE_CHECKING:  # the command starts faster without the runner
+    from lab.run.runner import Pace
 
 __all__ = ["INPUT", "MACHINE", "complain", "counting", "exit_code", "out", "progress", "tell"]
 
@@ -26,6 +30,10 @@ _WIDTH = 160
 
 # Seconds after which progress is said again without a terminal.
 _SILENCE = 30.0
+
+# A rate is shown from this age of a stage on, in seconds, and the time left from this completed share on.
+_FIRST_SECONDS = 0.5
+_LEAST_SHARE = 0.01
 
 _err = Console(stderr=True, highlight=False)
 
@@ -93,21 +101,49 @@ def _duration(seconds: float) -> str:
 
 
 class VariantProgress:
-    """Progress of several variants: a bar for the current one on a terminal, else a line for each stage."""
+    """Progress of several variants: a bar for the current one on a terminal, else lines.
 
-    def __init__(self, bar: Progress, variants: list[str], console: Console) -> None:
+    Without a terminal there is a line for each stage, and every half minute of a stage. Where a run tells its
+    pace, bar and lines have the virtual time, packet-hops a second, and an estimate of the time left.
+    """
+
+    def __init__(
+        self,
+        bar: Progress,
+        variants: list[str],
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._bar = bar
         self._console = console
         self._variants = variants
-        self._task = bar.add_task("starting", total=1.0)
-        self._said = ("", "")
+        self._clock = clock
+        self._task = bar.add_task("starting", total=1.0, figures="")
+        self._stage = ("", "")
+        self._began = self._said = 0.0
 
-    def __call__(self, variant: str, stage: str, share: float) -> None:
+    def __call__(self, variant: str, stage: str, share: float, pace: Pace | None = None) -> None:
         text = f"{self._variants.index(variant) + 1} of {len(self._variants)}, {variant}: {stage}"
-        self._bar.update(self._task, description=text, completed=share)
-        if self._said != (variant, stage) and not self._console.is_terminal:
-            self._console.print(text, markup=False)
-        self._said = variant, stage
+        now = self._clock()
+        began = self._stage != (variant, stage)
+        if began:
+            self._stage, self._began = (variant, stage), now
+        figures = "" if pace is None else _figures(pace, share, now - self._began)
+        self._bar.update(self._task, description=text, completed=share, figures=figures)
+        if not self._console.is_terminal and (began or now - self._said > _SILENCE):
+            self._said = now
+            said = "" if began else f" {share:.0%}{', ' if figures else ''}{figures}"
+            self._console.print(f"{text}{said}", markup=False)
+
+
+def _figures(pace: Pace, share: float, seconds: float) -> str:
+    """Return virtual time, packet-hops a second, and the time left if the stage goes on as until now."""
+    figures = [f"{pace.now_ps / 10**6:.1f} µs"]
+    if seconds > _FIRST_SECONDS:
+        figures.append(f"{pace.hops / seconds / 10**6:.2f} M packet-hops/s")
+        if _LEAST_SHARE < share < 1:
+            figures.append(f"about {_duration(seconds * (1 - share) / share)} left")
+    return ", ".join(figures)
 
 
 @contextmanager
@@ -116,7 +152,8 @@ def progress(variants: list[str], *, quiet: bool = False) -> Iterator[VariantPro
 
     With `quiet` nothing is shown.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    figures = TextColumn("{task.fields[figures]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), figures)
     console = Console(stderr=True, quiet=True) if quiet else _err
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         yield VariantProgress(bar, variants, console)

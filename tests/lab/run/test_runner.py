@@ -12,7 +12,7 @@ from lab.report.document import to_json
 from lab.report.metrics import VariantRun
 from lab.report.results import Result, conclude
 from lab.run.prepare import Prepared, prepare
-from lab.run.runner import observe, run
+from lab.run.runner import Pace, observe, run
 from lab.scenario.loader import load
 from lab.scenario.study import Study
 from lab.sweeps.conduct import results_of
@@ -110,8 +110,19 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(write: Callable
 
 def test_progress_grows_to_the_end_of_every_stage(write: Callable[[str], Path]):
     said: list[tuple[str, str, float]] = []
+    paces: list[Pace] = []
+
+    def note(variant: str, stage: str, share: float, pace: Pace | None = None) -> None:
+        said.append((variant, stage, share))
+        if pace is not None:
+            assert stage == "running"
+            if variant == "a":
+                paces.append(pace)
+
     path = write(HEAD + "variants: [{name: a}, {name: b}]\n")
-    run(prepared(path), 1, lambda *what: said.append(what))
+    run(prepared(path), 1, note)
+    assert [pace.now_ps for pace in paces] == sorted({pace.now_ps for pace in paces})
+    assert 0 < paces[0].hops < paces[-1].hops
     for name in ("a", "b"):
         for stage in ("filling tables", "running", "checking the data"):
             shares = [share for variant, now, share in said if (variant, now) == (name, stage)]
