@@ -7,5 +7,6 @@ Its modules:
     picture   a fabric as the page draws it: positions, nodes, links
     recorder  a watcher of a run that puts records into sinks while the run goes on
     file      recordings as files: writer and reader
+    perfetto  a recording as a trace for the Perfetto page
     history   records of a run within bounded memory, for readers that come late or are slow
 """

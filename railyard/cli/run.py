@@ -17,6 +17,7 @@ from railyard.cli.options import AgentKind, Bed, Switch, resized
 from topologies.errors import RailyardError
 
 if TYPE_CHECKING:
+    from lab.recording.history import History
     from lab.recording.recorder import Recorder
     from lab.report.junit import Failed
     from lab.report.results import Result as Verdict
@@ -35,6 +36,7 @@ railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/jun
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run first-train.railyard
 railyard run experiments/01_first_train/scenario.yaml --record
+railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 """
 
@@ -88,6 +90,14 @@ def run(
     no_report: Annotated[
         bool, typer.Option("--no-report", help="write no report.html and picture.svg, which takes less time")
     ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="write jobs, faults, notices and loads of links as a trace that ui.perfetto.dev opens",
+        ),
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="write OUT/run.recording, which `railyard serve OUT` replays")
     ] = False,
@@ -124,9 +134,14 @@ def run(
         not no_report,
         resume,
         record,
+        trace,
     )
     if live and len(files) > 1:
         raise typer.BadParameter("shows one scenario at a time", param_hint="--live")
+    if trace and len(files) > 1:
+        raise typer.BadParameter("holds one scenario", param_hint="--trace")
+    if trace and not trace.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{trace.parent} is no folder; make it first", param_hint="--trace")
     loaded = [load(file) for file in files]
     scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
     _check_names([scenario.name for scenario, _ in scenarios])
@@ -158,12 +173,15 @@ class _Bench:
     report: bool
     resume: bool
     record: bool = False
+    trace: Path | None = None
     session: Session | None = None
     code: int = 0
     done: list[Result] = field(default_factory=list)
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
+        from lab.recording.history import History
+        from lab.recording.perfetto import write_trace
         from lab.report.output import output_folder
         from lab.run.kept import KeptVariants, run_key
         from railyard.api.scenarios import execute
@@ -171,9 +189,10 @@ class _Bench:
         with output_folder(folder) as target:
             captures = dict.fromkeys(self.pcap, target.path)
             key = run_key(scenario, seed, self.choice, captures)
-            kept = KeptVariants(target, key, resume=self.resume)
+            kept = KeptVariants(target, key, resume=self.resume and self.trace is None)
             names = [variant.name for variant in scenario.variants]
-            with progress(names, quiet=self.quiet) as note, self._recorder(target.path) as recorder:
+            history = History() if self.trace else None
+            with progress(names, quiet=self.quiet) as note, self._recorder(target.path, history) as recorder:
                 result = execute(
                     scenario,
                     document,
@@ -186,6 +205,9 @@ class _Bench:
                     watcher=recorder,
                 )
             written = result.write(target, report=self.report)
+            if self.trace and history:
+                jobs = {name: run.observation.jobs for name, run in result.runs.items()}
+                write_trace(self.trace, history, jobs)
             if self.session is not None:
                 self.session.end(f"{result.verdict.held} of {len(result.verdict.assertions)} assertions hold")
             kept.clear()
@@ -198,16 +220,16 @@ class _Bench:
             print_summary(scenario, result.verdict, result.runs, written)
 
     @contextmanager
-    def _recorder(self, folder: Path) -> Iterator[Recorder | None]:
-        """Yield what watches the run: a writer of the recording and the page, if asked for."""
-        if not self.record and self.session is None:
+    def _recorder(self, folder: Path, history: History | None) -> Iterator[Recorder | None]:
+        """Yield what watches the run for the recording, the page and the trace; None for none of them."""
+        if not self.record and self.session is None and history is None:
             yield None
             return
         from lab.recording.file import RECORDING, RecordingWriter
         from lab.recording.recorder import Recorder
 
         with RecordingWriter(folder / RECORDING) if self.record else nullcontext() as writer:
-            recorder = Recorder([writer] if writer else [])
+            recorder = Recorder([sink for sink in (writer, history) if sink is not None])
             if self.session is not None:
                 self.session.watch(recorder)
             yield recorder
