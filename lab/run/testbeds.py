@@ -93,7 +93,7 @@ class Embedded:
         if pooled and self.hosts != "python":
             raise TestbedError(
                 f"variant {pooled} has a `pool:`, and agents of memory operations exist in Python only",
-                remedy="add --hosts python",
+                remedy="run it by `railyard run --hosts python`, or railyard.run(..., hosts='python')",
             )
         check_memory(prepared)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from emulation.traffic.host.make import Hosts
 from lab.errors import ScenarioError
 from lab.report.results import conclude
 from lab.run.kept import KeptVariants
@@ -33,6 +34,7 @@ def run(
     variant: str | Sequence[str] | None = None,
     seed: int | None = None,
     progress: Callable[[str, str, float], None] | None = None,
+    hosts: Hosts = "native",
 ) -> Result:
     """Run a scenario in virtual time, in this process.
 
@@ -42,6 +44,7 @@ def run(
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
         progress: called with variant, stage and the share of the stage that is done, 0 to 1.
+        hosts: agents of NPUs in C++ (native), or in Python, which a scenario with `pool:` needs.
 
     Raises:
         RailyardError: the scenario is wrong or cannot run; nothing has been started then.
@@ -50,9 +53,9 @@ def run(
     checked, _ = read(document)
     if variant is not None:
         checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
-    command = _command(scenario, variant, seed)
+    command = _command(scenario, variant, seed, hosts)
     note = None if progress is None else _without_pace(progress)
-    return execute(checked, document, seed, progress=note, command=command)
+    return execute(checked, document, seed, progress=note, choice=Embedded(hosts), command=command)
 
 
 def _without_pace(progress: Callable[[str, str, float], None]) -> Progress:
@@ -117,12 +120,15 @@ def _document(scenario: str | Path | Mapping[str, Any] | Scenario) -> Document:
     return Document.of_values(scenario)
 
 
-def _command(scenario: object, variant: str | Sequence[str] | None, seed: int | None) -> str:
+def _command(
+    scenario: object, variant: str | Sequence[str] | None, seed: int | None, hosts: Hosts = "native"
+) -> str:
     """Return what repeats the run: a shell command where there is one, else a call in Python."""
     path = str(scenario) if isinstance(scenario, str | Path) else None
     if path is not None and variant is None:
-        return shlex.join(["railyard", "run", path, *([] if seed is None else ["--seed", str(seed)])])
-    given = {"variant": variant, "seed": seed}
+        seeded = [] if seed is None else ["--seed", str(seed)]
+        return shlex.join(["railyard", "run", path, *seeded, *Embedded(hosts).options])
+    given = {"variant": variant, "seed": seed, "hosts": None if hosts == "native" else hosts}
     options = [f"{name}={value!r}" for name, value in given.items() if value is not None]
     return f"railyard.run({', '.join(['...' if path is None else repr(path), *options])})"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import railyard
 from emulation.errors import TestbedError
 from emulation.traffic.frames.values import Operation, Status
 from emulation.traffic.memory.memory import Memory
@@ -68,6 +69,26 @@ def test_loss_repeats_requests_and_changes_no_value(write: Callable[[str], Path]
     assert metrics["received_frames"] == 240
 
 
+def test_a_failed_link_of_a_cpu_loses_no_lender(write: Callable[[str], Path]) -> None:
+    """Requests go again by the CPU's other planes."""
+    cut = "faults: [{at_us: 0.3, link: cpu0.0-lrs0p0c1}]\n"
+    metrics = measure(
+        ran(write(RACK + POOL.format(copies=1).replace("operations: 60", "operations: 300") + cut))
+    )
+    assert metrics["lost_frames"] > 0
+    assert metrics["retransmitted_frames"] > 0
+    assert metrics["lost_lenders"] == 0
+    assert metrics["correct_npus"] == 4
+
+
+def test_a_python_user_runs_a_pool(write: Callable[[str], Path]) -> None:
+    path = write(RACK + "pool: {lenders: [cpu0.0], operations: 10}\n")
+    result = railyard.run(path, hosts="python")
+    assert result.metric("run", "memory_operations") == 40
+    with pytest.raises(TestbedError, match="hosts='python'"):
+        railyard.run(path)
+
+
 def test_a_store_that_a_lender_forgets_is_seen(
     write: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,7 +129,7 @@ def test_impossible_pools_are_refused_with_their_line(
 
 def test_agents_in_cpp_and_real_time_are_refused(write: Callable[[str], Path]) -> None:
     prepared = prepare(*load(write(RACK + POOL.format(copies=1))))
-    with pytest.raises(TestbedError, match="exist in Python only; add --hosts python"):
+    with pytest.raises(TestbedError, match="exist in Python only; run it by `railyard run --hosts python`"):
         Embedded().check(prepared, captures=False)
     with pytest.raises(TestbedError, match="virtual time only"):
         RealTime("builtin").check(prepared, captures=False)
