@@ -5,7 +5,15 @@ from typing import ClassVar
 
 from topologies.errors import RailyardError
 
-__all__ = ["LabError", "MissingProgramError", "ModelError", "OutputError", "RecordingError", "ScenarioError"]
+__all__ = [
+    "FormatError",
+    "LabError",
+    "MissingProgramError",
+    "ModelError",
+    "OutputError",
+    "RecordingError",
+    "ScenarioError",
+]
 
 
 class ScenarioError(RailyardError):
@@ -39,3 +47,7 @@ class MissingProgramError(LabError):
     """Program that a lab needs and this machine lacks."""
 
     of_machine: ClassVar[bool] = True
+
+
+class FormatError(RailyardError):
+    """File of another tool that cannot be read; the message starts with FILE:LINE."""

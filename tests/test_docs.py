@@ -44,6 +44,10 @@ WRITTEN = {
     for path in GUIDES
     for block in blocks(path, "yaml")
     for name in re.findall(r"^# (\S+\.yaml)\n", block)
+} | {
+    f"{folder}/scenario.yaml"
+    for path in GUIDES
+    for folder in re.findall(r"railyard import .* --out (\S+)", path.read_text())
 }
 COMMANDS = [
     (path, line)

@@ -94,6 +94,8 @@ def _from_graphml(path: Path, text: str) -> Fabric:
         ) from None
     if graph.is_multigraph():
         graph = nx.MultiGraph(graph)
+    for _, _, data in graph.edges(data=True):
+        data.pop("id", None)  # an edge's own id, which networkx takes for an attribute
     return fabric_of_graph(_renamed(graph), path.stem)
 
 

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chakra execution traces: a protobuf file a rank, messages with their length before them, also as gzip.
+
+The messages are declared here by their field numbers, which the schema of MLCommons' Chakra publishes.
+Numbers of an attribute come in any arm of its `value`. A node waits for its `data_deps`, as in Chakra's own
+feeder; its `ctrl_deps` name the caller of an operation of PyTorch, which ends later.
+"""
+
+import gzip
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, final
+
+from lab.formats.text import Place
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+__all__ = [
+    "COLLECTIVE",
+    "COLLECTIVES",
+    "METADATA",
+    "RECEIVE",
+    "SEND",
+    "Node",
+    "node_class",
+    "rank_of",
+    "read_trace",
+]
+
+METADATA, SEND, RECEIVE, COLLECTIVE = 1, 5, 6, 7
+"""Types of nodes; the others, also loads and stores of memory, are computations."""
+
+COLLECTIVES = {
+    0: "allreduce",
+    1: "reduce",
+    2: "all-gather",
+    5: "broadcast",
+    6: "all-to-all",
+    7: "reduce-scatter",
+    8: "reduce-scatter",
+}
+"""Kinds of collectives by `comm_type`; gather, scatter and barrier have none here."""
+
+_MAX_MESSAGE = 1 << 24
+_NAME = re.compile(r".*?(\d+)\.et(?:\.gz)?")
+# Arms of an attribute's value by their protobuf types; the nth is field 3 + 2n, and between them are lists.
+_ARMS = {
+    "double": 1, "float": 2, "int32": 5, "int64": 3, "uint32": 13, "uint64": 4, "sint32": 17, "sint64": 18,
+    "fixed32": 7, "fixed64": 6, "sfixed32": 15, "sfixed64": 16, "bool": 8, "string": 9,
+}  # fmt: skip
+_STRING, _UINT64, _INT32, _MESSAGE = 9, 4, 5, 11
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a trace; `duration_us` in microseconds, `values` by the attributes' names."""
+
+    id: int
+    name: str
+    type: int
+    waits: tuple[int, ...]
+    duration_us: int
+    values: Mapping[str, Any]
+
+    def number(self, key: str, place: Place, low: int = 0) -> int:
+        """Return an attribute as a number; FormatError if it is absent or below `low`."""
+        value = self.values.get(key)
+        if isinstance(value, str) or value is None or int(value) < low:
+            place.refuse(f"node {self.id}: {key} is {value!r}", f"give {low} or more")
+        return int(value)
+
+
+def rank_of(path: Path) -> int:
+    """Return the rank of a trace by its name: NAME.RANK.et."""
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        Place(path).refuse("no rank in the name", "call the file NAME.RANK.et")
+    return int(match[1])
+
+
+def read_trace(path: Path) -> Iterator[Node]:
+    """Yield the nodes of a trace; FormatError names the file and the byte of what is wrong."""
+    from google.protobuf.message import DecodeError
+
+    node_type = node_class()
+    place = Place(path)
+    at = 0
+    try:
+        with path.open("rb") as raw:
+            magic = raw.read(2)
+            raw.seek(0)
+            file: BinaryIO = gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[assignment]  # noqa: SIM115
+            head = True
+            while (data := _message(file, place, at)) is not None:
+                at += len(data)
+                if not head:  # the first message has the trace's own attributes
+                    yield _node(node_type.FromString(data))
+                head = False
+    except DecodeError:
+        place.refuse(f"no message of Chakra near byte {at}")
+    except (OSError, EOFError) as ex:
+        place.refuse(getattr(ex, "strerror", None) or "the compressed file is cut short")
+
+
+def _message(file: BinaryIO, place: Place, at: int) -> bytes | None:
+    """Return the next message behind its length, or None at the end of the file."""
+    length = shift = 0
+    while True:
+        byte = file.read(1)
+        if not byte and not shift:
+            return None
+        if not byte or shift > 28:
+            place.refuse(f"no length of a message near byte {at}")
+        length |= (byte[0] & 0x7F) << shift
+        shift += 7
+        if byte[0] < 0x80:
+            break
+    if length > _MAX_MESSAGE:
+        place.refuse(f"a message of {length} bytes near byte {at}")
+    data = file.read(length)
+    if len(data) < length:
+        place.refuse(f"a message of {length} bytes near byte {at} is cut short")
+    return data
+
+
+def _node(message: "Message") -> Node:
+    node: Any = message
+    values = {}
+    for attribute in node.attr:
+        arm = attribute.WhichOneof("value")
+        if arm is not None:
+            values[attribute.name] = getattr(attribute, arm)
+    return Node(node.id, node.name, node.type, tuple(node.data_deps), node.duration_micros, values)
+
+
+@cache
+def node_class() -> Any:
+    """Return the class of nodes, made from its field numbers."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(
+        name="railyard/chakra.proto", package="railyard.chakra", syntax="proto3"
+    )
+    attribute = file.message_type.add(name="Attribute")
+    attribute.field.add(name="name", number=1, type=_STRING, label=1)
+    attribute.oneof_decl.add(name="value")
+    for number, (name, kind) in enumerate(_ARMS.items()):
+        attribute.field.add(name=f"{name}_val", number=3 + 2 * number, type=kind, label=1, oneof_index=0)
+    node = file.message_type.add(name="Node")
+    for name, number, kind, label in (
+        ("id", 1, _UINT64, 1),
+        ("name", 2, _STRING, 1),
+        ("type", 3, _INT32, 1),
+        ("data_deps", 5, _UINT64, 3),
+        ("duration_micros", 7, _UINT64, 1),
+    ):
+        node.field.add(name=name, number=number, type=kind, label=label)
+    node.field.add(name="attr", number=10, type=_MESSAGE, label=3, type_name=".railyard.chakra.Attribute")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("railyard.chakra.Node"))

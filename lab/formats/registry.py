@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats of other tools by name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from emulation.errors import GraphError
+from lab.errors import FormatError
+from lab.formats.chakra_graph import read_chakra
+from lab.formats.goal import read_goal
+from lab.formats.htsim import read_matrix
+from lab.formats.imported import Imported
+from lab.formats.msccl_graph import read_msccl
+from lab.formats.ns3_ub import read_case
+from lab.formats.simai import read_workload
+
+__all__ = ["FORMATS", "Format", "read_files"]
+
+
+@final
+@dataclass(frozen=True)
+class Format:
+    """A format: its reader, the endings by which a file is known, and a line of text."""
+
+    text: str
+    read: Callable[[Sequence[Path]], Imported]
+    endings: tuple[str, ...] = ()
+    several: bool = False
+
+
+FORMATS: Mapping[str, Format] = {
+    "chakra": Format("Chakra execution traces, a file a rank", read_chakra, (".et",), several=True),
+    "goal": Format("GOAL of LogGOPSim and ATLAHS", read_goal, (".goal",)),
+    "htsim": Format("connection matrix of htsim", read_matrix, (".cm",)),
+    "msccl": Format("MSCCL algorithm, as msccl-tools and RCCL have it", read_msccl, (".xml",)),
+    "ns-3-ub": Format("case folder of ns-3-UB", read_case),
+    "simai": Format("workload of SimAI", read_workload),
+}
+
+
+def read_files(name: str, paths: Sequence[Path]) -> Imported:
+    """Return what files of a format hold; FormatError names file and line of what is wrong."""
+    known = FORMATS.get(name)
+    if known is None:
+        raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(FORMATS)}")
+    if len(paths) != 1 and not known.several:
+        raise FormatError(f"{len(paths)} files of format {name}", remedy="give one")
+    try:
+        return known.read(paths)
+    except GraphError as ex:
+        raise FormatError(f"{paths[0]}: {ex.message}", remedy=ex.remedy) from None
