@@ -39,6 +39,7 @@ from lab.scenario.schema import (
 )
 from topologies import Fabric, RailyardError
 from topologies.families.lumos.core import core_of
+from topologies.transform.lanes import with_lanes
 from topologies.transform.spares import has_spares
 
 __all__ = ["Kept", "Prepared", "prepare"]
@@ -130,13 +131,14 @@ def prepare(
     kept = kept or Kept()
     if kept.fabric is None:
         kept.fabric = with_line(("topology",), scenario.topology.build)
-    fabric, plans = kept.fabric, kept.plans
+    whole, plans = kept.fabric, kept.plans
     prepared = []
     for index, variant in enumerate(scenario.variants):
         at = ("variants", index)
+        fabric = with_line((*at, "lanes"), partial(_dealt, with_line, at, whole, variant))
         struck = _faults(with_line, (*at, "faults"), fabric, variant)
         if variant.control.circuits == "per-job":
-            with_line((*at, "control", "circuits"), lambda chosen=variant: _circuits(fabric, chosen))
+            with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
         sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
         if sent not in kept.jobs:
             kept.jobs[sent] = _jobs(with_line, at, fabric, variant)
@@ -151,7 +153,7 @@ def prepare(
             note(variant.name)
             plans[same] = with_line(
                 (*at, "routing"),
-                lambda chosen=variant, sending=jobs: _plan(fabric, chosen, sending),
+                partial(_plan, fabric, variant, jobs),
             )
         if variant.transport.connections is not None:
             jobs = with_line(
@@ -188,6 +190,19 @@ class _Lines:
         """Return the graph of a job, whose errors name the line of an operation."""
         assert job.graph is not None
         return read(self._document, in_file(self._document, location), job.name, job.graph, fabric)
+
+
+def _dealt(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> Fabric:
+    """Return the fabric with the lanes of the links among the members of each job as the job has them."""
+    for index, job in enumerate(variant.every_job):
+        if job.lanes is None:
+            continue
+        graph = None if job.graph is None else with_line.graph(_line(at, variant, index), fabric, job)
+        wanted = job.collective.members if graph is None else graph.members
+        members = with_line(_line(at, variant, index), partial(members_of, fabric, wanted))
+        line = (*at, "jobs", index, "lanes") if variant.jobs else (*at, "lanes")
+        fabric = with_line(line, partial(with_lanes, fabric, job.lanes, members))
+    return fabric
 
 
 def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:

@@ -60,6 +60,7 @@ __all__ = [
 SETTINGS = (
     "collective",
     "graph",
+    "lanes",
     "jobs",
     "workload",
     "routing",
@@ -342,6 +343,9 @@ class Variant(Model):
     expect: Literal["finish", "deadlock", "halt"] = "finish"
     collective: Collective = Collective()
     graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    lanes: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
     jobs: Annotated[tuple[JobSettings, ...], Field(min_length=1)] | None = None
     workload: WorkloadSettings | None = None
     routing: Routing = Routing()
@@ -359,6 +363,8 @@ class Variant(Model):
     def _graph_alone(self) -> Self:
         if self.graph is not None and self.jobs is None:
             alone(self.collective)
+        if self.lanes is not None and self.jobs is not None:
+            raise ValueError("`lanes:` beside `jobs:`; give each job its own")
         if self.hosts is not None and any(job.graph is not None for job in self.every_job):
             raise ValueError("`hosts:` models the reduction of collectives; leave it or the graph out")
         return self
@@ -366,7 +372,7 @@ class Variant(Model):
     @model_validator(mode="after")
     def _pool_alone(self) -> Self:
         others = sorted(
-            {"collective", "jobs", "workload", "hosts", "graph", "transport", "work_until_us"}
+            {"collective", "jobs", "workload", "hosts", "graph", "lanes", "transport", "work_until_us"}
             & self.model_fields_set
         )
         if self.pool is not None and others:
@@ -387,7 +393,9 @@ class Variant(Model):
         """Jobs of the variant; without `jobs`, a single job called `job`; none with a pool."""
         if self.pool is not None:
             return ()
-        return self.jobs or (JobSettings(name="job", collective=self.collective, graph=self.graph),)
+        return self.jobs or (
+            JobSettings(name="job", collective=self.collective, graph=self.graph, lanes=self.lanes),
+        )
 
 
 @final

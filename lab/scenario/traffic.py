@@ -189,15 +189,19 @@ def alone(collective: Collective) -> None:
 class JobSettings(Model):
     """A job that begins at `at_us`: a collective, or a `graph` of sends and computations.
 
-    A graph takes `payload_bytes` and `dtype` of its collective, and no other key. An iteration is
-    `compute_us` of computation followed by the collective, which runs beside the share `overlap` of the
-    computation. Links serve data of `priority` 0 first and of LAST_PRIORITY last.
+    `lanes` deals the lanes of the links among its members, by dimension, for the whole run. A graph takes
+    `payload_bytes` and `dtype` of its collective, and no other key. An iteration is `compute_us` of
+    computation followed by the collective, which runs beside the share `overlap` of the computation. Links
+    serve data of `priority` 0 first and of LAST_PRIORITY last.
     """
 
     name: Name
     at_us: NotNegative = 0.0
     collective: Collective = Collective()
     graph: Annotated[GraphSettings | None, Field(exclude_if=lambda value: value is None)] = None
+    lanes: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...] | None, Field(exclude_if=lambda value: value is None)
+    ] = None
     iterations: Annotated[int, Field(ge=1, le=10_000)] = 1
     compute_us: Annotated[float, Field(ge=0, le=10**9)] = 0.0
     overlap: Annotated[float, Field(ge=0, le=1)] = 0.0

@@ -232,12 +232,13 @@ def interconnect(
     return Interconnect(name, lanes, ways, dict(DIMENSIONS))
 
 
-def mesh(dims: Sequence[int], lanes: float = 1.0) -> Interconnect:
-    """Return a full mesh of these sizes with links of `lanes`, as the emulator builds it."""
+def mesh(dims: Sequence[int], lanes: float | Sequence[float] = 1.0) -> Interconnect:
+    """Return a full mesh of these sizes with links of `lanes`, of all dimensions or of each, as emulated."""
     names = [name for name, _ in DIMENSIONS[: len(dims)]]
+    each = [lanes] * len(dims) if isinstance(lanes, int | float) else lanes
     return Interconnect(
         f"full mesh {'x'.join(map(str, dims))}",
-        {name: (size - 1) * lanes for name, size in zip(names, dims, strict=True)},
+        {name: (size - 1) * own for name, size, own in zip(names, dims, each, strict=True)},
         {name: ((Leg(name, Use.detour),),) for name in names},
         dict(zip(names, dims, strict=True)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -102,7 +102,11 @@ class Result:
             {"variant": name, **record}
             for name, run in chosen.items()
             for link, usage in run.observation.link_usage.items()
-            for record in link_records(link_of(self.fabric, link), usage, run.observation.completion_ps)
+            for record in link_records(
+                replace(link_of(self.fabric, link), rate_bps=run.rates_bps[link]),
+                usage,
+                run.observation.completion_ps,
+            )
         ]
 
     def timeline(self, variant: str | None = None) -> list[Record]:

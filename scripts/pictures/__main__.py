@@ -31,6 +31,7 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "switchd": testbeds.switchd,
     "pipelines": testbeds.pipelines,
     "virtual-machine": testbeds.virtual_machine,
+    "lane-ratios": charts.lane_ratios,
     "traffic-graph": charts.traffic_graph,
     "limits": charts.limits,
     "capex": charts.capex,

@@ -11,11 +11,13 @@ from typing import final
 import railyard
 from emulation.fidelity import Measured, judge
 from lab.report.figures.operations import OPERATIONS_STYLE, operations_svg
+from papers.training.interconnect import mesh
+from papers.training.workload import Op
 from papers.ub_mesh.cost import capex_ratio, fit_prices
 from papers.ub_mesh.networks import clos, one_d_a, one_d_b, two_d_clos
 from scripts.pictures.svg import Box, picture, stroke, text
 
-__all__ = ["capex", "ccu", "limits", "traffic_graph"]
+__all__ = ["capex", "ccu", "lane_ratios", "limits", "traffic_graph"]
 
 EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments" / "23_traffic_graph" / "scenario.yaml"
 SHEET = """svg { color: #1c2127; }
@@ -116,6 +118,36 @@ def ccu() -> str:
     return bars_picture(
         "Memory traffic of an AllReduce", bars, "arrays of an NPU through its memory, 64 NPUs in 8 x 8"
     )
+
+
+def lane_ratios() -> str:
+    """Draw the time of an all-gather by dimension and lane ratio, on 4 x 4 NPUs, with the model as a mark."""
+    elements, lane_bps = 1 << 16, 100e9
+    ratios = {"4:4": [4, 4], "6:2": [6, 2], "7:1": [7, 1]}
+    groups = {"boards": "x", "columns": "y"}
+    variants = [
+        {"name": f"{where}-{number}", "lanes": lanes, "collective": {"parts": parts}}
+        for number, lanes in enumerate(ratios.values())
+        for place, where in enumerate(groups)
+        for parts in [[{"kind": "all-gather", "share": 1, "over": [place]}]]
+    ]
+    collective = {"kind": "mixture", "algorithm": "sequential", "elements": elements, "payload_bytes": 1024}
+    mesh_4x4 = {"name": "full-mesh", "dims": [4, 4]}
+    scenario = {"name": "ratios", "topology": mesh_4x4, "collective": collective, "variants": variants}
+    result = railyard.run({**scenario, "routing": {"strategy": "shortest"}})
+    measured, modelled = {}, {}
+    for where, axis in groups.items():
+        for number, (ratio, lanes) in enumerate(ratios.items()):
+            label = f"{where}, {ratio}"
+            measured[label] = float(result.metric(f"{where}-{number}", "completion_us"))
+            share = mesh((4, 4), lanes).share(Op.allgather, ((axis, 4),))
+            modelled[label] = share * 4 * elements * 8 / lane_bps * 1e6
+    most = 1.05 * max(measured.values())
+    bars = [
+        Bar(label, time / most, f"{time:.2f} µs", mark=modelled[label] / most)
+        for label, time in measured.items()
+    ]
+    return bars_picture("All-gather of 256 KiB", bars, "Dx:Dy, 4 x 4 NPUs; mark: the model, data alone")
 
 
 def traffic_graph() -> str:

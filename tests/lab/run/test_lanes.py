@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes dealt among dimensions: rates of links, times of a run beside the iteration model, refusals."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import railyard
+from lab.errors import ScenarioError
+from lab.run.prepare import prepare
+from lab.scenario.loader import load
+from papers.training.interconnect import interconnect, mesh
+from papers.training.workload import Op
+
+HEAD = "name: small\ntopology: {name: full-mesh, dims: [4, 4], lanes: 4}\n"
+ALONG = """\
+routing: {strategy: shortest}
+collective:
+  {kind: mixture, algorithm: sequential, elements: 65536, parts: [{kind: all-gather, share: 1, over: [%d]}]}
+variants: [{name: even}, {name: moved, lanes: [6, 2]}]
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Path]:
+    def call(text: str) -> Path:
+        path = tmp_path / "scenario.yaml"
+        path.write_text(HEAD + text)
+        return path
+
+    return call
+
+
+@pytest.mark.parametrize(("along", "axis"), [(0, "x"), (1, "y")])
+def test_packets_follow_the_model(write: Callable[[str], Path], along: int, axis: str) -> None:
+    result = railyard.run(write(ALONG % along))
+    assert result.passed
+    for variant, lanes in (("even", (4, 4)), ("moved", (6, 2))):
+        model_us = mesh((4, 4), lanes).share(Op.allgather, ((axis, 4),)) * 65536 * 4 * 8 / 100e9 * 1e6
+        assert result.metric(variant, "bound_us") == pytest.approx(model_us, rel=1e-3)
+        assert model_us < result.metric(variant, "completion_us") < 1.25 * model_us
+    rates = {row["rate_gbps"] for row in result.links("moved")}
+    assert rates == {600, 200}
+    assert {row["rate_gbps"] for row in result.links("even")} == {400}
+
+
+def test_the_models_trade_deals_the_same_lanes() -> None:
+    """72 lanes of which 12 lead out of the rack leave 30 for the peers of a dimension: 3 links of 10."""
+    assert interconnect(uplink=12, trade=True).lanes["x"] == mesh((4, 4, 4), (10, 10, 4)).lanes["x"] == 30
+
+
+def test_a_job_has_lanes_of_its_own(write: Callable[[str], Path]) -> None:
+    text = (
+        "jobs:\n"
+        "  - {name: a, lanes: [6, 2], collective: {algorithm: direct, members: [npu0, npu1, npu4, npu5]}}\n"
+        "  - {name: b, collective: {algorithm: direct, members: [npu10, npu11]}}\n"
+    )
+    (ready,) = prepare(*load(write(text)))
+    lanes = {link.name: link.lanes for link in ready.fabric.links if link.lanes != 4}
+    assert lanes == {"npu0-npu1": 6, "npu4-npu5": 6, "npu0-npu4": 2, "npu1-npu5": 2}
+    used = {node.name: sum(port.lanes for port in node.ports[1:]) for node in ready.fabric.nodes}
+    assert set(used.values()) == {24}
+
+
+@pytest.mark.parametrize(
+    ("lanes", "why"),
+    [
+        ("[8, 2]", "npu0 has 24 lanes on these links, and 30 are dealt; take from a dimension"),
+        ("[4, 2, 2]", "3 numbers of lanes for 2 dimensions of full-mesh-4x4"),
+        ("[8, 0]", "must be at least 1"),
+    ],
+)
+def test_lanes_that_do_not_exist_are_refused(write: Callable[[str], Path], lanes: str, why: str) -> None:
+    path = write(f"lanes: {lanes}\n")
+    with pytest.raises(ScenarioError) as caught:
+        prepare(*load(path))
+    assert why in str(caught.value)
+    assert f"{path}:3: " in str(caught.value)
+
+
+def test_lanes_beside_jobs_are_refused(write: Callable[[str], Path]) -> None:
+    with pytest.raises(ScenarioError, match="give each job its own"):
+        load(write("lanes: [6, 2]\njobs: [{name: a}]\n"))
