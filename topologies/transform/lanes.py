@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same fabric with the lanes of its endpoints dealt otherwise among the dimensions.
+"""Lanes of endpoints dealt otherwise among the dimensions of a fabric.
 
 UB-Mesh adjusts the bandwidth of dimensions Dx and Dy by the number of links that an NPU's IO gives to each of
 them (§3.1, Fig. 5). Here every link along a dimension gets the same number of lanes.
