@@ -17,13 +17,18 @@ from lab.run.watch import WatchedRun
 from lab.scenario.schema import Scenario
 from lab.version import railyard_version
 
-__all__ = ["TOTALS", "Recorder"]
+__all__ = ["RTT_PERCENTILES", "TOTALS", "Recorder"]
 
-TOTALS = ("delivered_bytes", "sent", "retransmitted", "received", "notices", "entries_rewritten", "rtt_ps")
+RTT_PERCENTILES = (50, 90, 99)
+
+TOTALS = (
+    *("delivered_bytes", "sent", "retransmitted", "received", "notices", "entries_rewritten", "rtt_ps"),
+    *(f"rtt_p{percent}_ps" for percent in RTT_PERCENTILES),
+)
 """Totals of every tick; a total `job:NAME` a job follows, the data frames that its members received.
 
-`sent`, `retransmitted` and `received` are data frames of all NPUs; `rtt_ps` is the longest smoothed round
-trip of a connection.
+`sent`, `retransmitted` and `received` are data frames of all NPUs. Each NPU has a longest smoothed round trip
+of its connections: `rtt_ps` is the longest of all NPUs, `rtt_p90_ps` the one that 90 % of them do not exceed.
 """
 
 # Ticks of a run that reaches its bound, and ticks of one width: then the width doubles.
@@ -198,7 +203,7 @@ class Recorder:
             float(sum(stats.received for stats in every)),
             float(report.notices_sent),
             float(report.entries_rewritten),
-            float(max((stats.rtt_ps for stats in every), default=0)),
+            *_round_trips([stats.rtt_ps for stats in every]),
             *(float(sum(stats.received for stats in stats_of_job)) for stats_of_job in of_jobs),
         )
 
@@ -233,3 +238,12 @@ class Recorder:
 def _called(job: str) -> str:
     """Return what a text calls a job: a scenario without `jobs` has a single one, called job."""
     return "the job" if job == "job" else f"job {job}"
+
+
+def _round_trips(longest: Sequence[int]) -> list[float]:
+    """Return the longest round trip and the percentiles of those that have been measured; 0 for none."""
+    ordered = sorted(rtt for rtt in longest if rtt)
+    if not ordered:
+        return [0.0] * (1 + len(RTT_PERCENTILES))
+    ranks = (-(-percent * len(ordered) // 100) for percent in RTT_PERCENTILES)
+    return [float(ordered[-1]), *(float(ordered[rank - 1]) for rank in ranks)]

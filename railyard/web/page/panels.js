@@ -5,6 +5,7 @@
  * @import { Page } from "./main.js"
  */
 import { Inspector } from "./inspect.js";
+import { ChartsPanel } from "./charts.js";
 import { Events } from "./events.js";
 import { FramePanel } from "./frame.js";
 
@@ -12,5 +13,6 @@ import { FramePanel } from "./frame.js";
 export const PANELS = [
   { id: "inspect", label: "Inspect", Panel: Inspector },
   { id: "events", label: "Events", Panel: Events },
+  { id: "charts", label: "Charts", Panel: ChartsPanel },
   { id: "frame", label: "Frame", Panel: FramePanel },
 ];

@@ -10,7 +10,7 @@ from emulation.testbed import LinkSample
 from lab.errors import RecordingError
 from lab.recording.file import RecordingWriter, read_recording
 from lab.recording.history import History
-from lab.recording.recorder import TOTALS, Recorder
+from lab.recording.recorder import RTT_PERCENTILES, TOTALS, Recorder
 from lab.recording.records import Kind, Record, Tick, event, json_record
 from lab.run.watch import WatchedRun
 from lab.scenario.by_hand import yaml_with_faults
@@ -237,3 +237,23 @@ def test_json_records_of_equal_values_are_equal():
         "text": "x",
         "links": ["a"],
     }
+
+
+def test_round_trips_of_the_ticks_are_percentiles_of_npus(file: Path):
+    records: list[Record] = []
+    looked: list[list[int]] = []
+    recorder = Recorder([records.append])
+    recorder.pause = lambda run: looked.append([stats.rtt_ps for job in run.jobs.all for stats in job.stats])
+    run(file, recorder)
+    ticks = [Tick.of(record) for record in by_kind(records, Kind.TICK)]
+    names = [f"rtt_p{percent}_ps" for percent in RTT_PERCENTILES]
+    seen = [[tick.totals[TOTALS.index(name)] for name in ("rtt_ps", *names)] for tick in ticks]
+    measured = [sorted(filter(None, rtts)) for rtts in looked]
+    assert any(len(set(rtts)) > 3 for rtts in measured)
+    for rtts in measured:
+        expected = (
+            [rtts[-1], *(rtts[-(-percent * len(rtts) // 100) - 1] for percent in RTT_PERCENTILES)]
+            if rtts
+            else [0] * 4
+        )
+        assert expected in seen
