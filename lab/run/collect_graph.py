@@ -16,6 +16,10 @@ from lab.run.observation import OperationReport
 __all__ = ["GraphJobEnd", "ends_of_jobs"]
 
 
+Times = Sequence[tuple[int, int]]
+"""Begin and end of the tasks of a rank, in ps."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class GraphJobEnd:
@@ -30,16 +34,17 @@ class GraphJobEnd:
 def ends_of_jobs(sliced: SlicedGraph, ends: Sequence[Outcome], inputs: Sequence[Array]) -> list[GraphJobEnd]:
     """Return the end of each job; `ends` are the outcomes of all ranks."""
     compared = compare_graph([end.result for end in ends], inputs, sliced)
+    times_of = [end.times for end in ends]
     jobs = []
     for job, comparison in zip(sliced.jobs, compared, strict=True):
-        operations = tuple(_operations(job, ends))
+        operations = tuple(_operations(job, times_of))
         times = [operation.end_ps for operation in operations]
         end_ps = None if None in times else max(time for time in times if time is not None)
         jobs.append(GraphJobEnd(comparison.wrong_ranks, comparison.first, end_ps, operations))
     return jobs
 
 
-def _operations(job: Lowered, ends: Sequence[Outcome]) -> list[OperationReport]:
+def _operations(job: Lowered, times_of: Sequence[Times]) -> list[OperationReport]:
     reports = []
     graph = job.job.graph
     for number, operation in enumerate(graph.operations):
@@ -55,14 +60,14 @@ def _operations(job: Lowered, ends: Sequence[Outcome]) -> list[OperationReport]:
                 operation.kind,
                 (operation.member, *peer),
                 size,
-                _time(ends[begin[0]], begin[1], 0),
-                _time(ends[end[0]], end[1], 1),
+                _time(times_of[begin[0]], begin[1], 0),
+                _time(times_of[end[0]], end[1], 1),
             )
         )
     return reports
 
 
-def _time(end: Outcome, task: int, which: int) -> int | None:
-    if task >= len(end.times) or end.times[task][which] < 0:
+def _time(times: Times, task: int, which: int) -> int | None:
+    if task >= len(times) or times[task][which] < 0:
         return None
-    return end.times[task][which]
+    return times[task][which]
