@@ -7,6 +7,7 @@
     links        states of a link, frames and credits over time
     collectives  steps of an AllReduce, placement of a training job
     jobs         iterations, levels
+    lessons      a change of circuits over time, a hash at two tiers
     testbeds     processes, namespaces and interfaces; pipelines of the P4Runtime server
     charts       figures beside limits and beside a paper's
     house        floors of the code, keys of a scenario

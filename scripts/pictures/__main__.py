@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from scripts.pictures import charts, collectives, fabrics, house, jobs, links, routes, switches, testbeds
+from scripts.pictures import (
+    charts,
+    collectives,
+    fabrics,
+    house,
+    jobs,
+    lessons,
+    links,
+    routes,
+    switches,
+    testbeds,
+)
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 
@@ -27,6 +38,8 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "placement": collectives.placement,
     "iterations": jobs.iterations,
     "levels": jobs.levels,
+    "circuit-change": lessons.circuit_change,
+    "polarised-hash": lessons.polarised_hash,
     "patch-panel": testbeds.patch_panel,
     "switchd": testbeds.switchd,
     "pipelines": testbeds.pipelines,
