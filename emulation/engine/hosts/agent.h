@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py is its specification: both send
-// the same frames at the same times, in the same order.
+// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py is its
+// specification: both send the same frames at the same times, in the same order.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Rank {
     std::shared_ptr<const SliceTable> table;
     std::shared_ptr<const RankPlan> plan;
     std::shared_ptr<const std::vector<Task>> tasks;  // empty for a collective
-    std::vector<PeerSpec> peers;  // in the order in which the rank turns to them
-    bool overlap = true;          // without it, sends of a step wait for all arrivals of earlier steps
+    std::vector<PeerSpec> peers;                     // in the order in which the rank turns to them
+    bool overlap = true;  // without it, sends of a step wait for all arrivals of earlier steps
 };
 
 // Buckets whose route has changed, by address of the destination.
@@ -140,9 +140,9 @@ class Agent final : public Participant {
     std::vector<std::uint32_t> free_held_;
     std::optional<StepGate> gate_;
     std::optional<Progress> progress_;
-    std::vector<std::uint32_t> send_of_;                      // by task; kNone for all but sends
-    Ring<std::pair<std::uint32_t, std::uint32_t>> local_;  // slices to copy inside the array, with their sends
-    std::size_t open_;  // phases not applied yet, over all slices
+    std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
+    Ring<StepGate::Item> local_;          // slices to copy inside the array
+    std::size_t open_;                    // phases not applied yet, over all slices
     bool started_ = false;
     std::optional<Time> finished_;
     std::optional<Failure> failed_;

@@ -38,8 +38,8 @@ using PeerTuple = std::tuple<std::uint32_t, std::uint16_t, std::vector<std::uint
                              std::vector<double>, std::optional<std::vector<std::uint32_t>>>;
 using SendTuple = std::tuple<std::uint16_t, std::int64_t, std::uint8_t, std::int64_t, std::int64_t>;
 using PhaseTuple = std::tuple<std::uint16_t, std::uint8_t, std::vector<std::uint32_t>, std::int64_t>;
-using TaskTuple =
-    std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool, std::vector<std::uint32_t>>;
+using TaskTuple = std::tuple<std::uint32_t, Time, Time, Time, std::uint32_t, std::uint32_t, bool,
+                             std::vector<std::uint32_t>>;
 using PlanTuple = std::pair<std::vector<PhaseTuple>, std::vector<std::vector<std::uint32_t>>>;
 
 // Frames of agents that no network drives. The pool outlives all of them.
@@ -98,8 +98,7 @@ std::shared_ptr<const Rank> make_rank(std::shared_ptr<const SliceTable> table, s
                                       std::uint32_t ranks, std::uint16_t address, std::uint8_t dtype,
                                       bool overlap, const std::vector<PeerTuple>& peers,
                                       const std::vector<SendTuple>& sends,
-                                      const std::vector<PlanTuple>& plans,
-                                      std::vector<std::uint32_t> of_cell,
+                                      const std::vector<PlanTuple>& plans, std::vector<std::uint32_t> of_cell,
                                       const std::vector<TaskTuple>& tasks) {
     auto rank = std::make_shared<Rank>();
     rank->rank = number;
