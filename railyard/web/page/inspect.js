@@ -169,7 +169,7 @@ function NodePart({ page, scene, at }) {
   const target = kind === "npu" || kind === "gpu" ? { [kind]: nodes.name[at] } : { switch: nodes.name[at] };
   return html`<div>
     <h2>${nodes.name[at]} ${down > 0 && html`<span class="badge down">${down === links.length ? "all links down" : `${down} down`}</span>`}</h2>
-    <p class="dim">${KINDS[kind] ?? kind}, ${links.length} links${job ? `, in job ${job.name}` : ""}</p>
+    <p class="dim">${KINDS[kind] ?? kind}, ${links.length} links${job && track && track.jobs.length > 1 ? `, in job ${job.name}` : ""}</p>
     <${Hands} page=${page} target=${target} down=${down > 0 && down === links.length} impaired=${false} />
     ${links.length > 0 && html`
       <h3>Links by load</h3>
