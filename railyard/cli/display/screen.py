@@ -140,7 +140,9 @@ def _figures(pace: Pace, share: float, seconds: float) -> str:
     """Return virtual time, packet-hops a second, and the time left if the stage goes on as until now."""
     figures = [f"{pace.now_ps / 10**6:.1f} µs"]
     if seconds > _FIRST_SECONDS:
-        figures.append(f"{pace.hops / seconds / 10**6:.2f} M packet-hops/s")
+        rate = pace.hops / seconds
+        shown = f"{rate / 10**6:.2f} M" if rate >= 10**5 else f"{rate / 10**3:.1f} k"
+        figures.append(f"{shown} packet-hops/s")
         if _LEAST_SHARE < share < 1:
             figures.append(f"about {_duration(seconds * (1 - share) / share)} left")
     return ", ".join(figures)

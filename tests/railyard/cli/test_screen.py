@@ -50,6 +50,6 @@ def test_the_time_left_is_that_of_the_present_stage() -> None:
     lines = _lines(
         (0.0, "filling tables", 0.5, None),
         (100.0, "running", 0.0, None),
-        (140.0, "running", 0.5, Pace(40_000_000, 10)),
+        (140.0, "running", 0.5, Pace(400_000, 10)),
     )
-    assert lines[-1] == "1 of 1, run: running 50%, 0.0 µs, 1.00 M packet-hops/s, about 40 s left"
+    assert lines[-1] == "1 of 1, run: running 50%, 0.0 µs, 10.0 k packet-hops/s, about 40 s left"
