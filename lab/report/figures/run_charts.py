@@ -77,7 +77,7 @@ def timeline_svg(curves: Sequence[Curve], clock: str = "virtual time", *, named:
             linestyle=DASHES[curve.index % len(DASHES)],
             linewidth=1.8,
             label=f"{curve.label} (failed)" if curve.failed else curve.label,
-            **({"gid": f"curve{curve.index}"} if named else {}),
+            gid=f"curve{curve.index}" if named else None,
         )
     end = end_us(curves)
     axes.set_xlim(0, end)
