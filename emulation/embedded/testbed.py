@@ -344,13 +344,16 @@ class EmbeddedTestbed:
 
         Host ports are open for frames (`host_ports`); no agent may be attached. A frame that its program
         stops is dropped and reported to `on_log`. Frames that circulate between switches without end leave
-        the P4Runtime server its turns.
+        the P4Runtime server its turns. A watch ticks after work, and several times a second without any.
         """
         with self._lock:
             self.network.set_tolerant(True)
         self.host_ports.open()
         while not stopped.is_set():
-            if not self._work.wait(timeout=0.2):
+            worked = self._work.wait(timeout=0.2)
+            if self.watch is not None:
+                self.watch.tick()
+            elif not worked:
                 continue
             self._work.clear()
             waiting = self.host_ports.take_waiting()

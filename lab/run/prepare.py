@@ -95,7 +95,7 @@ class Prepared:
     def with_faults(self, chosen: tuple[Fault, ...]) -> Prepared:
         """Return the variant with other faults."""
         variant = self.variant.model_copy(update={"faults": chosen})
-        resolved = _in_order([_resolved(self.fabric, fault) for fault in chosen])
+        resolved = _in_order([resolved_fault(self.fabric, fault) for fault in chosen])
         return replace(self, variant=variant, faults=resolved)
 
 
@@ -207,7 +207,7 @@ def _dealt(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) ->
 
 def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
     resolved = [
-        with_line((*at, number, fault.target[0]), lambda chosen=fault: _resolved(fabric, chosen))
+        with_line((*at, number, fault.target[0]), lambda chosen=fault: resolved_fault(fabric, chosen))
         for number, fault in enumerate(variant.faults)
     ]
     for number in faults.unmatched_clears(resolved):
@@ -215,7 +215,8 @@ def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -
     return _in_order(resolved)
 
 
-def _resolved(fabric: Fabric, chosen: Fault) -> faults.Fault:
+def resolved_fault(fabric: Fabric, chosen: Fault) -> faults.Fault:
+    """Return a fault of a scenario as testbeds apply it, its target found in the fabric."""
     return faults.Fault(
         at_ps=round(chosen.at_us * 10**6),
         target=find_target(fabric, *chosen.target, chosen.source),

@@ -25,7 +25,7 @@ from lab.run.prepare import Prepared
 from lab.run.standstill import Standstill
 from lab.scenario.schema import Fault, Scenario
 
-__all__ = ["WatchedRun", "Watcher"]
+__all__ = ["WatchedRun", "Watcher", "fault_by_hand"]
 
 
 class Watcher(Protocol):
@@ -105,12 +105,7 @@ class WatchedRun:
         return fault
 
     def _checked(self, keys: Mapping[str, Any], now_ps: int) -> tuple[Fault, Prepared]:
-        try:
-            fault = Fault.model_validate({**keys, "at_us": now_ps / 10**6})
-        except ValidationError as ex:
-            first = ex.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "fault"
-            raise ScenarioError(f"{place}: {first['msg']}", remedy="see docs/use/faults.md") from None
+        fault = fault_by_hand(keys, now_ps)
         ready = self._ready.with_faults((*self._ready.variant.faults, fault))
         resolved = _resolved(ready, fault)
         if fault.event == "down" and self._is_down(resolved.target.name, now_ps):
@@ -130,6 +125,16 @@ class WatchedRun:
                 continue
             down = fault.event == "down" or (fault.event == "flap" and now_ps < fault.end_ps)
         return down
+
+
+def fault_by_hand(keys: Mapping[str, Any], now_ps: int) -> Fault:
+    """Return a fault at a time, of the keys that a scenario has; a ScenarioError names a wrong key."""
+    try:
+        return Fault.model_validate({**keys, "at_us": now_ps / 10**6})
+    except ValidationError as ex:
+        first = ex.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "fault"
+        raise ScenarioError(f"{place}: {first['msg']}", remedy="see docs/use/faults.md") from None
 
 
 def _resolved(ready: Prepared, fault: Fault) -> TestbedFault:

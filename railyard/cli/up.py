@@ -30,6 +30,7 @@ _GRPC = "127.0.0.1:9559"
 EXAMPLES = """
 railyard up ub-rack
 railyard up full-mesh --dims 2x4 --grpc 127.0.0.1:9559
+railyard up full-mesh --dims 2x4 --live
 railyard up torus --dims 3x3 --p4 mine.json --p4info mine.p4info.txtpb --entries rows.json
 sudo railyard up full-mesh --dims 2x4 --testbed mininet
 On Mininet's command line every NPU is a host, and sw_NPU is its switch:
@@ -73,6 +74,10 @@ def up(
     tap: Annotated[
         bool, typer.Option("--tap", help="a TAP device at each host port, in a namespace; as root")
     ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="show the fabric in a browser; on embedded, see `railyard serve`")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of --live; 0: any free one")] = 8642,
 ) -> None:
     """Start a fabric, fill its tables and keep it running until Ctrl-C.
 
@@ -91,7 +96,7 @@ def up(
             raise typer.BadParameter("is for --testbed embedded", param_hint="--p4, --no-controller")
         if p4 is None and controller:
             raise typer.BadParameter("belongs to a program: give --p4", param_hint="--p4info, --entries")
-        _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap)
+        _keep_own(fabric, p4, p4info, entries, grpc or _GRPC, tap=tap, live=port if live else None)
         return
     if testbed is Bed.mininet:
         from emulation.mininet.switches import choose
@@ -101,6 +106,8 @@ def up(
             raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
         if tap:
             raise typer.BadParameter("on mininet every host has an interface eth0", param_hint="--tap")
+        if live:
+            raise typer.BadParameter("is for --testbed embedded", param_hint="--live")
         kind = choose(switch.value if switch else None)
         options = ["--dims", dims] if dims else []
         options += [part for text in param or () for part in ("--param", text)]
@@ -109,20 +116,27 @@ def up(
         return
     if switch is not None:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
-    _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap)
+    _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap, live=port if live else None)
 
 
-def _keep_embedded(plan: Plan, grpc: str, *, tap: bool) -> None:
+def _keep_embedded(plan: Plan, grpc: str, *, tap: bool, live: int | None) -> None:
     from emulation.embedded.testbed import EmbeddedTestbed
     from lab.run.boot import booted
 
     testbed = EmbeddedTestbed(plan.fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
-        _serve(plan.fabric, testbed, running, tap=tap)
+        _serve(plan.fabric, testbed, running, tap=tap, live=live)
 
 
 def _keep_own(
-    fabric: Fabric, p4: Path | None, p4info: Path | None, entries: Path | None, grpc: str, *, tap: bool
+    fabric: Fabric,
+    p4: Path | None,
+    p4info: Path | None,
+    entries: Path | None,
+    grpc: str,
+    *,
+    tap: bool,
+    live: int | None,
 ) -> None:
     """Keep a fabric whose switches run the user's program, or the project's with empty tables."""
     from emulation.embedded.testbed import EmbeddedTestbed
@@ -136,10 +150,10 @@ def _keep_own(
         programs, rows = dict.fromkeys(programs, files), entries_for(fabric, files, entries)
     testbed = EmbeddedTestbed(fabric, grpc_address=grpc)
     with suppress(KeyboardInterrupt), filled(testbed, programs, rows) as running:
-        _serve(fabric, testbed, running, tap=tap)
+        _serve(fabric, testbed, running, tap=tap, live=live)
 
 
-def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bool) -> None:
+def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bool, live: int | None) -> None:
     import threading
 
     # With the controller gone, a client may become primary with any election id.
@@ -155,6 +169,12 @@ def _serve(fabric: Fabric, testbed: EmbeddedTestbed, running: Booted, *, tap: bo
 
             for host, namespace in stack.enter_context(taps(testbed.host_ports)).items():
                 console.print(f"{host}: {INTERFACE} in {namespace}", markup=False, soft_wrap=True)
+        if live is not None:
+            from railyard.web.server import serving
+            from railyard.web.standing import StandingFabric
+
+            address = stack.enter_context(serving(StandingFabric(testbed).session, port=live))
+            console.print(f"page: {address}", markup=False, soft_wrap=True)
         console.print("Ctrl-C ends it")
         testbed.serve(threading.Event())
 

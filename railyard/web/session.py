@@ -75,6 +75,8 @@ class Session:
     mode: Mode
     history: History = field(default_factory=History)
     read_only: bool = False
+    paused: bool = True
+    """Whether a live run begins paused."""
     context: Context = field(default_factory=Context)
     source: tuple[Path, Scenario, int] | None = None
     """Scenario file, scenario and seed of a live run."""
@@ -83,7 +85,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._paused = self.mode == "live"
+        self._paused = self.mode == "live" and self.paused
         self._pace: float | None = None  # virtual microseconds for each second; None: as fast as it can
         self._until: Literal["", "tick", "event"] = ""
         self._run: HeldRun | None = None

@@ -4,6 +4,7 @@
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +15,17 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from emulation.embedded.testbed import EmbeddedTestbed
 from lab.errors import OutputError, RecordingError
-from lab.recording.records import Kind, event, json_record
+from lab.recording.records import Kind, Record, Tick, event, json_record
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.app import PACKAGES, PAGE
 from railyard.web.live import Live, opened
 from railyard.web.server import serving
 from railyard.web.session import Command, Session
+from railyard.web.standing import StandingFabric
+from topologies import full_mesh
 
 # `make setup` installs them; `make base`, which a wheel's users have, does not.
 pytestmark = pytest.mark.skipif(
@@ -188,3 +192,23 @@ def test_a_port_in_use_is_named_before_anything_starts():
 def test_results_without_a_recording_are_refused_with_the_remedy(tmp_path: Path):
     with pytest.raises(RecordingError, match="run the scenario again with --record"), opened(tmp_path):
         pass
+
+
+def test_a_fabric_kept_running_shows_a_link_that_a_page_takes_down():
+    fabric = full_mesh((2, 2))
+    with EmbeddedTestbed(fabric) as testbed:
+        standing = StandingFabric(testbed)
+        stopped = threading.Event()
+        thread = threading.Thread(target=testbed.serve, args=(stopped,))
+        thread.start()
+        try:
+            with serving(standing.session, port=0) as address, connected(address) as live:
+                link = fabric.links[1].name
+                live.send(json.dumps({"do": "fault", "keys": {"link": link}, "id": 1}))
+                assert received(live, "struck")["keys"]["link"] == link
+                while (message := live.recv(timeout=10))[0] != Kind.TICK or b"\0" not in message[-4:]:
+                    assert message
+                assert Tick.of(Record(Kind.TICK, message[1:])).links.state == b"\1\0\1\1"
+        finally:
+            stopped.set()
+            thread.join()
