@@ -9,11 +9,7 @@ namespace railyard {
 
 Peer::Peer(const PeerSpec& spec, const Pair& own, const TransportParameters& parameters, RoundTrips& trips,
            Payloads& payloads)
-    : rank_(spec.rank),
-      own_(own.rank),
-      ranks_(own.ranks),
-      address_(spec.address),
-      random_(spec.random) {
+    : rank_(spec.rank), own_(own.rank), ranks_(own.ranks), address_(spec.address), random_(spec.random) {
     const auto health = spec.shares ? std::make_shared<PathHealth>(spec.shares->paths) : nullptr;
     const auto ends = [&](std::size_t number) {
         const auto first = static_cast<std::uint32_t>(number) * ranks_;

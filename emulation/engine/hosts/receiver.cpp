@@ -9,7 +9,7 @@ namespace railyard {
 namespace {
 
 constexpr std::uint8_t kBucketStride = 5;  // as for retransmission
-constexpr int kAskAfter = 4;  // frames in a row that have come again unasked
+constexpr int kAskAfter = 4;               // frames in a row that have come again unasked
 
 }  // namespace
 

@@ -39,7 +39,7 @@ class Receiver {
     AckWriter writer_;
     std::optional<Spray> paths_;
     std::uint8_t lb_, echo_ = 0;
-    int last_ = -1;  // load-balance value of the last acknowledgement; -1: none
+    int last_ = -1;            // load-balance value of the last acknowledgement; -1: none
     int repeated_ = 0;         // frames in a row that came again
     bool wants_path_ = false;  // has asked for other paths since the last acknowledgement
     std::uint32_t expected_, unacknowledged_ = 0;
