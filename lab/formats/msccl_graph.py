@@ -58,19 +58,33 @@ class _Run:
         self._bytes = chunk_bytes
         self._size = len(algorithm.gpus)
         self._aliased = algorithm.in_place and algorithm.collective in _ALIAS
+        if self._aliased:
+            self._share_buffers()
         self._first = [self._places(rank) for rank in range(self._size)]
         self._chunks: list[dict[int, _Sum]] = [self._inputs(rank) for rank in range(self._size)]
         self._wires: dict[tuple[int, int, int], deque[list[_Sum]]] = defaultdict(deque)
         self._ended: dict[tuple[int, int, int], tuple[str, ...]] = {}
         self._last: dict[tuple[int, int], tuple[str, ...]] = {}
 
+    def _share_buffers(self) -> None:
+        """Give the smaller buffer of each GPU its part of the larger one, where the file leaves it empty."""
+        for gpu in self._algorithm.gpus:
+            chunks = gpu.chunks
+            chunks["i"] = chunks["i"] or (chunks["o"] // self._size if self._shifts[0] else chunks["o"])
+            chunks["o"] = chunks["o"] or (chunks["i"] // self._size if self._shifts[1] else chunks["i"])
+
+    @property
+    def _shifts(self) -> tuple[int, int]:
+        return _ALIAS[self._algorithm.collective]
+
     def _places(self, rank: int) -> Mapping[str, int]:
         """Return the first chunk of each buffer in the GPU's memory; x is a threadblock's own chunks."""
         chunks = self._algorithm.gpus[rank].chunks
         if self._aliased:
-            shift_input, shift_output = _ALIAS[self._algorithm.collective]
-            size = max(chunks["i"] + shift_input * rank * chunks["i"], 0)
-            first = {"i": shift_input * rank * chunks["i"], "o": shift_output * rank * chunks["o"]}
+            first = {
+                buffer: shift * rank * chunks[buffer]
+                for buffer, shift in zip("io", self._shifts, strict=True)
+            }
             size = max(first[buffer] + chunks[buffer] for buffer in "io")
         else:
             first, size = {"i": 0, "o": chunks["i"]}, chunks["i"] + chunks["o"]

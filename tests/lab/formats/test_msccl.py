@@ -34,6 +34,22 @@ def test_a_fused_send_waits_for_data_only(tmp_path: Path) -> None:
     assert operations["g0.t0.s2"].after == ("g0.t0.s1.send",)
 
 
+def test_an_allgather_in_place(tmp_path: Path) -> None:
+    step = (
+        '<step s="{}" type="{}" srcbuf="o" srcoff="{}" dstbuf="o" dstoff="{}" cnt="1" depid="-1" deps="-1"/>'
+    )
+    gpus = [
+        f'<gpu id="{gpu}" i_chunks="0" o_chunks="2" s_chunks="0">'
+        f'<tb id="0" send="{1 - gpu}" recv="{1 - gpu}" chan="0">'
+        + step.format(0, "s", gpu, gpu)
+        + step.format(1, "r", 1 - gpu, 1 - gpu)
+        + "</tb></gpu>"
+        for gpu in range(2)
+    ]
+    text = '<algo name="pair" ngpus="2" coll="allgather" inplace="1">' + "".join(gpus) + "</algo>"
+    assert "Every GPU ends with the result of allgather." in _read(tmp_path, text).notes
+
+
 def test_nop_carries_a_dependency(tmp_path: Path) -> None:
     text = """<algo name="pair" ngpus="2" coll="custom">
       <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="0">
