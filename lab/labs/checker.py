@@ -69,7 +69,7 @@ def check_folder(
     """
     if lacking := lab.lacking():
         raise MissingProgramError(lacking)
-    with TemporaryDirectory(prefix="railyard-lab-") as name:
+    with TemporaryDirectory(prefix="lab-check-") as name:
         scratch = Path(name)
         copy = scratch / "copy"
         refused = copy_for_check(folder, lab, copy)

@@ -117,7 +117,7 @@ def _compiled(source: Path) -> ProgramFiles:
         raise ProgramError(
             f"{source}: {_COMPILER} is not installed", remedy="install p4c, or give FILE.json and --p4info"
         )
-    with TemporaryDirectory(prefix="railyard-p4-") as folder:
+    with TemporaryDirectory(prefix="p4-of-railyard-") as folder:
         program, p4info = Path(folder, "program.json"), Path(folder, "program.p4info.txtpb")
         command = [
             compiler,
