@@ -113,6 +113,7 @@ class Session:
             "ended": self._ended,
             "words": self._words,
             "read_only": self.read_only,
+            "saves": self.source is not None,
             "by_hand": faults,
         }
 

@@ -221,8 +221,8 @@ function ByHand({ page }) {
     <h3>Done by hand</h3>
     ${all.map(([variant, faults]) => html`<div class="dim">${variant}</div>
       <div class="yaml">${faults.map((fault) => `- ${yaml(fault)}\n`)}</div>`)}
-    <button class="primary" onClick=${() => page.save()}>Save as a scenario</button>
-    <p class="dim">A run of that file repeats this run exactly.</p>
+    ${session.saves && html`<button class="primary" onClick=${() => page.save()}>Save as a scenario</button>
+      <p class="dim">A run of that file repeats this run exactly.</p>`}
   </div>`;
 }
 

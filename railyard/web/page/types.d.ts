@@ -94,6 +94,8 @@ export interface SessionState {
   ended: boolean;
   words: string;
   read_only: boolean;
+  /** Whether there is a scenario to which faults by hand can be added. */
+  saves: boolean;
   by_hand: Record<string, Record<string, unknown>[]>;
 }
 
