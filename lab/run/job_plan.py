@@ -9,7 +9,7 @@ from typing import final
 
 from emulation.traffic.graph.lowering import SlicedGraph
 from emulation.traffic.host.iterations import Rhythm
-from emulation.traffic.host.path_choice import Connections
+from emulation.traffic.host.paths.choice import Connections
 from emulation.traffic.schedule.schedule import SlicedTraffic, demand
 from lab.scenario.schema import ELEMENT_BYTES, Collective
 

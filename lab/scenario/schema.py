@@ -15,7 +15,7 @@ from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
 from emulation.faults import EVENTS, Parameter
 from emulation.targets import TARGET_KINDS
-from emulation.traffic.host.path_choice import Choose
+from emulation.traffic.host.paths.choice import Choose
 from emulation.traffic.host.reduction import Reduction
 from lab.scenario.graph import GraphSettings
 from lab.scenario.lacp import LacpTor

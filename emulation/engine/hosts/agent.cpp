@@ -2,9 +2,6 @@
 #include "hosts/agent.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "hosts/reduce.h"
 
 namespace railyard {
 
@@ -68,10 +65,6 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
         if (peer->waiting) ready_.push_back(peer.get());
 }
 
-const CellPlan& Agent::plan_of(std::uint32_t index) const {
-    return rank_->plan->plans[rank_->plan->of_cell[table_.cell[index]]];
-}
-
 bool Agent::done() const {
     return finished_ && std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
                return peer->left == 0 &&
@@ -103,6 +96,10 @@ AgentStats Agent::stats() const {
         }
     }
     return stats;
+}
+
+std::vector<Progress::Span> Agent::times() const {
+    return progress_ ? progress_->times() : std::vector<Progress::Span>{};
 }
 
 void Agent::answer_deadline(Answer& answer) const {
@@ -287,207 +284,6 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
     }
     if (receiver.ack_at <= now) receiver.acknowledge(now, answer);
     else deadline_ = std::min(deadline_, receiver.ack_at);
-}
-
-Agent::HeldPhase& Agent::held(std::uint32_t index, std::uint32_t place, std::size_t sources) {
-    for (std::uint32_t at = slices_[index].held; at != 0; at = held_[at - 1].next)
-        if (held_[at - 1].place == place) return held_[at - 1];
-    if (free_held_.empty()) {
-        held_.emplace_back();
-        free_held_.push_back(static_cast<std::uint32_t>(held_.size()));
-    }
-    const std::uint32_t at = free_held_.back();
-    free_held_.pop_back();
-    HeldPhase& phase = held_[at - 1];
-    phase.place = place;
-    phase.count = 0;
-    phase.frames.resize(sources);
-    phase.next = std::exchange(slices_[index].held, at);
-    return phase;
-}
-
-// Apply a slice's next phases, in order, while all their contributions have arrived.
-void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
-    if (reducer_) return reducer_->settle(index, now, pool);
-    SliceState& slice = slices_[index];
-    const auto& phases = plan_of(index).phases;
-    while (slice.applied < phases.size()) {
-        const Phase& phase = phases[slice.applied];
-        std::uint32_t* link = &slice.held;
-        while (*link != 0 && held_[*link - 1].place != slice.applied) link = &held_[*link - 1].next;
-        if (*link == 0 || held_[*link - 1].count < phase.sources.size()) return;
-        if (progress_ && !progress_->open(phase.task)) {
-            progress_->hold(phase.task, index);
-            return;
-        }
-        if (slice.unsent > 0) {
-            slice.blocked = true;
-            return;
-        }
-        const std::uint32_t at = *link;
-        *link = held_[at - 1].next;
-        std::vector<FrameHandle> frames = std::move(held_[at - 1].frames);
-        apply(index, phase, frames, now, pool);
-        frames.clear();
-        held_[at - 1].frames = std::move(frames);  // its memory is for reuse
-        free_held_.push_back(at);
-    }
-}
-
-// `frames` are the contributions, by place of their source.
-void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
-                  FramePool& pool) {
-    const std::uint32_t size = table_.size[index];
-    payloads_.keep(index, pool);
-    std::uint8_t* const own = payloads_.array() + table_.offset[index];
-    const auto payload = [](const FrameHandle& frame) { return frame->data() + kDataHeaderBytes; };
-    if (phase.op == kCopy) {
-        std::memcpy(own, payload(frames[0]), size);
-    } else {
-        // In rank order, with the own elements at the place of this rank.
-        terms_.clear();
-        for (std::size_t i = 0; i < phase.sources.size(); ++i) {
-            if (terms_.size() == i && phase.sources[i] > rank_->rank) terms_.push_back(own);
-            terms_.push_back(payload(frames[i]));
-        }
-        if (terms_.size() == phase.sources.size()) terms_.push_back(own);
-        add_in_order(own, terms_, size, rank_->dtype, room_);
-    }
-    finish(index, phase, now);
-}
-
-// Go on after a phase whose result is in the array.
-void Agent::finish(std::uint32_t index, const Phase& phase, Time now) {
-    SliceState& slice = slices_[index];
-    ++slice.applied;
-    release(index, slice.applied);
-    if (gate_)
-        for (const auto& [freed, send] : gate_->arrived(phase.step)) enqueue(freed, send);
-    if (progress_) progress_->slice_done(phase.task, now);
-    if (--open_ == 0 && !computing()) finished_ = now;
-}
-
-void Agent::release(std::uint32_t index, std::uint32_t applied) {
-    const std::vector<std::uint32_t>& sends = plan_of(index).releases[applied];
-    slices_[index].unsent += static_cast<std::uint32_t>(sends.size());
-    if (sends.empty() || !reducer_ || !reducer_->stages(index, applied)) leave_by(index, sends);
-}
-
-void Agent::leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends) {
-    for (const std::uint32_t send : sends) {
-        const std::uint32_t task = rank_->plan->sends[send].task;
-        if (progress_ && !progress_->open(task)) progress_->hold(task, index);
-        else if (!gate_ || !gate_->hold(rank_->plan->sends[send].step, {index, send})) enqueue(index, send);
-    }
-}
-
-void Agent::enqueue(std::uint32_t index, std::uint32_t send) {
-    SendQueue& queue = queues_[send];
-    if (rank_->plan->sends[send].peer == kNone) {
-        local_.push_back({index, send});
-        return;
-    }
-    Peer& peer = *peers_[rank_->plan->sends[send].peer];
-    if (queue.slices.empty()) peer.active.push_back(&queue);
-    queue.slices.push_back(index);
-    if (!peer.waiting && peer.pick() != nullptr) {
-        peer.waiting = true;
-        ready_.push_back(&peer);
-    }
-}
-
-// Send what can be sent, and open the tasks that are due, until neither changes anything.
-void Agent::work(Time now, Answer& answer) {
-    if (!progress_) {
-        if (!ready_.empty()) pump(now, answer);
-        return;
-    }
-    while (true) {
-        while (const auto task = progress_->next_due(now)) {
-            const std::uint32_t send = send_of_[*task];
-            for (const std::uint32_t index : progress_->release(*task)) {
-                if (send == kNone) settle(index, now, answer.pool);
-                else enqueue(index, send);
-            }
-        }
-        if (ready_.empty() && local_.empty()) break;
-        pump(now, answer);
-        while (!local_.empty()) {
-            const auto [index, send] = local_.pop_front();
-            copy(index, send, now, answer.pool);
-        }
-    }
-    if (!finished_ && open_ == 0 && !computing()) finished_ = now;
-    deadline_ = std::min(deadline_, progress_->deadline());
-}
-
-// Carry a slice to another place in the array, as a frame to the rank itself would.
-void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
-    const Send& what = rank_->plan->sends[send];
-    const std::uint64_t start = table_.offset[index];
-    FrameHandle frame = pool.acquire(kDataHeaderBytes + table_.size[index]);
-    std::memcpy(frame->data() + kDataHeaderBytes, payloads_.array() + start, table_.size[index]);
-    const std::uint32_t target = table_.at.at(start + static_cast<std::uint64_t>(what.shift));
-    const auto& phases = plan_of(target).phases;
-    const auto phase = std::lower_bound(phases.begin(), phases.end(), what.step,
-                                        [](const Phase& a, std::uint16_t step) { return a.step < step; });
-    HeldPhase& waiting = held(target, static_cast<std::uint32_t>(phase - phases.begin()), 1);
-    waiting.frames[0] = std::move(frame);
-    waiting.count = 1;
-    --queues_[send].left;
-    left(index, send, now, pool);
-    settle(target, now, pool);
-}
-
-// A slice has left by a send.
-void Agent::left(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
-    SliceState& slice = slices_[index];
-    --slice.unsent;
-    if (progress_) progress_->slice_done(rank_->plan->sends[send].task, now);
-    if (slice.unsent == 0 && slice.blocked) {
-        slice.blocked = false;
-        settle(index, now, pool);
-    }
-}
-
-std::vector<Progress::Span> Agent::times() const {
-    return progress_ ? progress_->times() : std::vector<Progress::Span>{};
-}
-
-// Send a frame to each peer in turn, until no peer has both a frame and room in its window. The queue with
-// the fewest slices left goes first, so that short later steps, which other ranks wait for, pass the long
-// first step, and equal steps of a ring go in order.
-void Agent::pump(Time now, Answer& answer) {
-    while (!ready_.empty()) {
-        Peer& peer = *ready_.pop_front();
-        Sender* const sender = peer.pick();
-        if (sender == nullptr) {
-            peer.waiting = false;
-            continue;
-        }
-        const auto first =
-            std::min_element(peer.active.begin(), peer.active.end(),
-                             [](const SendQueue* a, const SendQueue* b) { return a->left < b->left; });
-        SendQueue& queue = **first;
-        const std::uint32_t index = queue.slices.pop_front();
-        --queue.left;
-        --peer.left;
-        if (queue.slices.empty()) peer.active.erase(first);
-        const Send& send = rank_->plan->sends[queue.send];
-        const auto start = static_cast<std::uint32_t>(table_.offset[index]);
-        const Message message{.op = send.op,
-                              .step = send.step,
-                              .chunk = static_cast<std::uint16_t>(table_.cell[index]),
-                              .offset = static_cast<std::uint32_t>(start + send.shift),
-                              .size = table_.size[index]};
-        sender->send(message, index, start, peer.left == 0, now, answer);
-        peer.message_sent();
-        if (reducer_) reducer_->sent(index);
-        deadline_ = std::min(deadline_, sender->timer);
-        if (!peer.active.empty()) ready_.push_back(&peer);
-        else peer.waiting = false;
-        left(index, queue.send, now, answer.pool);
-    }
 }
 
 }  // namespace railyard

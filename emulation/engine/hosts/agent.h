@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py is its
-// specification: both send the same frames at the same times, in the same order.
+// Agent of an NPU in a collective or a traffic graph, sans-IO. emulation/traffic/host/agent.py and slices.py
+// are its specification: both send the same frames at the same times, in the same order.
 #pragma once
 
 #include <cstdint>
@@ -141,8 +141,9 @@ class Agent final : public Participant {
     std::optional<StepGate> gate_;
     std::optional<Progress> progress_;
     std::vector<std::uint32_t> send_of_;  // by task; kNone for all but sends
-    Ring<StepGate::Item> local_;          // slices to copy inside the array
-    std::size_t open_;                    // phases not applied yet, over all slices
+    Ring<std::pair<std::uint32_t, std::uint32_t>>
+        local_;         // slices to copy inside the array, with their sends
+    std::size_t open_;  // phases not applied yet, over all slices
     bool started_ = false;
     std::optional<Time> finished_;
     std::optional<Failure> failed_;

@@ -12,9 +12,9 @@ from typing import Any, Final, final
 
 from emulation.errors import EmulationError
 from emulation.traffic.frames.wire import AckWriter, DataWriter
-from emulation.traffic.host.path_choice import ONE, PathShares
-from emulation.traffic.host.path_sender import PathSender
-from emulation.traffic.host.spray import PathHealth, RoundTrips, Spray
+from emulation.traffic.host.paths.choice import ONE, PathShares
+from emulation.traffic.host.paths.sender import PathSender
+from emulation.traffic.host.paths.spray import PathHealth, RoundTrips, Spray
 from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
 from emulation.traffic.schedule.slicing import CellPlan
 

@@ -22,7 +22,7 @@ from emulation.traffic.host.agent import Output
 from emulation.traffic.host.checks import check_agent
 from emulation.traffic.host.connections import Ends, ends_of
 from emulation.traffic.host.iterations import MOST_FRAMES, IterationReport, Rhythm, too_many_frames
-from emulation.traffic.host.path_choice import BUCKETS
+from emulation.traffic.host.paths.choice import BUCKETS
 from emulation.traffic.host.reduction import Reduction, ReductionStats
 from emulation.traffic.host.stats import AgentStats, Failure
 from emulation.traffic.host.transport import TransportParameters

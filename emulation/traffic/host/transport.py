@@ -4,7 +4,7 @@
 Frames carry 24-bit sequence numbers (PSN). Data are placed by offset, so frames out of order are accepted; an
 acknowledgement has the first missing PSN and a 64-bit map of the PSNs received after it. Retransmission is
 selective. A Sender triggers it by a timer only, since frames sprayed over many paths overtake each other even
-without losses; a sender that knows its paths finds losses earlier (emulation.traffic.host.path_sender).
+without losses; a sender that knows its paths finds losses earlier (emulation.traffic.host.paths.sender).
 """
 
 from collections.abc import Container, Mapping
@@ -14,8 +14,8 @@ from typing import Final, final
 from emulation.errors import EmulationError
 from emulation.traffic.frames.values import SERVICE_LEVELS, Flags
 from emulation.traffic.frames.wire import PSN_MASK, AckWriter, DataWriter, readdress
-from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares
-from emulation.traffic.host.spray import Spray
+from emulation.traffic.host.paths.choice import BUCKETS, Connections, PathShares
+from emulation.traffic.host.paths.spray import Spray
 
 __all__ = [
     "ACK_NOW",
@@ -49,8 +49,8 @@ class TransportParameters:
     timeout. A connection fails after max_retries timeouts in a row without a newly acknowledged frame.
     `level`, one of SERVICE_LEVELS, is the service level of its data. `connections`: None for one connection
     per pair. `paths`: paths of pairs of ranks (source, target) and their shares, for loss recovery by path
-    (emulation.traffic.host.path_sender), with timeouts of at least path_rto_ps; a pair without paths recovers
-    by timers alone. `adaptive`: frames leave congested paths (emulation.traffic.host.path_delay).
+    (emulation.traffic.host.paths.sender), with timeouts of at least path_rto_ps; a pair without paths
+    recovers by timers alone. `adaptive`: frames leave congested paths (emulation.traffic.host.paths.delay).
     """
 
     window: int = 64

@@ -20,7 +20,7 @@ from random import Random
 from controller.plan import Plan
 from controller.planner import steers_every_hop
 from controller.routing.path_probing import LB_VALUES, PathProbe
-from emulation.traffic.host.path_choice import Connections, PathShares
+from emulation.traffic.host.paths.choice import Connections, PathShares
 from emulation.traffic.schedule.schedule import Schedule
 from lab.scenario.schema import ConnectionSettings
 

@@ -14,7 +14,7 @@ from emulation.traffic.collectives import allreduce_ring, bidirectional_dimensio
 from emulation.traffic.frames.wire import AckWriter, DataWriter, parse
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.connections import Peer, connect
-from emulation.traffic.host.path_choice import Choose, Connections
+from emulation.traffic.host.paths.choice import Choose, Connections
 from emulation.traffic.host.transport import Receiver, Sender, TransportParameters
 from emulation.traffic.schedule.data import make_data
 from emulation.traffic.schedule.schedule import slice_schedule

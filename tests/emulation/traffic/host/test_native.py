@@ -30,7 +30,7 @@ from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.agent import Output
 from emulation.traffic.host.iterations import Rhythm
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
-from emulation.traffic.host.path_choice import BUCKETS, Connections, PathShares
+from emulation.traffic.host.paths.choice import BUCKETS, Connections, PathShares
 from emulation.traffic.host.reduction import Reduction
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.data import Array, make_data

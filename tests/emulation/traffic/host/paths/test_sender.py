@@ -5,9 +5,9 @@ from collections import Counter
 
 from emulation.traffic.frames.values import Flags
 from emulation.traffic.frames.wire import AckWriter, DataFields, DataWriter, parse
-from emulation.traffic.host.path_choice import PathShares
-from emulation.traffic.host.path_sender import PathSender
-from emulation.traffic.host.spray import PathHealth, RoundTrips, Spray
+from emulation.traffic.host.paths.choice import PathShares
+from emulation.traffic.host.paths.sender import PathSender
+from emulation.traffic.host.paths.spray import PathHealth, RoundTrips, Spray
 from emulation.traffic.host.transport import Receiver, TransportParameters
 
 US = 10**6

@@ -11,8 +11,8 @@ of the plan: a path loses frames only while it stands out, so shares do not swin
 
 from typing import Final, final
 
-from emulation.traffic.host.path_choice import BUCKETS
-from emulation.traffic.host.spray import PathHealth, RoundTrips
+from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.paths.spray import PathHealth, RoundTrips
 from emulation.traffic.host.transport import MAX_WINDOW
 
 __all__ = ["PathDelays"]

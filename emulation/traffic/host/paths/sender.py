@@ -18,9 +18,9 @@ ones (`silent_buckets`); timeouts begin anew on them.
 from typing import Final, final
 
 from emulation.traffic.frames.wire import PSN_MASK, DataWriter, readdress
-from emulation.traffic.host.path_choice import BUCKETS
-from emulation.traffic.host.path_delay import PathDelays
-from emulation.traffic.host.spray import RoundTrips, Spray
+from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.paths.delay import PathDelays
+from emulation.traffic.host.paths.spray import RoundTrips, Spray
 from emulation.traffic.host.transport import (
     ACK_NOW,
     MAX_WINDOW,

@@ -3,9 +3,9 @@
 
 from collections import Counter, deque
 
-from emulation.traffic.host.path_choice import BUCKETS
-from emulation.traffic.host.path_delay import PathDelays
-from emulation.traffic.host.spray import PathHealth, RoundTrips
+from emulation.traffic.host.paths.choice import BUCKETS
+from emulation.traffic.host.paths.delay import PathDelays
+from emulation.traffic.host.paths.spray import PathHealth, RoundTrips
 
 WINDOW = 32
 PATHS = (0, 1, 2, 3) * 4
