@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control loop: node controllers driven by port events, hellos and notices of a running testbed.
 
-loop               ControlLoop: table writes, notices and hellos, after detection and processing times
+loop               ControlLoop: table writes and notices, after detection and processing times
+hellos             hellos between the two ends of a link, paused while no data arrive
 messenger          messages of node controllers in band, acknowledged and repeated
 takeover           replacement of failed nodes by spares
 rewiring           optical circuits that follow the jobs and the ports that have light
+circuit_change     a change of circuits under way
 rewiring_record    a change of circuits as a value, for results
 light_monitor      usable ports of optical switches, from the light at them
 bonding            LACP between NICs and ToRs, and host routes that ToRs learn from it

@@ -13,11 +13,12 @@ from typing import final
 from controller import Entry, Mode, NodeController, Notice, Plan, Reaction, Subscription, Update
 from controller.diff import apply_updates
 from controller.p4runtime.client import P4RuntimeClient
-from controller.recovery.hello import Hello, HelloAnswer, HelloSessions
+from controller.recovery.hello import Hello
 from controller.recovery.messages import Acknowledgement, latest_sequences
 from controller.recovery.shared_routers import SharedRouters
 from emulation.control.bonding import Bonding, LacpTimes
-from emulation.control.frames import hello_frame, is_slow, read_management
+from emulation.control.frames import is_slow, read_management
+from emulation.control.hellos import Hellos, HelloTimes
 from emulation.control.messenger import Messenger
 from emulation.control.packet_outs import send_packet_outs
 from emulation.control.rewiring import RewiringController, RewiringPolicy
@@ -25,11 +26,7 @@ from emulation.control.rewiring_record import RewiringRecord
 from emulation.control.takeover import SparePolicy, TakeoverController, TakeoverRecord
 from emulation.testbed import Testbed
 
-__all__ = ["ControlLoop", "ControlReport", "HelloTimes"]
-
-# Hello periods without any data after which hellos pause, and checks for new data while they pause.
-_QUIET = 100
-_LOOKS = 12
+__all__ = ["ControlLoop", "ControlReport"]
 
 
 @final
@@ -52,15 +49,6 @@ class ControlReport:
     notices_repeated: int = 0
     notices_unconfirmed: int = 0
     silence_reports: int = 0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class HelloTimes:
-    """Hello timers: a port sends every `period_ps` and is down after `multiplier` silent periods."""
-
-    period_ps: int
-    multiplier: int = 3
 
 
 @final
@@ -121,14 +109,7 @@ class ControlLoop:
         self._answering: set[tuple[str, int]] = set()  # silent pairs whose new paths are not yet written
         self._rewritten = self._silence_reports = 0
         self._converged: int | None = None
-        self._hello_times = hellos
-        self._hellos = 0
-        self._sessions: dict[str, HelloSessions] = {}
-        self._active: Callable[[], bool] = lambda: False
-        self._delivered = 0
-        self._moved_ps = 0  # when `_delivered` last grew
-        # By node, ports without carrier.
-        self._dark: dict[str, set[int]] = {node.name: set() for node in plan.fabric.nodes}
+        self._hellos = None if hellos is None else Hellos(self, testbed, hellos)
         testbed.on_port = self._on_port
         testbed.on_packet_in = self._on_packet_in
         testbed.on_silence = self._on_silence
@@ -151,7 +132,7 @@ class ControlLoop:
             len(self._told),
             self._rewritten,
             self._converged,
-            self._hellos,
+            self._hellos.sent if self._hellos else 0,
             self.bonding.sent if self.bonding else 0,
             self._messenger.repeated,
             self._messenger.unconfirmed,
@@ -161,9 +142,8 @@ class ControlLoop:
     @property
     def period_ps(self) -> int | None:
         """Shortest period of hellos and LACPDUs; None without both."""
-        hellos = self._hello_times and self._hello_times.period_ps
-        lacp = self.bonding and self.bonding.period_ps
-        return min((period for period in (hellos, lacp) if period), default=None)
+        senders = [sender for sender in (self._hellos, self.bonding) if sender is not None]
+        return min((sender.period_ps for sender in senders), default=None)
 
     @property
     def down(self) -> frozenset[str]:
@@ -217,11 +197,8 @@ class ControlLoop:
         self.write(updates)
         same = plan.fabric.links == self._fabric.links
         self._use_plan(plan, latest_sequences(self._controllers.values()))
-        if same:
-            for sessions in self._sessions.values():
-                sessions.readdress(plan.fabric)
-        elif self._sessions and self._hello_times is not None:
-            self._start_hellos(self._hello_times)  # neighbours have changed
+        if self._hellos is not None:
+            self._hellos.use_plan(same_links=same)
 
     def write(self, updates: Mapping[str, Sequence[Update]]) -> None:
         """Write updates now, node by node."""
@@ -244,96 +221,24 @@ class ControlLoop:
         return max(change.dark_until_ps for change in changes)
 
     def start(self, active: Callable[[], bool]) -> None:
-        """Send LACPDUs and hellos, where configured, while `active()` is true.
-
-        Hellos pause while no data arrive anywhere: they schedule themselves, so virtual time would never end.
-        """
+        """Send LACPDUs and hellos, where configured, while `active()` is true."""
         if self.bonding is not None:
             self.bonding.start(active)
-        if self._hello_times is not None:
-            self._active = active
-            self._start_hellos(self._hello_times)
-
-    def _start_hellos(self, times: HelloTimes) -> None:
-        now = self._testbed.now_ps
-        self._delivered, self._moved_ps = self._testbed.delivered_bytes, now
-        nodes = self._fabric.nodes
-        for node in nodes:
-            # Nodes start spread over the period, so that their hellos do not all cross the fabric at once.
-            start = now + times.period_ps * node.index // len(nodes)
-            sessions = HelloSessions(
-                self._fabric,
-                node.name,
-                period_ps=times.period_ps,
-                multiplier=times.multiplier,
-                start_ps=start,
-            )
-            for port in self._dark[node.name]:
-                if self._fabric.link_at(node.name, port) is not None:
-                    sessions.on_carrier(port, False)
-            self._sessions[node.name] = sessions
-            self._wake_at(start, times, sessions)
-
-    def _wake_at(self, time_ps: int, times: HelloTimes, sessions: HelloSessions) -> None:
-        self._testbed.at(time_ps, lambda: self._wake(times, sessions))
-
-    def _wake(self, times: HelloTimes, sessions: HelloSessions) -> None:
-        """Handle a node's hello timer: send hellos and give up silent ports."""
-        if self._sessions.get(sessions.node) is not sessions:
-            return
-        if not self._active():
-            self._sessions.clear()
-        elif self._quiet(times):
-            self._pause_hellos(times)
-        else:
-            self._apply_hello(sessions.node, sessions.on_timer(self._testbed.now_ps))
-            # Hellos received until then only postpone the next silence.
-            self._wake_at(sessions.deadline_ps, times, sessions)
-
-    def _data_arrived(self) -> bool:
-        """Return whether data have arrived since the last call."""
-        before, self._delivered = self._delivered, self._testbed.delivered_bytes
-        return self._delivered != before
-
-    def _quiet(self, times: HelloTimes) -> bool:
-        if self._data_arrived():
-            self._moved_ps = self._testbed.now_ps
-        # delivered_bytes is always 0 on a testbed that does not count arrivals.
-        return self._delivered > 0 and self._testbed.now_ps - self._moved_ps > _QUIET * times.period_ps
-
-    def _pause_hellos(self, times: HelloTimes) -> None:
-        """Stop hellos until data arrive again, and count ports that only hellos gave up as up."""
-        for node, sessions in self._sessions.items():
-            for port in sessions.silent_ports:
-                if self._routed(node, port):
-                    self.port_changed(node, port, True)
-        self._sessions.clear()
-        self._resume_hellos(times, _QUIET * times.period_ps, _LOOKS)
-
-    def _resume_hellos(self, times: HelloTimes, wait_ps: int, looks: int) -> None:
-        """Check for new data `looks` times, each after twice the wait, so that an idle run ends."""
-
-        def look() -> None:
-            if not self._active():
-                return
-            if self._data_arrived():
-                self._start_hellos(times)
-            elif looks > 1:
-                self._resume_hellos(times, 2 * wait_ps, looks - 1)
-
-        self._testbed.at(self._testbed.now_ps + wait_ps, look)
+        if self._hellos is not None:
+            self._hellos.start(active)
 
     def _on_port(self, node: str, port: int, up: bool) -> None:
         if self._fabric.link_at(node, port) is None and not self._is_moving(node, port):
             return  # a host port, or a port that the plan does not use
 
         def detected() -> None:
-            dark = self._dark[node]
-            (dark.discard if up else dark.add)(port)
+            hellos = self._hellos
+            if hellos is not None:
+                hellos.note_carrier(node, port, up)
             if self.bonding is not None and self.bonding.uses_lacp(node, port):
                 self.bonding.on_port(node, port, up)
-            elif node in self._sessions and self._routed(node, port):
-                self._apply_hello(node, self._sessions[node].on_carrier(port, up))
+            elif hellos is not None and hellos.has_sessions(node) and self.is_routed(node, port):
+                hellos.on_carrier(node, port, up)
             else:
                 self.port_changed(node, port, up)
 
@@ -354,8 +259,8 @@ class ControlLoop:
             return
         message = read_management(packet.payload)
         if isinstance(message, Hello):
-            if node in self._sessions:
-                self._apply_hello(node, self._sessions[node].on_hello(port, message, self._testbed.now_ps))
+            if self._hellos is not None:
+                self._hellos.on_hello(node, port, message)
             return
         if isinstance(message, Acknowledgement):
             self._messenger.on_acknowledgement(node, message)
@@ -381,23 +286,16 @@ class ControlLoop:
             at = self._testbed.now_ps + self._processing_ps
             self._testbed.at(at, lambda: self._answering.discard(pair))
 
-    def _apply_hello(self, node: str, answer: HelloAnswer) -> None:
-        for port, up in answer.changes:
-            if self._routed(node, port):
-                self.port_changed(node, port, up)
-        self.send_frames(node, [(port, hello_frame(hello)) for port, hello in answer.hellos])
-        self._hellos += len(answer.hellos)
-
     def _is_moving(self, node: str, port: int) -> bool:
         return any(mover.is_moving(node, port) for mover in self._movers)
 
-    def _routed(self, node: str, port: int) -> bool:
+    def is_routed(self, node: str, port: int) -> bool:
         """Return whether routes may use a port's link: not while an optical switch moves its circuit."""
         return self._fabric.link_at(node, port) is not None and not self._is_moving(node, port)
 
     def port_changed(self, node: str, port: int, up: bool) -> None:
         """Note that a port is usable from now on, or no longer."""
-        if self._routed(node, port):
+        if self.is_routed(node, port):
             self._later(node, self._controllers[node].on_port(port, up))
         for mover in self._movers:
             mover.on_port(node, port, up)

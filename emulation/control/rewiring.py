@@ -29,17 +29,13 @@ from controller.errors import PlanError
 from controller.plan import Entry, Plan
 from controller.routing.unreachable import unreachable_pairs
 from controller.routing.weights import Demand
+from emulation.control.circuit_change import Change, Port, ends_beyond, without_turns
 from emulation.control.light_monitor import LightMonitor
 from emulation.control.rewiring_record import RewiringRecord
 from topologies import Fabric
 from topologies.transform.circuits import with_maps
 
 __all__ = ["RewiringController", "RewiringPolicy"]
-
-Port = tuple[str, int]
-
-# Tables that restrict ingress and egress ports, and do not choose routes.
-_TURNS = ("arrival", "departure", "vl_turn")
 
 # Times of detection and processing after which a new circuit that is still dark is not waited for.
 _PATIENCE = 10
@@ -77,42 +73,6 @@ class _Runtime(Protocol):
 
 
 @final
-@dataclass(slots=True)
-class _Change:
-    """A change under way.
-
-    `unlit` are the ends of new circuits that are still dark, and `waits_for` the ends among them that can
-    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`. `stay`
-    has the circuits that do not move; once `turned`, no other old circuit is left, and the new circuits see
-    light at `lit_ps`.
-    """
-
-    begun_ps: int
-    why: str
-    before: Fabric
-    stay: Fabric
-    target: Fabric
-    circuits: Crossconnects
-    plan: Plan
-    jobs: Mapping[str, Demand]
-    then: list[Callable[[], None]]
-    hitless: bool
-    updates: int
-    ports: frozenset[Port]
-    held: Set[str]
-    held_ps: int
-    unlit: set[Port]
-    waits_for: set[Port]
-    turned: bool = False
-    lit_ps: int | None = None
-
-    @property
-    def standing(self) -> Fabric:
-        """The fabric with the circuits that still stand, those that the change has yet to move among them."""
-        return self.stay if self.turned else self.before
-
-
-@final
 class RewiringController:
     """Changes circuits, one change at a time.
 
@@ -127,7 +87,7 @@ class RewiringController:
         self._policy = policy
         self._processing_ps = processing_ps
         self._settle_ps = max(1, detect_ps + processing_ps)
-        self._now: _Change | None = None
+        self._now: Change | None = None
         self._waiting: dict[str, Callable[[], None]] = {}  # by job, the call that begins it
         self._reasons: list[str] = []  # causes of the next change, in words
         optical = runtime.plan.fabric.optical
@@ -248,7 +208,7 @@ class RewiringController:
         why: str,
         jobs: Mapping[str, Demand],
         then: list[Callable[[], None]],
-        replaced: _Change | None = None,
+        replaced: Change | None = None,
     ) -> None:
         """Begin a change for `jobs`, in place of the change under way if it has been `replaced`."""
         fabric = replaced.standing if replaced else self._runtime.plan.fabric
@@ -256,7 +216,7 @@ class RewiringController:
         circuits = self._realised(jobs, fabric).circuits
         target = with_maps(fabric, circuits)
         stay = keep_common_circuits(fabric, circuits)
-        added, removed = _ends(target, stay), _ends(fabric, stay)
+        added, removed = ends_beyond(target, stay), ends_beyond(fabric, stay)
         unlit = self._light.unlit_ends(target) & added
         # Plan the final state first: PlanError before anything changes if a pair has no route.
         demand = self._reachable(target, _all_of(jobs), unlit)
@@ -281,7 +241,7 @@ class RewiringController:
         else:
             # Frames under way still arrive over circuits that are torn down, so ingress tables stay.
             written = {
-                node: _without_turns(some)
+                node: without_turns(some)
                 for node, some in table_updates(drained, self._runtime.installed()).items()
             }
             # Leaves first stop sending to spines that lose circuits; then the spines change.
@@ -290,7 +250,7 @@ class RewiringController:
             updates += sum(map(len, written.values()))
         waits_for = set(added) - unlit
         drain_ps = self._policy.drain_ps if hitless else 0
-        change = self._now = _Change(
+        change = self._now = Change(
             now,
             why,
             before,
@@ -311,11 +271,11 @@ class RewiringController:
         self._runtime.at(now + drain_ps // 2, lambda: self._write_higher(change, higher))
         self._runtime.at(now + drain_ps, lambda: self._turn(change))
 
-    def _write_higher(self, change: _Change, updates: Mapping[str, tuple[Update, ...]]) -> None:
+    def _write_higher(self, change: Change, updates: Mapping[str, tuple[Update, ...]]) -> None:
         if self._now is change:
             self._runtime.write(updates)
 
-    def _turn(self, change: _Change) -> None:
+    def _turn(self, change: Change) -> None:
         if self._now is not change:
             return
         change.turned = True
@@ -323,7 +283,7 @@ class RewiringController:
         patience = _PATIENCE if change.waits_for else 1
         self._runtime.at(stands_ps + patience * self._settle_ps, lambda: self._finish(change))
 
-    def _finish(self, change: _Change) -> None:
+    def _finish(self, change: Change) -> None:
         """Finish a change whose new circuits carry light or have used up their time."""
         if self._now is not change:
             return
@@ -415,14 +375,3 @@ def _all_of(jobs: Mapping[str, Demand]) -> Demand:
 def _each(then: Iterable[Callable[[], None]]) -> None:
     for call in then:
         call()
-
-
-def _without_turns(updates: Iterable[Update]) -> tuple[Update, ...]:
-    return tuple(update for update in updates if update.entry.table not in _TURNS)
-
-
-def _ends(fabric: Fabric, other: Fabric) -> frozenset[Port]:
-    """Return the ends of the links of `fabric` that `other` lacks."""
-    have = {link.name for link in other.links}
-    new = (link for link in fabric.links if link.name not in have)
-    return frozenset((end.node, end.port) for link in new for end in (link.a, link.b))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol, final
 
 from emulation.control.bonding import LacpTimes
-from emulation.control.loop import ControlLoop, HelloTimes
+from emulation.control.hellos import HelloTimes
+from emulation.control.loop import ControlLoop
 from emulation.control.rewiring import RewiringPolicy
 from emulation.control.takeover import SparePolicy
 from emulation.embedded.testbed import EmbeddedTestbed

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A change of circuits under way, and the links and table entries that it concerns."""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import final
+
+from controller.circuits.transition import Crossconnects
+from controller.diff import Update
+from controller.plan import Plan
+from controller.routing.weights import Demand
+from topologies import Fabric
+
+__all__ = ["Change", "Port", "ends_beyond", "without_turns"]
+
+Port = tuple[str, int]
+
+# Tables that restrict ingress and egress ports, and do not choose routes.
+_TURNS = ("arrival", "departure", "vl_turn")
+
+
+@final
+@dataclass(slots=True)
+class Change:
+    """A change under way.
+
+    `unlit` are the ends of new circuits that are still dark, and `waits_for` the ends among them that can
+    be expected to see light. Nodes in `held` get the tables of the circuits that stay at `held_ps`. `stay`
+    has the circuits that do not move; once `turned`, no other old circuit is left, and the new circuits see
+    light at `lit_ps`.
+    """
+
+    begun_ps: int
+    why: str
+    before: Fabric
+    stay: Fabric
+    target: Fabric
+    circuits: Crossconnects
+    plan: Plan
+    jobs: Mapping[str, Demand]
+    then: list[Callable[[], None]]
+    hitless: bool
+    updates: int
+    ports: frozenset[Port]
+    held: Set[str]
+    held_ps: int
+    unlit: set[Port]
+    waits_for: set[Port]
+    turned: bool = False
+    lit_ps: int | None = None
+
+    @property
+    def standing(self) -> Fabric:
+        """The fabric with the circuits that still stand, those that the change has yet to move among them."""
+        return self.stay if self.turned else self.before
+
+
+def without_turns(updates: Iterable[Update]) -> tuple[Update, ...]:
+    """Return the updates of tables that choose routes."""
+    return tuple(update for update in updates if update.entry.table not in _TURNS)
+
+
+def ends_beyond(fabric: Fabric, other: Fabric) -> frozenset[Port]:
+    """Return the ends of the links of `fabric` that `other` lacks."""
+    have = {link.name for link in other.links}
+    new = (link for link in fabric.links if link.name not in have)
+    return frozenset((end.node, end.port) for link in new for end in (link.a, link.b))
