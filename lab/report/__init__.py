@@ -3,7 +3,9 @@
 
 Its modules:
 
+    variant_run  the run of a variant, and what a metric is
     metrics   observation -> named metrics, each with unit and meaning
+    job_metrics  metrics of jobs
     results   metrics and assertions -> result
     document  result -> result.json, whose schema is result.schema.json
     junit     results -> JUnit XML

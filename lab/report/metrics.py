@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from statistics import mean
-from typing import final
 
 from emulation.control.rewiring_record import RewiringRecord
-from emulation.fidelity import Fidelity
 from emulation.traffic.host.reduction import ReductionStats
-from lab.report.figures.heat_map import TrafficMatrix
-from lab.run.observation import JobReport, Observation
+from lab.report.job_metrics import COMPUTE_METRICS, ITERATION_METRICS, JOB_METRICS
+from lab.report.variant_run import Figure, Metric, VariantRun, busy_share, us
 from lab.run.pool import PoolReport
 
 __all__ = [
@@ -33,62 +30,6 @@ __all__ = [
     "measure",
 ]
 
-Figure = int | float
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class VariantRun:
-    """The run of one variant: its observation, the bound of its collective, and the rates of its links.
-
-    `fidelity` is None in virtual time, which is exact; `traffic` is None where no report needs it. Work of
-    accelerators is counted until `work_until_ps`, not at all when that is 0. `bounds` gives, by job, the
-    bounds of its collective in ps, by what each is.
-    """
-
-    observation: Observation
-    bound_ps: int
-    rates_bps: Mapping[str, int]
-    fidelity: Fidelity | None = None
-    traffic: TrafficMatrix | None = None
-    work_until_ps: int = 0
-    bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    @property
-    def doubtful(self) -> bool:
-        """True if the times may be those of the machine that ran it."""
-        return self.fidelity is not None and not self.fidelity.trustworthy
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric; `unit` is also the end of its name, empty for a count of anything but frames.
-
-    `timed` metrics depend on times and are not judged where times are not trustworthy.
-    """
-
-    unit: str
-    meaning: str
-    of: Callable[[VariantRun], Figure]
-    timed: bool = False
-
-
-def busy_share(run: VariantRun) -> dict[str, tuple[float, float]]:
-    """Return the share of the run during which each link was sending, from its first end and back."""
-    seconds = run.observation.completion_ps / 10**12
-    return {
-        link: (
-            8 * forward / (run.rates_bps[link] * seconds),
-            8 * back / (run.rates_bps[link] * seconds),
-        )
-        for link, (forward, back) in run.observation.link_bytes.items()
-    }
-
-
-def _us(ps: int) -> float:
-    return ps / 10**6
-
 
 def _busy_percent(run: VariantRun, pick: Callable[[list[float]], float]) -> float:
     shares = [share for pair in busy_share(run).values() for share in pair]
@@ -100,18 +41,18 @@ def _convergence_us(run: VariantRun) -> float:
     seen = run.observation
     if not seen.faults or seen.recovery.converged_ps is None:
         return 0.0
-    return _us(seen.recovery.converged_ps - seen.faults[0].at_ps)
+    return us(seen.recovery.converged_ps - seen.faults[0].at_ps)
 
 
 METRICS: Mapping[str, Metric] = {
     "completion_us": Metric(
         "us",
         "time until the last NPU has its result",
-        lambda run: _us(run.observation.completion_ps),
+        lambda run: us(run.observation.completion_ps),
         timed=True,
     ),
     "bound_us": Metric(
-        "us", "lower bound of the collective's time on these links", lambda run: _us(run.bound_ps)
+        "us", "lower bound of the collective's time on these links", lambda run: us(run.bound_ps)
     ),
     "ratio_to_bound": Metric(
         "ratio",
@@ -173,7 +114,7 @@ METRICS: Mapping[str, Metric] = {
     "fault_us": Metric(
         "us",
         "time of the first fault; 0 without one",
-        lambda run: _us(run.observation.faults[0].at_ps) if run.observation.faults else 0.0,
+        lambda run: us(run.observation.faults[0].at_ps) if run.observation.faults else 0.0,
     ),
     "convergence_us": Metric(
         "us", "time from the first fault to the last table write", _convergence_us, timed=True
@@ -213,7 +154,7 @@ def _takeover_us(run: VariantRun) -> float:
     seen = run.observation
     if not seen.takeovers or not seen.faults:
         return 0.0
-    return _us(seen.takeovers[0].at_ps - seen.faults[0].at_ps)
+    return us(seen.takeovers[0].at_ps - seen.faults[0].at_ps)
 
 
 # Metrics of runs in which a spare NPU took over, and of no others.
@@ -279,12 +220,12 @@ HOST_METRICS: Mapping[str, Metric] = {
     "reduction_us": Metric(
         "us",
         "time in which the cores or the CCU of an NPU reduced or copied, on average",
-        lambda run: round(_us(_reduction(run).busy_ps) / run.observation.nodes, 6),
+        lambda run: round(us(_reduction(run).busy_ps) / run.observation.nodes, 6),
     ),
     "core_us": Metric(
         "us",
         "time that the cores of an NPU lost to the collective, on average",
-        lambda run: round(_us(_reduction(run).core_ps) / run.observation.nodes, 6),
+        lambda run: round(us(_reduction(run).core_ps) / run.observation.nodes, 6),
     ),
     "sram_peak_bytes": Metric(
         "bytes",
@@ -312,11 +253,11 @@ POOL_METRICS: Mapping[str, Metric] = {
     "operation_us": Metric(
         "us",
         "time from an operation's first request to its last response, on average",
-        lambda run: round(_us(1) * _pool(run).latency_ps, 6),
+        lambda run: round(us(1) * _pool(run).latency_ps, 6),
         timed=True,
     ),
     "slowest_operation_us": Metric(
-        "us", "the same of the slowest operation", lambda run: _us(_pool(run).slowest_ps), timed=True
+        "us", "the same of the slowest operation", lambda run: us(_pool(run).slowest_ps), timed=True
     ),
     "lent_bytes": Metric("bytes", "memory lent to borrowers, all copies", lambda run: _pool(run).lent_bytes),
     "lost_lenders": Metric("", "lenders that were given up", lambda run: _pool(run).lost_lenders),
@@ -352,62 +293,6 @@ CIRCUIT_METRICS: Mapping[str, Metric] = {
     ),
 }
 
-
-# Metrics of each of several jobs, named JOB.METRIC.
-JOB_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
-    "completion_us": lambda job: _us(job.completion_ps),
-    "bound_us": lambda job: _us(job.bound_ps),
-    "ratio_to_bound": lambda job: round(job.completion_ps / job.bound_ps, 6),
-    "retransmitted_frames": lambda job: job.retransmitted,
-    "correct_npus": lambda job: job.correct_nodes,
-    "npus": lambda job: job.nodes,
-    "start_us": lambda job: _us(job.begun_ps),
-    "waited_us": lambda job: _us(job.begun_ps - job.due_ps),
-}
-
-
-def _lengths_us(pick: Callable[[tuple[int, ...]], float]) -> Callable[[JobReport], Figure]:
-    return lambda job: round(pick(job.lengths_ps) / 10**6, 6)
-
-
-# Metrics of each job with iterations, named JOB.METRIC.
-ITERATION_METRICS: Mapping[str, Callable[[JobReport], Figure]] = {
-    "iterations": lambda job: len(job.iterations),
-    "priority": lambda job: job.priority,
-    "iteration_us": _lengths_us(mean),
-    "fastest_iteration_us": _lengths_us(min),
-    "slowest_iteration_us": _lengths_us(max),
-    "communication_us": lambda job: round(
-        mean(iteration.sent_ps - iteration.send_ps for iteration in job.iterations) / 10**6, 6
-    ),
-}
-
-
-def computed_ps(job: JobReport, until_ps: int) -> int:
-    """Return the time that a member of a job computes until a moment of the run."""
-    return sum(min(max(until_ps - iteration.begun_ps, 0), job.compute_ps) for iteration in job.iterations)
-
-
-def _work_percent(run: VariantRun) -> Figure:
-    """Return the share of the time until `work_until_ps` in which the members of all jobs computed.
-
-    All jobs count until the same moment, whenever they end: so schedulers are compared by the work done in a
-    time (Crux, definition 1), and a job that ends late counts no less than a job that ends early.
-    """
-    jobs = run.observation.jobs
-    computed = sum(job.nodes * computed_ps(job, run.work_until_ps) for job in jobs)
-    return round(100 * computed / (sum(job.nodes for job in jobs) * run.work_until_ps), 3)
-
-
-# Metrics of runs in which jobs compute, with `work_until_us`.
-COMPUTE_METRICS: Mapping[str, Metric] = {
-    "work_percent": Metric(
-        "percent",
-        "share of the time until work_until_us in which the accelerators of all jobs computed",
-        _work_percent,
-        timed=True,
-    ),
-}
 
 ALL_METRICS: Mapping[str, Metric] = {
     **METRICS,

@@ -3,7 +3,9 @@
 
 Its modules:
 
-    schema     scenario, variants, routing, links, control, transport, faults, assertions
+    schema     scenario, variants, routing, links, control, transport
+    faults     a target, an event and its parameters
+    assertions bounds on metrics
     topology   topology of a scenario: a family and its parameters
     traffic    collectives and jobs of a scenario
     graph      traffic graph of a job

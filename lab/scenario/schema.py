@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, final
+from typing import Annotated, Any, Literal, Self, final
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, create_model, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from controller.jobs import schedulers
 from controller.recovery.lacp import TOR_IDENTITIES, TorIdentity
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
-from emulation.faults import EVENTS, Parameter
-from emulation.targets import TARGET_KINDS
 from emulation.traffic.host.paths.choice import Choose
 from emulation.traffic.host.reduction import Reduction
+from lab.scenario.assertions import Assertion, Relative
+from lab.scenario.faults import Fault
 from lab.scenario.graph import GraphSettings
 from lab.scenario.lacp import LacpTor
 from lab.scenario.pool import PoolSettings
@@ -25,8 +25,6 @@ from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
     BRANCHES,
     ELEMENT_BYTES,
-    NUMBER,
-    RELATIVE,
     Collective,
     JobSettings,
     Part,
@@ -234,76 +232,6 @@ class HostSettings(Model):
         return Reduction(self.reduction, rate, sram, self.core_percent)
 
 
-class _Fault(Model):
-    """Keys of every fault; `from` is the node at which a direction of a link begins."""
-
-    at_us: Positive
-    event: Literal[*EVENTS] = "down"  # pyright: ignore[reportInvalidTypeForm]
-    source: Annotated[str | None, Field(alias="from")] = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        given = [kind for kind in TARGET_KINDS if getattr(self, kind) is not None]
-        if len(given) != 1:
-            kinds = ", ".join(TARGET_KINDS)
-            raise ValueError(f"a fault strikes exactly one of {kinds}, not {' and '.join(given) or 'none'}")
-        if self.source is not None and given != ["direction"]:
-            raise ValueError(f"only a direction is `from` a node, not a {given[0]}")
-        wanted = {parameter.key for parameter in EVENTS[self.event].parameters}
-        for key in _EVENT_PARAMETERS:
-            if (key in wanted) != (getattr(self, key) is not None):
-                raise ValueError(f"event {self.event} {'needs' if key in wanted else 'takes no'} `{key}:`")
-        return self
-
-    @property
-    def target(self) -> tuple[str, str | int]:
-        """Kind and name of the target."""
-        return next((kind, name) for kind in TARGET_KINDS if (name := getattr(self, kind)) is not None)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Fields of emulation.faults.Fault that the event's keys set."""
-        return {
-            parameter.field: parameter.convert(getattr(self, parameter.key))
-            for parameter in EVENTS[self.event].parameters
-        }
-
-
-_EVENT_PARAMETERS = {parameter.key: parameter for kind in EVENTS.values() for parameter in kind.parameters}
-
-
-def _parameter_type(parameter: Parameter) -> Any:
-    """Return the type of a parameter's key: above 0, at most its largest value, or None."""
-    if parameter.integer:
-        return Annotated[int | None, Field(ge=1, le=parameter.most)]
-    return Annotated[float | None, Field(gt=0, le=parameter.most, allow_inf_nan=False)]
-
-
-if TYPE_CHECKING:
-
-    class Fault(_Fault):
-        """A fault whose target and parameters are declared by TARGET_KINDS and EVENTS."""
-
-        def __init__(self, **keys: Any) -> None:
-            """Take keys as a scenario file has them."""
-
-        def __getattr__(self, key: str) -> Any:
-            """Return the value of a target's or parameter's key."""
-
-else:
-    # A fault names its target by one key of TARGET_KINDS and has the parameters of its event.
-    Fault = create_model(
-        "Fault",
-        __base__=_Fault,
-        __doc__="A fault of a scenario: its time, its event with parameters, and its target.",
-        **{
-            kind: ((Annotated[int, Field(ge=0)] if target.numbered else str) | None, None)
-            for kind, target in TARGET_KINDS.items()
-        },
-        **{key: (_parameter_type(parameter), None) for key, parameter in _EVENT_PARAMETERS.items()},
-    )
-
-
 @final
 class OwnProgram(Model):
     """A P4 program of the user's own in place of a built-in program, whose tables and counters it keeps.
@@ -396,49 +324,6 @@ class Variant(Model):
         return self.jobs or (
             JobSettings(name="job", collective=self.collective, graph=self.graph, lanes=self.lanes),
         )
-
-
-@final
-class Relative(Model):
-    """A limit relative to another metric of the same result."""
-
-    metric: str
-    times: Positive = 1.0
-
-
-Limit = Annotated[
-    Annotated[float, Field(allow_inf_nan=False), Tag(NUMBER)] | Annotated[Relative, Tag(RELATIVE)],
-    Discriminator(lambda value: RELATIVE if isinstance(value, dict | Relative) else NUMBER),
-]
-
-
-@final
-class Assertion(Model):
-    """A bound on one metric, named VARIANT.METRIC, by one of `max`, `min` and `equals`."""
-
-    metric: str
-    name: str = ""
-    max: Limit | None = None
-    min: Limit | None = None
-    equals: Limit | None = None
-
-    @model_validator(mode="after")
-    def _one_limit(self) -> Self:
-        if sum(limit is not None for limit in (self.max, self.min, self.equals)) != 1:
-            raise ValueError("an assertion has exactly one of max, min and equals")
-        return self
-
-    @property
-    def relation(self) -> Literal["max", "min", "equals"]:
-        """Kind of the limit."""
-        return "max" if self.max is not None else "min" if self.min is not None else "equals"
-
-    @property
-    def limit(self) -> float | Relative:
-        """Limit of the metric."""
-        limit = getattr(self, self.relation)
-        assert limit is not None
-        return limit
 
 
 @final

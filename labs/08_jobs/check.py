@@ -13,7 +13,7 @@ import numpy as np
 
 from controller.jobs.timeline import JobProfile, simulate
 from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
-from lab.report.metrics import computed_ps
+from lab.report.job_metrics import computed_ps
 from lab.run.observation import JobReport
 from lab.run.prepare import prepare
 from lab.run.runner import observe
