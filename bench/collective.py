@@ -16,7 +16,7 @@ from typing import get_args
 
 from emulation.traffic.host.make import Hosts
 from lab.run.boot import booted
-from lab.run.job import Jobs
+from lab.run.jobs.running import Jobs
 from lab.run.prepare import Prepared, prepare
 from lab.run.testbeds import Embedded
 from lab.scenario.loader import load

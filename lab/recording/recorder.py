@@ -10,7 +10,7 @@ from emulation.faults import Fault
 from emulation.testbed import LinkSample
 from lab.recording.picture import fabric_picture
 from lab.recording.records import FORMAT, VERSION, Kind, Record, Sink, Tick, event, json_record
-from lab.run.job import Job
+from lab.run.jobs.running import Job
 from lab.run.observation import Observation
 from lab.run.prepare import Prepared
 from lab.run.watch import WatchedRun

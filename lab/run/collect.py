@@ -20,9 +20,9 @@ from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import compare, truth
 from emulation.traffic.schedule.schedule import Sliced
 from lab.run.boot import Booted
-from lab.run.collect_graph import ends_of_jobs
 from lab.run.crossings import cross_plane_frames, cross_rail_frames
-from lab.run.job import Job, Jobs
+from lab.run.jobs.graph_ends import ends_of_jobs
+from lab.run.jobs.running import Job, Jobs
 from lab.run.observation import (
     Deadlock,
     FaultReport,

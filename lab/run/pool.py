@@ -24,7 +24,7 @@ from topologies import HOST_PORT, Fabric, Link
 from topologies.transform.spares import has_spares
 
 if TYPE_CHECKING:
-    from lab.run.job import Job
+    from lab.run.jobs.running import Job
 
 __all__ = ["PoolPlan", "PoolReport", "PoolRun", "plan_pool"]
 
@@ -117,7 +117,7 @@ def plan_pool(fabric: Fabric, settings: PoolSettings) -> PoolPlan:
 
 @final
 class PoolRun:
-    """The agents of a pool in a run, in place of jobs (lab.run.job.Jobs)."""
+    """The agents of a pool in a run, in place of jobs (lab.run.jobs.running.Jobs)."""
 
     def __init__(self, plan: PoolPlan, testbed: EmbeddedTestbed, seed: int) -> None:
         self._plan = plan

@@ -15,32 +15,25 @@ from controller.plan import Plan
 from controller.planner import make_plan
 from emulation import faults
 from emulation.targets import find_target
-from emulation.traffic.graph.operations import Graph
 from emulation.traffic.host.transport import TransportParameters
-from emulation.traffic.schedule.schedule import SlicedTraffic, slice_schedule
+from emulation.traffic.schedule.schedule import SlicedTraffic
 from lab.errors import ScenarioError
-from lab.run.collectives.bounds import bounds, largest_ps
 from lab.run.collectives.connections import connections_of
 from lab.run.collectives.grids import members_of
-from lab.run.collectives.schedule import schedule_of
-from lab.run.graphs import GraphJob, graph_job, join, joinable, read
-from lab.run.job_plan import JobPlan, demand_of
+from lab.run.jobs.plan import JobPlan, demand_of
+from lab.run.jobs.planner import line_of, plan_jobs, read_graph
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.run.pool import PoolPlan, plan_pool
 from lab.scenario.document import Document, Location
-from lab.scenario.explain import in_file
-from lab.scenario.loader import relocated
+from lab.scenario.lines import Lines
 from lab.scenario.schema import (
-    ELEMENT_BYTES,
     Fault,
-    JobSettings,
     Scenario,
     Variant,
 )
-from topologies import Fabric, RailyardError
+from topologies import Fabric
 from topologies.families.lumos.core import core_of
 from topologies.transform.lanes import with_lanes
-from topologies.transform.spares import has_spares
 
 __all__ = ["Kept", "Prepared", "prepare"]
 
@@ -126,7 +119,7 @@ def prepare(
     Raises:
         ScenarioError: A part of the scenario is impossible; the message names its line.
     """
-    with_line = _Lines(document)
+    with_line = Lines(document)
     shared = None if kept is None else kept.updates
     kept = kept or Kept()
     if kept.fabric is None:
@@ -141,7 +134,7 @@ def prepare(
             with_line((*at, "control", "circuits"), partial(_circuits, fabric, variant))
         sent = (variant.every_job, variant.routing.strategy, variant.control.scheduler)
         if sent not in kept.jobs:
-            kept.jobs[sent] = _jobs(with_line, at, fabric, variant)
+            kept.jobs[sent] = plan_jobs(with_line, at, fabric, variant)
         jobs = kept.jobs[sent]
         if variant.control.circuits == "per-job":
             _check_circuits(with_line, at, fabric, variant, jobs)
@@ -173,39 +166,20 @@ def prepare(
     return tuple(prepared)
 
 
-@final
-class _Lines:
-    """Adds to an error of a lower floor the line of the scenario that caused it."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-
-    def __call__(self, location: Location, make: Callable[[], T]) -> T:
-        try:
-            return make()
-        except RailyardError as ex:
-            raise relocated(self._document, location, ex) from ex
-
-    def graph(self, location: Location, fabric: Fabric, job: JobSettings) -> Graph:
-        """Return the graph of a job, whose errors name the line of an operation."""
-        assert job.graph is not None
-        return read(self._document, in_file(self._document, location), job.name, job.graph, fabric)
-
-
-def _dealt(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> Fabric:
+def _dealt(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> Fabric:
     """Return the fabric with the lanes of the links among the members of each job as the job has them."""
     for index, job in enumerate(variant.every_job):
         if job.lanes is None:
             continue
-        graph = None if job.graph is None else with_line.graph(_line(at, variant, index), fabric, job)
+        graph = None if job.graph is None else read_graph(with_line, line_of(at, variant, index), fabric, job)
         wanted = job.collective.members if graph is None else graph.members
-        members = with_line(_line(at, variant, index), partial(members_of, fabric, wanted))
+        members = with_line(line_of(at, variant, index), partial(members_of, fabric, wanted))
         line = (*at, "jobs", index, "lanes") if variant.jobs else (*at, "lanes")
         fabric = with_line(line, partial(with_lanes, fabric, job.lanes, members))
     return fabric
 
 
-def _faults(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
+def _faults(with_line: Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[faults.Fault, ...]:
     resolved = [
         with_line((*at, number, fault.target[0]), lambda chosen=fault: resolved_fault(fabric, chosen))
         for number, fault in enumerate(variant.faults)
@@ -238,89 +212,6 @@ def _refuse(fault: faults.Fault) -> None:
     )
 
 
-def _jobs(with_line: _Lines, at: Location, fabric: Fabric, variant: Variant) -> tuple[JobPlan, ...]:
-    strategy = variant.routing.strategy
-    jobs = variant.every_job
-    graphs: dict[int, GraphJob] = {}
-    members = []
-    for index, job in enumerate(jobs):
-        line = _line(at, variant, index)
-        if job.graph is not None:
-            graph = with_line.graph(line, fabric, job)
-            graphs[index] = with_line(line, partial(graph_job, fabric, job, graph, strategy))
-            members.append(graphs[index].members)
-        else:
-            members.append(with_line(line, partial(members_of, fabric, job.collective.members)))
-    plans = []
-    for group in _sharing(with_line, at, variant, members):
-        line = _line(at, variant, group[0])
-        if len(group) == 1 and group[0] not in graphs:
-            plans.append(with_line(line, partial(_job, fabric, jobs[group[0]], strategy)))
-            continue
-        for index in group:
-            if index not in graphs:
-                line = _line(at, variant, index)
-                graphs[index] = with_line(line, partial(graph_job, fabric, jobs[index], None, strategy))
-        plans.append(with_line(line, partial(join, fabric, [graphs[index] for index in group])))
-    if variant.control.scheduler != "none":
-        with_line((*at, "control", "scheduler"), lambda: _check_scheduler(variant))
-    if has_spares(fabric) and plans:
-        if len(jobs) > 1:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "several jobs"))
-        if plans[0].rhythm is not None:
-            with_line((*at, "jobs"), lambda: _refuse_spares(fabric, "a job of several iterations"))
-    return tuple(plans)
-
-
-def _line(at: Location, variant: Variant, index: int) -> Location:
-    """Return the place of a job's graph or collective in the document."""
-    job = variant.every_job[index]
-    key = "collective" if job.graph is None else "graph"
-    return (*at, "jobs", index, key) if variant.jobs else (*at, key)
-
-
-def _sharing(
-    with_line: _Lines, at: Location, variant: Variant, members: list[tuple[str, ...]]
-) -> list[list[int]]:
-    """Return the jobs in groups that share members, each in the order of its first job."""
-    jobs = variant.every_job
-    owners: dict[str, int] = {}
-    group_of = list(range(len(jobs)))
-    for index, names in enumerate(members):
-        for name in names:
-            owner = owners.setdefault(name, index)
-            if group_of[owner] == group_of[index]:
-                continue
-            if why := joinable(jobs[owner], jobs[index], modelled=variant.hosts is not None):
-                line = _line(at, variant, index)
-                with_line(line, partial(_refuse_shared, name, jobs[owner].name, why))
-            low, high = sorted((group_of[owner], group_of[index]))
-            group_of = [low if group == high else group for group in group_of]
-    return [[i for i, group in enumerate(group_of) if group == chosen] for chosen in sorted({*group_of})]
-
-
-def _job(fabric: Fabric, job: JobSettings, strategy: str) -> JobPlan:
-    collective = job.collective
-    members = members_of(fabric, collective.members)
-    schedule = schedule_of(
-        fabric, members, collective, detours=strategy not in ("shortest", "tables", "hashed")
-    )
-    each = collective.payload_bytes // ELEMENT_BYTES
-    named = bounds(fabric, members, collective, strategy)
-    least_ps = largest_ps(named)
-    return JobPlan(
-        name=job.name,
-        begin_ps=round(job.at_us * 10**6),
-        collective=collective,
-        members=members,
-        sliced=slice_schedule(schedule, each, overlap=collective.overlap),
-        bound_ps=job.rhythm.least_ps(least_ps) if job.rhythm else least_ps,
-        rhythm=job.rhythm,
-        level=job.level,
-        bounds=named,
-    )
-
-
 def _circuits(fabric: Fabric, variant: Variant) -> None:
     """Raise a ScenarioError if circuits cannot be allocated per job in this variant."""
     if core_of(fabric).wiring == "uniform":
@@ -336,7 +227,7 @@ def _circuits(fabric: Fabric, variant: Variant) -> None:
 
 
 def _check_circuits(
-    with_line: _Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
+    with_line: Lines, at: Location, fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]
 ) -> None:
     """Raise a ScenarioError with the line of a job that has no allocation of circuits when it runs alone."""
     for number, job in enumerate(jobs):
@@ -352,35 +243,6 @@ def _allocate(fabric: Fabric, job: JobPlan) -> None:
             f"job {job.name} has no allocation of circuits: {ex.message}",
             remedy="give the job members in fewer Pods or leaves, or the topology more ports",
         ) from ex
-
-
-def _refuse_shared(name: str, other: str, why: str) -> None:
-    raise ScenarioError(
-        f"{name} is a member of job {other!r} as well, and {why}", remedy="give each job its own members"
-    )
-
-
-def _check_scheduler(variant: Variant) -> None:
-    """Raise a ScenarioError if a job cannot be measured or has a priority of its own."""
-    for job in variant.every_job:
-        if job.iterations < 2 or not job.compute_us:
-            raise ScenarioError(
-                f"scheduler {variant.control.scheduler}: job {job.name} has {job.iterations} iterations of "
-                f"{job.compute_us:g} us, and the scheduler measures the first",
-                remedy="give every job `iterations: 2` or more and `compute_us:`",
-            )
-        if "priority" in job.model_fields_set:
-            raise ScenarioError(
-                f"scheduler {variant.control.scheduler}: job {job.name} already has priority {job.priority}",
-                remedy="leave out `priority:`, or take `scheduler: none`",
-            )
-
-
-def _refuse_spares(fabric: Fabric, what: str) -> None:
-    raise ScenarioError(
-        f"{what} on {fabric.name}, which has spares: a takeover restarts the whole run",
-        remedy="give the topology no spares, or the variant one job without `iterations:` and `compute_us:`",
-    )
 
 
 def _plan(fabric: Fabric, variant: Variant, jobs: tuple[JobPlan, ...]) -> Plan:

@@ -24,12 +24,12 @@ from lab.report.figures.heat_map import traffic_matrix
 from lab.report.metrics import VariantRun
 from lab.run.boot import Booted, booted
 from lab.run.collect import collect, dropped, link_of
-from lab.run.job import Before, Jobs
+from lab.run.jobs.running import Before, Jobs
+from lab.run.jobs.scheduling import Scheduling
 from lab.run.kept import KeptVariants
 from lab.run.observation import Deadlock, Observation
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
-from lab.run.scheduling import Scheduling
 from lab.run.standstill import Standstill
 from lab.run.testbeds import Embedded, TestbedChoice
 from lab.run.watch import WatchedRun, Watcher

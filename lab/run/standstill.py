@@ -12,7 +12,7 @@ from typing import final
 from controller.routing.unreachable import describe_unreachable
 from emulation.control.loop import ControlLoop
 from emulation.faults import Fault
-from lab.run.job import Jobs
+from lab.run.jobs.running import Jobs
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared
 

@@ -18,7 +18,7 @@ from emulation.faults import EVENTS, Faults, unmatched_clears
 from emulation.faults import Fault as TestbedFault
 from emulation.testbed import WatchableTestbed
 from lab.errors import ScenarioError
-from lab.run.job import Jobs
+from lab.run.jobs.running import Jobs
 from lab.run.observation import Observation
 from lab.run.pool import PoolRun
 from lab.run.prepare import Prepared

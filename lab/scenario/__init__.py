@@ -14,6 +14,7 @@ Its modules:
     lacp       identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
     loader     file -> checked scenario
+    lines      errors of lower floors with the line that caused them
     study      axes of a study
     digest     hash of a scenario and of the files that it names
     explain    messages for a scenario that fails its checks

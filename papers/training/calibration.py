@@ -18,7 +18,7 @@ from emulation.traffic.frames.wire import DATA_HEADER_BYTES
 from emulation.traffic.host.transport import TransportParameters
 from emulation.traffic.schedule.schedule import Schedule, demand, slice_schedule
 from lab.errors import ModelError
-from lab.run.job_plan import JobPlan
+from lab.run.jobs.plan import JobPlan
 from lab.run.prepare import Prepared
 from lab.run.runner import observe
 from lab.scenario.schema import ELEMENT_BYTES, Collective, Routing, Variant

@@ -47,7 +47,7 @@ def _lanes(plan: Plan) -> Iterator[str]:
 def _graphs(ready: Prepared) -> Iterator[str]:
     """Yield what the traffic graphs of a variant consist of, and their longest chains."""
     from emulation.traffic.graph.operations import KINDS
-    from lab.run.graphs import chain_of
+    from lab.run.jobs.graphs import chain_of
 
     for plan in ready.jobs:
         for job in () if plan.graph is None else plan.graph.jobs:

@@ -23,8 +23,8 @@ from controller.plan import Plan
 from emulation.testbed import Testbed
 from emulation.traffic.frames.values import SERVICE_LEVELS
 from emulation.traffic.host.make import RepeatingParticipant
-from lab.run.job import Job, Jobs
-from lab.run.job_plan import JobPlan
+from lab.run.jobs.plan import JobPlan
+from lab.run.jobs.running import Job, Jobs
 
 __all__ = ["PRIORITIES", "Scheduling", "link_shares"]
 

@@ -183,7 +183,7 @@ def test_the_graph_of_a_collective_takes_its_time(write: Write) -> None:
 
 def test_the_traffic_graph_of_the_experiment() -> None:
     """Variants of experiment 23 that differ in what waits for what."""
-    path = Path(__file__).parents[3] / "experiments" / "23_traffic_graph" / "scenario.yaml"
+    path = Path(__file__).parents[4] / "experiments" / "23_traffic_graph" / "scenario.yaml"
     result = railyard.run(path)
     assert result.passed
     rows = {row["operation"]: row for row in result.operations("inline")}

@@ -15,7 +15,7 @@ from emulation.traffic.host.make import Participant, RepeatingParticipant, make_
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
 from emulation.traffic.schedule.data import Array, make_inputs
 from lab.run.collectives.connections import path_shares
-from lab.run.job_plan import JobPlan
+from lab.run.jobs.plan import JobPlan
 from lab.run.prepare import Prepared
 from topologies.transform.spares import standbys
 

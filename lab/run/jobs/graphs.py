@@ -17,7 +17,7 @@ from lab.errors import ScenarioError
 from lab.run.collectives.bounds import bounds, largest_ps
 from lab.run.collectives.grids import members_of
 from lab.run.collectives.schedule import schedule_of
-from lab.run.job_plan import JobPlan, JobShare
+from lab.run.jobs.plan import JobPlan, JobShare
 from lab.scenario.document import Document, Location
 from lab.scenario.graph import GraphSettings, refused
 from lab.scenario.schema import ELEMENT_BYTES, JobSettings
