@@ -6,18 +6,19 @@ scenario and seed give the same run.
 """
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar, final
+from typing import Any, Literal, Self, final
 
 from emulation._engine import Network, Station
 from emulation.circuits import circuit_switches, set_circuit_up
+from emulation.embedded.agents import Agents
 from emulation.embedded.host_ports import HostPorts
 from emulation.embedded.links import Links, usage_of
-from emulation.errors import DeadlockedError, EmulationError, TestbedError
+from emulation.embedded.virtual_time import ControlEvent, VirtualTime
+from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.p4runtime import P4RuntimeServer, Requests
 from emulation.p4runtime.pipeline.pipelines import PIPELINES, TRACED_PIPELINES
@@ -34,16 +35,11 @@ from emulation.testbed import (
 )
 from emulation.traffic.frames.values import SERVED_VLS, VL_RESPONSE
 from emulation.traffic.host.make import Hosts, Participant
-from emulation.traffic.host.stats import Ended, Outcome
+from emulation.traffic.host.stats import Outcome
 from topologies import Fabric, Node
 from topologies.transform.circuits import circuit_link
 
 __all__ = ["EmbeddedTestbed"]
-
-_T = TypeVar("_T")
-
-_REACHED_UNTIL, _CONTROL, _DEADLOCK, _PAUSED = 1, 2, 3, 4
-_SERVED_EVENTS, _SERVER_TURN_SECONDS = 20_000, 0.001
 
 # Bit position of the lane within a priority: the last bit of the VL in the LPH, behind the Ethernet header.
 _LANE_BIT = 8 * 15 + 2
@@ -92,15 +88,13 @@ class EmbeddedTestbed:
         self._address: str | None = None
         self._lock = threading.RLock()
         self._work = threading.Event()
-        self._alarms: dict[int, Callable[[], None]] = {}
-        self._next_alarm = 0
         self._hosts: dict[str, int] = {}
-        self._attached: dict[str, Any] = {}
-        self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
         self._node_of = [node.name for node in fabric.nodes]
         self.host_ports = HostPorts(self.network, self._hosts, self._lock, self._work)
         self._switches = {name: index for index, name in enumerate(self._node_of)}
         self._links = Links(fabric, self.network, self._switches, credit_bytes, scheduler)
+        self._time = VirtualTime(self.network, self._links, self._lock)
+        self._agents = Agents(self.network, self._hosts, self._lock)
         self.device_ids: Mapping[str, int] = MappingProxyType({n.name: n.device_id for n in fabric.nodes})
         self.circuits = circuit_switches(fabric, self)
         self.network.set_seed(seed)
@@ -137,6 +131,7 @@ class EmbeddedTestbed:
         )
         self._address = server.start()
         self._server = server
+        self._time.on_event = self._dispatch
 
     def _build(self) -> None:
         fabric, network = self.fabric, self.network
@@ -197,27 +192,17 @@ class EmbeddedTestbed:
 
     def attach(self, node: str, host: Host | Station) -> None:
         """Put `host` on the node's own port and let it send its first frames."""
-        number = self._host_number(node)
-        self._attached[node] = host
+        self._host_number(node)
         if isinstance(host, Participant) and self.on_silence is not None:
             host.on_silence = partial(self.on_silence, node)
-        with self._lock:
-            self.network.set_handler(number, host)
-            self._engine(lambda: self.network.start(number))
+        self._agents.attach(node, host)
 
     def stand_by(self, node: str) -> None:
         """Do nothing: any node can take an agent at any time."""
 
     def restart(self, hosts: Mapping[str, Participant]) -> None:
         """Replace all agents; frames that the old agents have handed over still leave."""
-        for node, old in self._attached.items():
-            past = self._before.get(node)
-            stats = old.stats + past.stats if past else old.stats
-            self._before[node] = Ended(old.result, stats, None, None)
-            number = self._hosts[node]
-            with self._lock:
-                self.network.set_handler(number, None)
-        self._attached.clear()
+        self._agents.remove_all()
         for node, host in hosts.items():
             self.attach(node, host)
 
@@ -270,10 +255,7 @@ class EmbeddedTestbed:
 
     def at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call `callback` at that virtual time, between two events of the network."""
-        token, self._next_alarm = self._next_alarm, self._next_alarm + 1
-        self._alarms[token] = callback
-        with self._lock:
-            self.network.alarm(time_ps, token)
+        self._time.at(time_ps, callback)
 
     def run(self, until_ps: int | None = None) -> bool:
         """Let virtual time pass; return True when nothing is left to happen, False at `until_ps`.
@@ -282,62 +264,30 @@ class EmbeddedTestbed:
         DeadlockedError if frames wait for credits that cannot return.
         """
         while (watch := self.watch) is not None and (until_ps is None or watch.next_ps < until_ps):
-            if self._run_to(watch.next_ps):
+            if self._time.run_to(watch.next_ps):
                 break  # only table entries age on, up to `until_ps`
             watch.tick()
-        return self._run_to(until_ps)
-
-    def _run_to(self, until_ps: int | None) -> bool:
-        while (end := self._advance(until_ps)) == _CONTROL:
-            pass
-        return end != _REACHED_UNTIL
+        return self._time.run_to(until_ps)
 
     def settle(self) -> None:
         """Advance to the next picosecond at which nothing happens; returns earlier if nothing is left."""
-        while True:
-            time_ps = self.now_ps + 1
-            while (end := self._advance(time_ps, 0)) == _CONTROL:
-                pass
-            if end != _PAUSED:
-                return
-            self._run_to(time_ps)
-
-    def _advance(self, until_ps: int | None, events: int | None = None) -> int:
-        with self._lock:
-            run = self.network.run
-            end = self._engine(lambda: run(until_ps) if events is None else run(until_ps, events))
-            item = self.network.take_control() if end == _CONTROL else None
-        if item is not None:
-            self._dispatch(item)
-        elif end == _DEADLOCK:
-            raise DeadlockedError(self.network.now, self._links.deadlocked())
-        return end
+        self._time.settle()
 
     @property
     def busy(self) -> bool:
         """True while an agent still has something to do."""
-        hosts = self._attached.values()
-        return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
+        return self._agents.busy
 
     def outcome(self, node: str) -> Outcome:
         """Return the outcome of a node's agent so far, with the counts of replaced agents added."""
-        if node not in self._before:
-            return self._attached[node]
-        past, now = self._before[node], self._attached.get(node)
-        if now is None:
-            return past
-        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed, now.times)
+        return self._agents.outcome(node)
 
     def packet_arrived(self, node: str) -> None:
         """Do nothing: the engine reports packet-ins before the P4Runtime server does."""
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
-        host = self._attached.get(node)
-        if isinstance(host, Participant):
-            with self._lock:
-                answer = host.on_reroute(lost, self.network.now)
-                self._engine(lambda: self.network.act(self._hosts[node], answer))
+        self._agents.routes_lost(node, lost)
 
     def serve(self, stopped: threading.Event) -> None:
         """Run the network after every packet-out and frame of a host, until `stopped` is set.
@@ -357,26 +307,12 @@ class EmbeddedTestbed:
                 continue
             self._work.clear()
             waiting = self.host_ports.take_waiting()
-            while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (
-                _CONTROL,
-                _PAUSED,
-            ):
-                if end == _PAUSED:
-                    time.sleep(_SERVER_TURN_SECONDS)
+            self._time.run_out(stopped)
             for callback in waiting:
                 callback()
 
-    def _engine(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except RuntimeError as error:
-            raise EmulationError(str(error)) from error
-
-    def _dispatch(self, item: tuple[str, int, int, int, bool, bytes]) -> None:
+    def _dispatch(self, item: ControlEvent) -> None:
         kind, _, switch, value, up, data = item
-        if kind == "alarm":
-            self._alarms.pop(value)()
-            return
         if kind == "log" and self.on_log is not None:
             self.on_log(data.decode(errors="replace"))
         if self._server is not None:
@@ -442,11 +378,9 @@ class EmbeddedTestbed:
         if self._server is not None:
             self._server.stop()
             self._server = None
-        for host in self._hosts.values():
-            self.network.set_handler(host, None)
-        self._attached.clear()
-        self._before.clear()
+        self._agents.forget()
         self.on_port = self.on_packet_in = self.on_silence = self.on_log = self.watch = None
+        self._time.on_event = None  # no cycle keeps the network's memory
         self.network.end_recordings()
 
 

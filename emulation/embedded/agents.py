@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents at the host ports of the embedded testbed: attached, replaced, and their outcomes."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any, final
+
+from emulation._engine import Network, Station
+from emulation.embedded.virtual_time import call_engine
+from emulation.testbed import Host
+from emulation.traffic.host.make import Participant
+from emulation.traffic.host.stats import Ended, Outcome
+
+__all__ = ["Agents"]
+
+
+@final
+class Agents:
+    """Agents by node; `ports` gives the number of each node's host port."""
+
+    def __init__(self, network: Network, ports: Mapping[str, int], lock: threading.RLock) -> None:
+        self._network = network
+        self._ports = ports
+        self._lock = lock
+        self._attached: dict[str, Any] = {}
+        self._before: dict[str, Ended] = {}  # by node, its agents before the last restart
+
+    def attach(self, node: str, host: Host | Station) -> None:
+        """Put `host` on the node's own port and let it send its first frames."""
+        number = self._ports[node]
+        self._attached[node] = host
+        with self._lock:
+            self._network.set_handler(number, host)
+            call_engine(lambda: self._network.start(number))
+
+    def remove_all(self) -> None:
+        """Remove all agents and keep their counts; frames that they have handed over still leave."""
+        for node, old in self._attached.items():
+            past = self._before.get(node)
+            stats = old.stats + past.stats if past else old.stats
+            self._before[node] = Ended(old.result, stats, None, None)
+            with self._lock:
+                self._network.set_handler(self._ports[node], None)
+        self._attached.clear()
+
+    def forget(self) -> None:
+        """Remove all agents, their arrays and their counts."""
+        for number in self._ports.values():
+            self._network.set_handler(number, None)
+        self._attached.clear()
+        self._before.clear()
+
+    @property
+    def busy(self) -> bool:
+        """True while an agent still has something to do and none has failed."""
+        hosts = self._attached.values()
+        return not any(host.failed for host in hosts) and any(not host.done for host in hosts)
+
+    def outcome(self, node: str) -> Outcome:
+        """Return the outcome of a node's agent so far, with the counts of replaced agents added."""
+        if node not in self._before:
+            return self._attached[node]
+        past, now = self._before[node], self._attached.get(node)
+        if now is None:
+            return past
+        return Ended(now.result, past.stats + now.stats, now.finished_ps, now.failed, now.times)
+
+    def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
+        """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
+        host = self._attached.get(node)
+        if isinstance(host, Participant):
+            with self._lock:
+                answer = host.on_reroute(lost, self._network.now)
+                call_engine(lambda: self._network.act(self._ports[node], answer))

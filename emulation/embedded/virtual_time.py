@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual time of the embedded testbed: it passes with the events of the network, and stops for control."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar, final
+
+from emulation._engine import Network
+from emulation.embedded.links import Links
+from emulation.errors import DeadlockedError, EmulationError
+
+__all__ = ["ControlEvent", "VirtualTime", "call_engine"]
+
+T = TypeVar("T")
+
+ControlEvent = tuple[str, int, int, int, bool, bytes]
+"""An event for the control plane, as Network.take_control() returns it."""
+
+_REACHED_UNTIL, _CONTROL, _DEADLOCK, _PAUSED = 1, 2, 3, 4
+_SERVED_EVENTS, _SERVER_TURN_SECONDS = 20_000, 0.001
+
+
+def call_engine(call: Callable[[], T]) -> T:
+    """Return what a call of the engine returns; its RuntimeError becomes an EmulationError."""
+    try:
+        return call()
+    except RuntimeError as error:
+        raise EmulationError(str(error)) from error
+
+
+@final
+class VirtualTime:
+    """Lets the network's time pass; `on_event` receives its events for control, alarms excepted."""
+
+    def __init__(self, network: Network, links: Links, lock: threading.RLock) -> None:
+        self.on_event: Callable[[ControlEvent], None] | None = None
+        self._network = network
+        self._links = links
+        self._lock = lock
+        self._alarms: dict[int, Callable[[], None]] = {}
+        self._next_alarm = 0
+
+    def at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call `callback` at that virtual time, between two events of the network."""
+        token, self._next_alarm = self._next_alarm, self._next_alarm + 1
+        self._alarms[token] = callback
+        with self._lock:
+            self._network.alarm(time_ps, token)
+
+    def run_to(self, until_ps: int | None) -> bool:
+        """Let time pass; return True when nothing is left to happen, False at `until_ps`."""
+        while (end := self._advance(until_ps)) == _CONTROL:
+            pass
+        return end != _REACHED_UNTIL
+
+    def run_out(self, stopped: threading.Event) -> None:
+        """Let time pass until nothing is left to happen or `stopped` is set; other threads get turns."""
+        while not stopped.is_set() and (end := self._advance(None, _SERVED_EVENTS)) in (_CONTROL, _PAUSED):
+            if end == _PAUSED:
+                time.sleep(_SERVER_TURN_SECONDS)
+
+    def settle(self) -> None:
+        """Advance to the next picosecond at which nothing happens; returns earlier if nothing is left."""
+        while True:
+            time_ps = self._network.now + 1
+            while (end := self._advance(time_ps, 0)) == _CONTROL:
+                pass
+            if end != _PAUSED:
+                return
+            self.run_to(time_ps)
+
+    def _advance(self, until_ps: int | None, events: int | None = None) -> int:
+        with self._lock:
+            run = self._network.run
+            end = call_engine(lambda: run(until_ps) if events is None else run(until_ps, events))
+            item = self._network.take_control() if end == _CONTROL else None
+        if item is not None:
+            kind, _, _, token, _, _ = item
+            if kind == "alarm":
+                self._alarms.pop(token)()
+            elif self.on_event is not None:
+                self.on_event(item)
+        elif end == _DEADLOCK:
+            raise DeadlockedError(self._network.now, self._links.deadlocked())
+        return end
