@@ -2,6 +2,7 @@
 """Links of a fabric on a patch panel: patches between jacks, and impairments of them."""
 
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, final
@@ -22,6 +23,7 @@ __all__ = ["Links"]
 _MOST_SHAPED_BPS = 20e9
 # Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
 _QUEUE_BYTES = 16 << 20
+_SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
 
 
 @final
@@ -136,6 +138,16 @@ class Links:
     def counters(self) -> Mapping[str, JackCounters]:
         """Return the counters of every jack by name."""
         return self._panel.counters()
+
+    def settled_counters(self) -> Mapping[str, JackCounters]:
+        """Return the counters once no frame is on its way, or after a second."""
+        after = self.counters()
+        for _ in range(_SETTLE_LOOKS):
+            time.sleep(_SETTLE_SECONDS)
+            before, after = after, self.counters()
+            if before == after:
+                break
+        return after
 
     def record(self, name: str, path: Path, record: RunRecord) -> None:
         """Write the frames of a link, as its first end sees them, to a pcap file until close()."""

@@ -5,11 +5,9 @@ Needs Linux and root. Everything it makes is recorded first, and removed by stop
 """
 
 import os
-import select
 import selectors
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -28,8 +26,10 @@ from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
+from emulation.mininet.packet_ins import PacketIns
 from emulation.mininet.patch import PatchPanel
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
+from emulation.mininet.teardown import Teardown
 from emulation.testbed import (
     Impairment,
     LinkUsage,
@@ -53,7 +53,6 @@ DEFAULT_MTU = 10240
 _LEAD_NS = 100_000_000
 _CARRIER_SECONDS = 30.0
 _LOOK_SECONDS = 0.02
-_SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
 
 
 @final
@@ -92,12 +91,12 @@ class MininetTestbed:
         self._bin_ps = bin_ps
         self._agents: dict[str, Agent | Iterated | None] = {}  # None: prepared without an agent
         self._alarms = Alarms(dilation)
-        self._packets: deque[str] = deque()
+        self._packet_ins = PacketIns()
         self._ending: Ending | None = None
         self._record: RunRecord | None = None
         self.circuits = circuit_switches(fabric, self)
         self.frames_without_link = 0  # set by measured()
-        self._stop_actions: list[Callable[[], None]] = []
+        self._teardown = Teardown()
 
     def __enter__(self) -> Self:
         self.start()
@@ -114,7 +113,7 @@ class MininetTestbed:
             raise TestbedError("the Mininet testbed runs already", remedy="stop it first")
         need_machine()
         record = self._record = RunRecord.create()
-        self._stop_actions.append(record.close)
+        self._teardown.add(record.close)
         try:
             self._build(record)
         except BaseException:
@@ -132,7 +131,7 @@ class MininetTestbed:
 
         # The hosts' process loads its modules while links are made.
         self._population = Population(record)
-        self._stop_actions.append(self._population.close)
+        self._teardown.add(self._population.close)
         switches = record.namespace("fabric")
         patches = record.namespace("patch")
         self.shared_namespaces = {"fabric": switches, "patch": patches}
@@ -144,14 +143,16 @@ class MininetTestbed:
         done("namespaces")
         self.cabling = cabling = cable(self.fabric, switches, self.namespaces, self._mtu)
         self._watch = CarrierWatch(switches)
-        self._stop_actions.append(self._watch.close)
+        self._teardown.add(self._watch.close)
         panel = PatchPanel(patches)
-        self._stop_actions.append(panel.close)
+        self._teardown.add(panel.close)
         self._links = Links(self.fabric, panel, cabling, self.dilation)
-        self._stop_actions.append(self._links.close)
+        self._teardown.add(self._links.close)
         self._links.connect()
         self._ports = {interface: port for port, interface in cabling.interfaces.items()}
-        self._await_carriers()
+        # No switch starts with ports that look dead.
+        joined = {cabling.interfaces[end.node, end.port] for end in self._links.joined_ends()}
+        self._watch.await_up(joined, _CARRIER_SECONDS)
         done("links")
         self.net: Any = make_net(
             self.fabric,
@@ -161,64 +162,35 @@ class MininetTestbed:
             record.environment(),
             self.set_link,
         )
-        self._stop_actions.append(self.net.stop)
+        self._teardown.add(self.net.stop)
         self._processes = SwitchProcesses(self.switch, record, switches, self.fabric, cabling.interfaces)
-        self._stop_actions.append(self._processes.stop)
+        self._teardown.add(self._processes.stop)
         self._processes.start()
         self._processes.wait_ready()
         self.addresses: Mapping[str, str] = self._processes.addresses
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK)
-        self._stop_actions.append(lambda: os.close(self._wake))
+        self._packet_ins.open()
+        self._teardown.add(self._packet_ins.close)
         self._selector = self._watched()
         done("switches")
 
-    def _await_carriers(self) -> None:
-        """Wait until patched ports have a carrier, so that no switch starts with ports that look dead."""
-        missing = {self.cabling.interfaces[end.node, end.port] for end in self._links.joined_ends()}
-        deadline = time.monotonic() + _CARRIER_SECONDS
-        while missing:
-            ready, _, _ = select.select([self._watch], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise TestbedError(
-                    f"{', '.join(sorted(missing)[:5])}: no carrier after {_CARRIER_SECONDS:g} s",
-                    remedy="look at `ip netns exec NAMESPACE ip link` while it starts",
-                )
-            for interface, up in self._watch.take():
-                if up:
-                    missing.discard(interface)
-
     def _watched(self) -> selectors.BaseSelector:
         selector = selectors.DefaultSelector()
-        self._stop_actions.append(selector.close)
+        self._teardown.add(selector.close)
         selector.register(self._watch, selectors.EVENT_READ, self._carriers)
-        selector.register(self._wake, selectors.EVENT_READ, self._packet_ins)
+        selector.register(self._packet_ins, selectors.EVENT_READ, self._take_packet_ins)
         selector.register(self._population.connection, selectors.EVENT_READ, self._population_says)
         for name, process in self._processes.processes.items():
             handle = os.pidfd_open(process.pid)
-            self._stop_actions.append(lambda handle=handle: os.close(handle))
+            self._teardown.add(lambda handle=handle: os.close(handle))
             selector.register(handle, selectors.EVENT_READ, lambda name=name: self._switch_died(name))
         return selector
 
     def stop(self) -> None:
         """End every process and remove everything that was made; does nothing if nothing runs."""
-        actions, self._stop_actions = self._stop_actions, []
-        problems: list[Exception] = []
-        interrupted: BaseException | None = None
-        for action in reversed(actions):
-            try:
-                action()
-            except Exception as problem:  # the other actions must still run
-                problems.append(problem)
-            except BaseException as interrupt:  # a second Ctrl-C: the other actions still run
-                interrupted = interrupt
-        self._record = None
-        if interrupted is not None:
-            raise interrupted
-        if problems:
-            raise TestbedError(
-                f"while stopping: {'; '.join(map(str, problems))}",
-                remedy="`railyard clean` removes what is left",
-            )
+        try:
+            self._teardown.run()
+        finally:
+            self._record = None
 
     # -- agents
 
@@ -249,8 +221,7 @@ class MininetTestbed:
 
     def packet_arrived(self, node: str) -> None:
         """Note a packet-in: the P4Runtime client's `on_packet_in`. Any thread may call it."""
-        self._packets.append(node)
-        os.eventfd_write(self._wake, 1)
+        self._packet_ins.arrived(node)
 
     def routes_lost(self, node: str, lost: Mapping[int, frozenset[int]]) -> None:
         """Tell a node's agent which buckets, by destination CNA, have left a failed link or a silent path."""
@@ -333,10 +304,8 @@ class MininetTestbed:
             if node and port != HOST_PORT and self.on_port is not None:
                 self.on_port(node, port, up)
 
-    def _packet_ins(self) -> None:
-        os.eventfd_read(self._wake)
-        while self._packets:
-            node = self._packets.popleft()
+    def _take_packet_ins(self) -> None:
+        for node in self._packet_ins.take():
             if self.on_packet_in is not None:
                 self.on_packet_in(node)
 
@@ -389,12 +358,7 @@ class MininetTestbed:
         cpu_busy, used = self._meter.read()
         reports = self._population.reports()
         # Duplicates and acknowledgements may still be on their way.
-        after = self._links.counters()
-        for _ in range(_SETTLE_LOOKS):
-            time.sleep(_SETTLE_SECONDS)
-            before, after = after, self._links.counters()
-            if before == after:
-                break
+        after = self._links.settled_counters()
         self._ending = Ending(reports, Between(self._counted, after), seconds, cpu_busy, used)
 
     @property
@@ -417,12 +381,12 @@ class MininetTestbed:
     @property
     def agent_seconds(self) -> float:
         """Processor time of all agents together, after run() has returned True."""
-        return sum(report.cpu_seconds for report in self._ended.reports.values())
+        return self._ended.agent_seconds
 
     @property
     def switch_seconds(self) -> float:
         """Processor time of all switch processes together, after run() has returned True."""
-        return sum(self._ended.used.values())
+        return self._ended.switch_seconds
 
     @property
     def delivered_bytes(self) -> int:

@@ -185,6 +185,16 @@ class Ending:
     cpu_busy: float
     used: Mapping[str, float]
 
+    @property
+    def agent_seconds(self) -> float:
+        """Processor time of all agents together."""
+        return sum(report.cpu_seconds for report in self.reports.values())
+
+    @property
+    def switch_seconds(self) -> float:
+        """Processor time of all switch processes together."""
+        return sum(self.used.values())
+
     def bins(self) -> tuple[int, ...]:
         """Return the bytes of data that reached hosts, by bins."""
         merged: dict[int, int] = {}

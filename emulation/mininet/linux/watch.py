@@ -2,13 +2,16 @@
 """Changes of carrier in a namespace, from the kernel's notifications."""
 
 import errno
+import select
 import socket
 import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import final
 
 from pyroute2.netlink.rtnl import RTM_DELLINK, RTM_NEWLINK, RTMGRP_LINK
 
+from emulation.errors import TestbedError
 from emulation.mininet.linux import netns, requests
 from emulation.mininet.linux.netlink import RouteSocket, attributes, messages
 
@@ -65,6 +68,19 @@ class CarrierWatch:
                 continue
             for kind, _, _, content in messages(memoryview(answer)):
                 changes += self._heed(kind, content)
+
+    def await_up(self, interfaces: Iterable[str], seconds: float) -> None:
+        """Wait until the interfaces have a carrier; TestbedError if some have none after `seconds`."""
+        missing = set(interfaces)
+        deadline = time.monotonic() + seconds
+        while missing:
+            ready, _, _ = select.select([self], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise TestbedError(
+                    f"{', '.join(sorted(missing)[:5])}: no carrier after {seconds:g} s",
+                    remedy="look at `ip netns exec NAMESPACE ip link` while it starts",
+                )
+            missing -= {interface for interface, up in self.take() if up}
 
     def _again(self) -> list[tuple[str, bool]]:
         """Read the state of all interfaces, and return the changes."""

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes whose packet-ins wait for the testbed, noted by the threads of P4Runtime clients."""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from typing import final
+
+__all__ = ["PacketIns"]
+
+
+@final
+class PacketIns:
+    """A queue of nodes that can be selected on, between open() and close()."""
+
+    def __init__(self) -> None:
+        self._nodes: deque[str] = deque()
+        self._wake = -1
+
+    def open(self) -> None:
+        """Make the descriptor."""
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._wake)
+
+    def fileno(self) -> int:
+        """Return the descriptor, readable while nodes wait."""
+        return self._wake
+
+    def arrived(self, node: str) -> None:
+        """Note a packet-in; any thread may call it."""
+        self._nodes.append(node)
+        os.eventfd_write(self._wake, 1)
+
+    def take(self) -> Iterator[str]:
+        """Yield the nodes that wait, in order of arrival."""
+        os.eventfd_read(self._wake)
+        while self._nodes:
+            yield self._nodes.popleft()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What undoes a testbed, in reverse order; a failure or a Ctrl-C does not keep the rest from running."""
+
+from collections.abc import Callable
+from typing import final
+
+from emulation.errors import TestbedError
+
+__all__ = ["Teardown"]
+
+
+@final
+class Teardown:
+    """Actions that undo what was made."""
+
+    def __init__(self) -> None:
+        self._actions: list[Callable[[], None]] = []
+
+    def add(self, action: Callable[[], None]) -> None:
+        """Have `action` run before all that were added earlier."""
+        self._actions.append(action)
+
+    def run(self) -> None:
+        """Run all actions, the last first, once each.
+
+        Raises:
+            TestbedError: Actions have failed; the others have run.
+        """
+        actions, self._actions = self._actions, []
+        problems: list[Exception] = []
+        interrupted: BaseException | None = None
+        for action in reversed(actions):
+            try:
+                action()
+            except Exception as problem:  # the other actions must still run
+                problems.append(problem)
+            except BaseException as interrupt:  # a second Ctrl-C: the other actions still run
+                interrupted = interrupt
+        if interrupted is not None:
+            raise interrupted
+        if problems:
+            raise TestbedError(
+                f"while stopping: {'; '.join(map(str, problems))}",
+                remedy="`railyard clean` removes what is left",
+            )
