@@ -8,7 +8,7 @@ patch        the patch panel: jacks (veth pairs), patches, queues, counters
 counters     counters of jacks, read by netlink dumps
 switches     processes of BMv2 or of the built-in switch
 net          the fabric as Mininet's own classes see it, for its command line
-teardown     what undoes a testbed, in reverse order
+teardown     actions that undo a testbed, the last first
 packet_ins   nodes whose packet-ins wait for the testbed
 alarms       callbacks at scenario times
 agents/      host processes, their driver, and measurements of a run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What undoes a testbed, in reverse order; a failure or a Ctrl-C does not keep the rest from running."""
+"""Actions that undo a testbed, the last first; a failure or a Ctrl-C does not keep the rest from running."""
 
 from collections.abc import Callable
 from typing import final

@@ -25,7 +25,7 @@ from lab.run.jobs.planner import line_of, plan_jobs, read_graph
 from lab.run.own_program import BUILT_IN, OwnPrograms, own_programs
 from lab.run.pool import PoolPlan, plan_pool
 from lab.scenario.document import Document, Location
-from lab.scenario.lines import Lines
+from lab.scenario.loader import Lines
 from lab.scenario.schema import (
     Fault,
     Scenario,

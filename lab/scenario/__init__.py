@@ -3,18 +3,16 @@
 
 Its modules:
 
-    schema     scenario, variants, routing, links, control, transport
+    schema     scenario, variants, routing, links, transport, assertions
     faults     a target, an event and its parameters
-    assertions bounds on metrics
     topology   topology of a scenario: a family and its parameters
     traffic    collectives and jobs of a scenario
     graph      traffic graph of a job
     pool       a pool of memory of a scenario
     workload   functions that make the jobs
-    lacp       identities of ToRs in LACPDUs
+    control    controllers of a variant, and identities of ToRs in LACPDUs
     document   a YAML file that remembers its lines
-    loader     file -> checked scenario
-    lines      errors of lower floors with the line that caused them
+    loader     file -> checked scenario; errors of lower floors with their line
     study      axes of a study
     digest     hash of a scenario and of the files that it names
     explain    messages for a scenario that fails its checks

@@ -1,11 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading and checking of a scenario file; all faults are reported together, with FILE:LINE and remedy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, final
 
 from pydantic import ValidationError
 
@@ -18,7 +19,9 @@ from lab.scenario.traffic import GRAPH_KEYS
 from lab.scenario.workload import jobs_of
 from topologies.errors import RailyardError
 
-__all__ = ["load", "read", "relocated"]
+__all__ = ["Lines", "load", "read", "relocated"]
+
+T = TypeVar("T")
 
 # Keys whose value begins with the path of a file.
 _FILES = ("file", "p4info", "entries", "python")
@@ -47,6 +50,21 @@ def read(document: Document) -> tuple[Scenario, Document]:
 def relocated(document: Document, location: Location, ex: RailyardError) -> ScenarioError:
     """Return an error of a lower floor with the line of the scenario that caused it."""
     return ScenarioError(document.at(in_file(document, location), ex.message), remedy=ex.remedy)
+
+
+@final
+class Lines:
+    """Adds to an error of a lower floor the line of the scenario that caused it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    def __call__(self, location: Location, make: Callable[[], T]) -> T:
+        """Return what `make` returns; its RailyardError becomes a ScenarioError with the line."""
+        try:
+            return make()
+        except RailyardError as ex:
+            raise relocated(self.document, location, ex) from ex
 
 
 def _with_defaults(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -7,24 +7,23 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self, final
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from controller.jobs import schedulers
-from controller.recovery.lacp import TOR_IDENTITIES, TorIdentity
 from controller.routing.all_path import STRATEGIES
 from controller.routing.general import path_sets
 from emulation.traffic.host.paths.choice import Choose
 from emulation.traffic.host.reduction import Reduction
-from lab.scenario.assertions import Assertion, Relative
+from lab.scenario.control import Control
 from lab.scenario.faults import Fault
 from lab.scenario.graph import GraphSettings
-from lab.scenario.lacp import LacpTor
 from lab.scenario.pool import PoolSettings
 from lab.scenario.study import Study
 from lab.scenario.topology import Model, Name, NotNegative, Positive, Topology
 from lab.scenario.traffic import (
     BRANCHES,
     ELEMENT_BYTES,
+    NUMBER,
+    RELATIVE,
     Collective,
     JobSettings,
     Part,
@@ -109,54 +108,6 @@ class LinkSettings(Model):
     credit_bytes: Annotated[int, Field(ge=1)] = 65536
     scheduler: Literal["strict", "round-robin"] = "strict"
     detect_us: NotNegative = 10.0
-
-
-def _known_scheduler(name: str) -> str:
-    """Return the name of a scheduler that a run can have; ValueError names close matches, or all."""
-    known = ("none", "crux", "shortest-first", *schedulers.names()[len(schedulers.SCHEDULERS) :])
-    if name in known or is_reference(name):
-        return name
-    close = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
-    raise ValueError(f"{name!r} is not known; {remedy}")
-
-
-@final
-class Control(Model):
-    """Controllers of a variant.
-
-    Attributes:
-        processing_us: Time from a message to the table writes that it causes.
-        repeat_us: Time after which a notice goes again unless it is acknowledged; null sends notices once.
-        hello_us: Time between two hellos of a link; None sends none.
-        hello_multiplier: Hellos in a row that must be missing, or arrive, to change the state of a link.
-        lacp_us: Time between two LACPDUs of a NIC port; None sends none.
-        lacp_multiplier: LACPDUs in a row that must be missing for a port to leave its bundle.
-        lacp_tors: Identities that the two ToRs of a set announce in their LACPDUs.
-        migrate_us: Time that a spare needs to take the place of a failed node.
-        circuits: Static circuits, or circuits allocated for the running jobs.
-        scheduler: Priorities as given, or chosen by a scheduler that measures each job.
-        drain_us: Time between the routes leaving a circuit and the circuit going dark.
-        hash: Bits of a flow's hash that switches use: other bits on each tier, or identical bits.
-    """
-
-    processing_us: NotNegative = 5.0
-    repeat_us: Positive | None = 20.0
-    hello_us: Positive | None = None
-    hello_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
-    lacp_us: Positive | None = None
-    lacp_multiplier: Annotated[int, Field(ge=2, le=255)] = 3
-    lacp_tors: tuple[LacpTor, LacpTor] | None = None
-    migrate_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
-    circuits: Literal["static", "per-job"] = "static"
-    scheduler: Annotated[str, AfterValidator(_known_scheduler)] = "none"
-    drain_us: Annotated[float, Field(ge=0, le=10_000)] = 10.0
-    hash: Literal["per-tier", "identical"] = "per-tier"
-
-    @property
-    def tor_identities(self) -> tuple[TorIdentity, ...]:
-        """Identities of the ToRs of a set."""
-        return tuple(tor.identity for tor in self.lacp_tors) if self.lacp_tors else TOR_IDENTITIES
 
 
 # Connections of a pair without `count:`.
@@ -324,6 +275,49 @@ class Variant(Model):
         return self.jobs or (
             JobSettings(name="job", collective=self.collective, graph=self.graph, lanes=self.lanes),
         )
+
+
+@final
+class Relative(Model):
+    """A limit relative to another metric of the same result."""
+
+    metric: str
+    times: Positive = 1.0
+
+
+Limit = Annotated[
+    Annotated[float, Field(allow_inf_nan=False), Tag(NUMBER)] | Annotated[Relative, Tag(RELATIVE)],
+    Discriminator(lambda value: RELATIVE if isinstance(value, dict | Relative) else NUMBER),
+]
+
+
+@final
+class Assertion(Model):
+    """A bound on one metric, named VARIANT.METRIC, by one of `max`, `min` and `equals`."""
+
+    metric: str
+    name: str = ""
+    max: Limit | None = None
+    min: Limit | None = None
+    equals: Limit | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if sum(limit is not None for limit in (self.max, self.min, self.equals)) != 1:
+            raise ValueError("an assertion has exactly one of max, min and equals")
+        return self
+
+    @property
+    def relation(self) -> Literal["max", "min", "equals"]:
+        """Kind of the limit."""
+        return "max" if self.max is not None else "min" if self.min is not None else "equals"
+
+    @property
+    def limit(self) -> float | Relative:
+        """Limit of the metric."""
+        limit = getattr(self, self.relation)
+        assert limit is not None
+        return limit
 
 
 @final

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice of paths by congestion, as in emulation/traffic/host/paths/delay.py: a path is congested if its round
-// trip stands out among all paths of the agent. The delay to expect on a path is the number of frames under
-// way on it, times the time that it takes for each.
+// Choice of paths by congestion, as in emulation/traffic/host/paths/delay.py: a path is congested if its
+// round trip stands out among all paths of the agent. The delay to expect on a path is the number of frames
+// under way on it, times the time that it takes for each.
 #pragma once
 
 #include <array>

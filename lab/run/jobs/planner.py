@@ -15,7 +15,7 @@ from lab.run.jobs.graphs import GraphJob, graph_job, join, joinable, read
 from lab.run.jobs.plan import JobPlan
 from lab.scenario.document import Location
 from lab.scenario.explain import in_file
-from lab.scenario.lines import Lines
+from lab.scenario.loader import Lines
 from lab.scenario.schema import ELEMENT_BYTES, JobSettings, Variant
 from topologies import Fabric
 from topologies.transform.spares import has_spares
