@@ -1,9 +1,6 @@
 """Measurements: `python -m bench` prints them and writes one flat JSON object, name to figure.
 
-subject   the frame, the program and the tables that both switches are measured with
-engine    the built-in switch, in process
-bmv2      simple_switch_grpc, in a network namespace of its own
-veth      both as processes on veth links
+switch/   the built-in switch and BMv2, a single switch of each
 boot      boot time and memory of as many switches as a rack has, in a fresh process
 lab       the Mininet testbed: its start, its memory, a scenario on it
 

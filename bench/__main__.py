@@ -15,12 +15,13 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.progress import track
 
-from bench import bmv2, engine, lab, veth
+from bench import lab
 from bench.boot import SWITCHES, boot_figures
 from bench.figures import Comparison, Series
 from bench.lab_report import LabResult, lab_text
 from bench.report import GUIDE, Result, write_guide, write_json, write_lab_guide, write_lab_json
-from bench.subject import rack_plan, transit
+from bench.switch import bmv2, engine, veth
+from bench.switch.subject import rack_plan, transit
 from emulation.embedded.testbed import EmbeddedTestbed
 from lab.run.boot import booted
 

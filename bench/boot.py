@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.memory import proportional_mib
-from bench.subject import TRANSIT, rack_plan
+from bench.switch.subject import TRANSIT, rack_plan
 from controller import Entry, InstallError
 from controller.p4runtime.client import P4RuntimeClient, ProgramFiles
 from emulation.namespace import enter_new_namespace

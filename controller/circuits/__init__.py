@@ -14,24 +14,23 @@ switches that work in pairs: a circuit of pair k joins the even port of one Pod 
     entries            sparse matrices of circuits
     plan               CircuitPlan: the circuits of every group, and what moved
     port_availability  allocation to the ports that work; unused ports filled
-    exact              fewest moves by integer program: a baseline
-    uniform            uniform wiring, with which cross wiring is compared
+    baselines/         fewest moves by integer program; uniform wiring
     leaf               demand between leaves, without overloading a link to a spine
     physical           cross-connects of the switches, and a check that both ends agree
     transition         circuits that follow the jobs' demand, and the plans of a hitless change
 """
 
 from controller.circuits.allocation import Method, allocate, allocate_by_spine
+from controller.circuits.baselines.exact import assign_exact
+from controller.circuits.baselines.uniform import allocate_uniform, dual_link_maps
 from controller.circuits.bisection import even_split
 from controller.circuits.demand import check_demand, pod_demand, saturate_demand
-from controller.circuits.exact import assign_exact
 from controller.circuits.leaf import leaf_plan, leaf_spine_load, leaf_split, pod_centric_split
 from controller.circuits.pairs import assign_from_scratch, assign_greedy, assign_pairs
 from controller.circuits.physical import check_crossconnects, check_l2, crossconnects
 from controller.circuits.plan import DARK, CircuitPlan, Moves, check_maps, count_moves
 from controller.circuits.port_availability import allocate_available, fill_unused_ports
 from controller.circuits.split import symmetric_split
-from controller.circuits.uniform import allocate_uniform, dual_link_maps
 
 __all__ = [
     "DARK",

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from controller.circuits.baselines.exact import allocate_exact
 from controller.circuits.bisection import bisect, even_split
 from controller.circuits.demand import check_demand
 from controller.circuits.entries import Entries
-from controller.circuits.exact import allocate_exact
 from controller.circuits.flow import Ints
 from controller.circuits.pairs import assign_greedy
 from controller.circuits.places import place_circuits

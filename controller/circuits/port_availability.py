@@ -8,8 +8,8 @@ ports break it: finding circuits that fit is then an edge colouring with forbidd
 import numpy as np
 
 from controller.circuits.allocation import allocate
+from controller.circuits.baselines.exact import allocate_most
 from controller.circuits.demand import check_demand, trim_demand
-from controller.circuits.exact import allocate_most
 from controller.circuits.flow import Ints
 from controller.circuits.places import place_circuits
 from controller.circuits.plan import DARK, CircuitPlan

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from controller.circuits.uniform import allocate_uniform
+from controller.circuits.baselines.uniform import allocate_uniform
 from papers.flow_level.rates import Ints
 
 __all__ = ["at_most", "filled", "matched", "ways"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from bench.subject import TRANSIT, Transit
+from bench.switch.subject import TRANSIT, Transit
 from emulation._engine import Network, Program
 from emulation.embedded.testbed import EmbeddedTestbed
 
 __all__ = ["hop_parts_ns", "only_copies_ns", "packet_hops_per_core_second"]
 
 FRAMES = 400_000
-WIRE = Path(__file__).resolve().parents[1] / "tests" / "programs" / "build" / "wire.json"
+WIRE = Path(__file__).resolve().parents[2] / "tests" / "programs" / "build" / "wire.json"
 
 
 def packet_hops_per_core_second(testbed: EmbeddedTestbed, chosen: Transit) -> float:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.subject import TRANSIT, rack_plan, transit
+from bench.switch.subject import TRANSIT, rack_plan, transit
 from controller import InstallError
 from controller.p4runtime.client import P4RuntimeClient
 from emulation.embedded.testbed import EmbeddedTestbed
@@ -51,10 +51,10 @@ def build_load() -> str:
 
 def veth_rate(which: str, frame_bytes: int) -> dict[str, float]:
     """Frames a second, and processor seconds of the switch a frame."""
-    command = [sys.executable, "-m", "bench.veth", which, str(frame_bytes)]
+    command = [sys.executable, "-m", "bench.switch.veth", which, str(frame_bytes)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"bench.veth {which} {frame_bytes}: {done.stderr.strip()[-2000:]}")
+        raise RuntimeError(f"bench.switch.veth {which} {frame_bytes}: {done.stderr.strip()[-2000:]}")
     return json.loads(done.stdout)
 
 

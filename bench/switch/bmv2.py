@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Self, final
 
-from bench.subject import TRANSIT, Transit
+from bench.switch.subject import TRANSIT, Transit
 from controller.plan import Plan
 from lab.run.boot import programs_of
 from tests.differential.bmv2 import NODE, Bmv2
