@@ -5,7 +5,7 @@
  * @import { Page } from "./main.js"
  */
 import { Inspector } from "./inspect.js";
-import { ChartsPanel } from "./charts.js";
+import { ChartsPanel } from "./charts/panel.js";
 import { Events } from "./events.js";
 import { FramePanel } from "./frame.js";
 

@@ -2,7 +2,7 @@
 /**
  * Series of charts, from the ticks of a run. Times are microseconds of virtual time.
  *
- * @import { Tick, Track } from "./types"
+ * @import { Tick, Track } from "../types"
  * @import { Chart, Line } from "./chart"
  */
 

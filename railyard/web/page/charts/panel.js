@@ -2,15 +2,15 @@
 /**
  * The panel of charts: a click shows a time, a drag zooms all charts, a double click shows the whole run again.
  *
- * @import { Page } from "./main.js"
+ * @import { Page } from "../main.js"
  * @import { Chart, Line } from "./chart"
  */
 import uPlot from "uplot";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { COLOURS, offer, toCsv, toPng, toSvg } from "./exports.js";
 import { chartsOf, drawn } from "./series.js";
-import { html, useStore } from "./ui.js";
-import { us } from "./words.js";
+import { html, useStore } from "../ui.js";
+import { us } from "../words.js";
 
 /** Milliseconds between two drawings of a run that goes on. */
 const PERIOD = 300;
@@ -49,7 +49,7 @@ export function ChartsPanel({ page }) {
     offer(blob, file);
   };
   return html`
-    <link rel="stylesheet" href="/page/charts.css" />
+    <link rel="stylesheet" href="/page/charts/charts.css" />
     <h2>Charts</h2>
     <p class="dim">${track.label}${other ? `, dashed: ${other.label}` : ""}. A click shows a time; drag to zoom. ${
       link ? "" : "Choose a link to see its load."}</p>
