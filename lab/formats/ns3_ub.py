@@ -13,6 +13,7 @@ routing_table.csv, transport_channel.csv and network_attribute.txt are not read.
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,12 +145,13 @@ def _tasks(path: Path, endpoints: set[str]) -> tuple[list[Operation], list[str]]
         for phase in needs:
             if phase not in by_phase:
                 place.refuse(f"task {number} depends on phase {phase}, which has no task")
-        begin = {"after": after, "delay_ps": delay} if after else {"at_ps": delay}
+        first = Operation(f"task{number}", "send", source, target, size, after=after)
+        first = replace(first, delay_ps=delay) if after else replace(first, at_ps=delay)
         if kind in _READS:
-            name = f"task{number}.request"
-            operations.append(Operation(name, "send", source, target, _REQUEST_BYTES, **begin))
-            source, target, begin = target, source, {"after": (name,)}
-        operations.append(Operation(f"task{number}", "send", source, target, size, **begin))
+            request = replace(first, id=f"task{number}.request", size=_REQUEST_BYTES)
+            first = Operation(f"task{number}", "send", target, source, size, after=(request.id,))
+            operations.append(request)
+        operations.append(first)
     return operations, [
         f"{reads} reads are a request of {_REQUEST_BYTES} bytes and the data."
     ] if reads else []

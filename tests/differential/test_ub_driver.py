@@ -77,7 +77,7 @@ def _theirs(driver: Path, struct: str, fields: Sequence[str], rows: np.ndarray, 
 
 
 def _widths(layer: type[LPH] | type[NTH]) -> dict[str, int]:
-    return {field.name: field.size if hasattr(field, "size") else field.sz * 8 for field in layer.fields_desc}
+    return {field.name: getattr(field, "size", 8 * int(field.sz)) for field in layer.fields_desc}
 
 
 def _random(fields: dict[str, str], widths: dict[str, int], random: np.random.Generator) -> np.ndarray:

@@ -40,7 +40,7 @@ MUTANTS = {
         "if (hdr.srh.isValid()) {\n            resubmit_preserving_field_list(0);",
         [],
     ),
-    "no P4": ("control SourceRoute", "controll SourceRoute", []),
+    "no P4": ("control SourceRoute", "ctrl SourceRoute", []),
 }
 SHORT = ("ptr as number of the instruction", "a seventh instruction", "sent around for ever", "no P4")
 

@@ -14,6 +14,7 @@ from papers.claims.declare import between, changed, derived, scaled, shifted
 
 if TYPE_CHECKING:
     from controller import Plan
+    from lab.run.runner import Pace
     from topologies import Fabric
 
 __all__ = ["CHECKS", "job_peers"]
@@ -143,7 +144,7 @@ def _pod(note: Progress) -> Values:
     scenario, document = load(EXPERIMENTS / "10_pod" / "scenario.yaml")
     prepared = prepare(scenario, document)
 
-    def progress(variant: str, stage: str, share: float) -> None:
+    def progress(variant: str, stage: str, share: float, _: Pace | None = None, /) -> None:
         note(f"{variant}: {stage}", (share + (variant != prepared[0].variant.name)) / 2)
 
     done = run(prepared, scenario.seed, progress)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from emulation.traffic.graph.operations import Operation
 from lab.errors import FormatError
 from lab.formats.imported import Imported
 from lab.formats.registry import read_files
@@ -17,13 +18,13 @@ def _read(name: str, folder: Path, text: str) -> Imported:
     return read_files(name, [path])
 
 
-def _by_id(imported: Imported) -> dict[str, object]:
+def _by_id(imported: Imported) -> dict[str, Operation]:
     return {operation.id: operation for operation in imported.graph.operations}
 
 
 def test_operations_of_goal(tmp_path: Path) -> None:
     operations = _by_id(_read("goal", tmp_path, GOAL))
-    send, calc, late = (operations[f"r0.{label}"] for label in "abd")
+    send, calc, late = (operations[f"r0.{label}"] for label in ("a", "b", "d"))
     assert (send.kind, send.size, send.peer, send.tag) == ("send", 64, "npu1", 7)
     assert (calc.compute_ps, calc.unit, calc.after) == (100_000, 1, ("r0.a",))
     assert late.after == ("r0.a",), "d begins with b, which begins after a"
@@ -90,7 +91,8 @@ def test_case_of_ns3_ub(tmp_path: Path) -> None:
     link = fabric.link_at("n2", 1)
     assert link is not None
     assert (link.rate_bps, link.delay_ps) == (200 * 10**9, 10**6)
-    assert {fabric.link_at("n3", port).name for port in (1, 2, 3)} == {"n0-n3", "n1-n3", "n2-n3"}
+    links = {fabric.link_at("n3", port) for port in (1, 2, 3)}
+    assert {link.name for link in links if link is not None} == {"n0-n3", "n1-n3", "n2-n3"}
     request, data = operations["task1.request"], operations["task1"]
     assert (request.member, request.after, request.delay_ps) == ("n1", ("task0",), 10_000)
     assert (data.member, data.peer, data.size, data.after) == ("n2", "n1", 8192, ("task1.request",))

@@ -19,6 +19,7 @@ from emulation.testbed import Testbed
 from emulation.traffic.frames.values import ETHERTYPE
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.schedule.data import compare, make_data
+from emulation.traffic.schedule.schedule import Sliced
 from lab.run.boot import booted
 from lab.run.observation import Observation
 from lab.run.prepare import prepare
@@ -155,6 +156,7 @@ def observe(file: Path, choice: TestbedChoice) -> Seen:
         outcomes = [testbed.outcome(node.name) for node in fabric.nodes]
         counted = {node.name: up.client.read_counter(node.name, "tx_by_port_vl") for node in fabric.nodes}
         usage = testbed.link_usage()
+    assert isinstance(ready.sliced, Sliced)
     assert compare([outcome.result for outcome in outcomes], inputs, ready.sliced).wrong_ranks == 0
     return Seen(
         checksum=outcomes[0].result.tobytes(),
