@@ -180,8 +180,6 @@ class _Bench:
     verdicts: list[Verdict | Failed] = field(default_factory=list)
 
     def run(self, scenario: Scenario, document: Document, seed: int, folder: Path, command: str) -> None:
-        from lab.recording.history import History
-        from lab.recording.perfetto import write_trace
         from lab.report.output import output_folder
         from lab.run.kept import KeptVariants, run_key
         from railyard.api.scenarios import execute
@@ -191,7 +189,7 @@ class _Bench:
             key = run_key(scenario, seed, self.choice, captures)
             kept = KeptVariants(target, key, resume=self.resume and self.trace is None)
             names = [variant.name for variant in scenario.variants]
-            history = History() if self.trace else None
+            history = self._history()
             with progress(names, quiet=self.quiet) as note, self._recorder(target.path, history) as recorder:
                 result = execute(
                     scenario,
@@ -206,6 +204,8 @@ class _Bench:
                 )
             written = result.write(target, report=self.report)
             if self.trace and history:
+                from lab.recording.perfetto import write_trace
+
                 jobs = {name: run.observation.jobs for name, run in result.runs.items()}
                 write_trace(self.trace, history, jobs)
             if self.session is not None:
@@ -218,6 +218,14 @@ class _Bench:
             from railyard.cli.display.summary import print_summary
 
             print_summary(scenario, result.verdict, result.runs, written)
+
+    def _history(self) -> History | None:
+        """Return what keeps the run for a trace; None without `--trace`."""
+        if self.trace is None:
+            return None
+        from lab.recording.history import History
+
+        return History()
 
     @contextmanager
     def _recorder(self, folder: Path, history: History | None) -> Iterator[Recorder | None]:

@@ -128,7 +128,7 @@ class Reducer {
     void offer(std::uint32_t index, Time now, FramePool& pool);
     void offer_whole(std::uint32_t index, Work& work, bool complete, Time now);
     void reduce(std::uint32_t index, const Phase& phase, Time now, FramePool& pool);
-    void add(std::uint32_t index, const Phase& phase, std::size_t source);
+    void add(std::uint32_t index, const Phase& phase, std::size_t place);
     void write(std::uint32_t index, const Phase& phase, Time now, FramePool& pool);
 
     std::shared_ptr<ReductionUnit> unit_;
