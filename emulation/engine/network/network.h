@@ -101,7 +101,7 @@ class Network : public SwitchSet {
                                                                std::string_view bytes);
     // As process(), of a switch whose program is traced.
     std::vector<std::pair<std::uint32_t, std::string>> trace(Index<Switch> switch_index, std::uint32_t port,
-                                                             std::string_view frame,
+                                                             std::string_view bytes,
                                                              std::vector<TraceStep>& steps);
     double bench(Index<Switch> switch_index, std::uint32_t port, std::string_view bytes, std::uint64_t count,
                  bool copy_only);
