@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -14,11 +14,8 @@ from controller.diff import diff
 from controller.plan import Plan
 from controller.planner import make_plan
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.testbed import Output
-from emulation.traffic.frames.values import VL_DATA
-from emulation.traffic.frames.wire import readdress
-from lab.frames.craft import Order, craft
 from lab.labs.attempt import Attempt, StudentError, Verdict, failed, passed
+from lab.labs.numbered_frames import Frames
 from lab.run.boot import Booted, booted
 from topologies import Fabric
 from topologies.families.lumos.core import crossconnects, with_maps
@@ -32,7 +29,6 @@ DARK = -1
 EVERY_PS, BEFORE_PS, AFTER_PS = 250_000, 3_000_000, 8_000_000
 # Frames that tell which circuits between two Pods carry any.
 BURST = 96
-NUMBER_BYTES = 8
 # Tables that say by which ports frames may come and go, and choose no route.
 TURNS = ("arrival", "departure", "vl_turn")
 # Time that a change may take beyond draining and the turn of the mirrors.
@@ -284,35 +280,6 @@ def _exchange_ends(row: list[int], a: int, b: int) -> None:
         row[other] = former if former != other else DARK
 
 
-@final
-class Sender:
-    """Host that sends each frame of `plan`, (time in ps, frame), at its time, and keeps those that arrive."""
-
-    def __init__(self, plan: Iterable[tuple[int, bytes]]) -> None:
-        self._plan = deque(sorted(plan))
-        self.arrived: list[bytes] = []
-
-    def start(self, now: int) -> Output:
-        """Send the frames that are due."""
-        return self.on_timer(now)
-
-    def on_frame(self, frame: bytes, now: int) -> Output:
-        """Keep a frame."""
-        self.arrived.append(frame)
-        return [], self._next
-
-    def on_timer(self, now: int) -> Output:
-        """Send the frames that are due."""
-        due: list[tuple[bytes, int]] = []
-        while self._plan and self._plan[0][0] <= now:
-            due.append((self._plan.popleft()[1], VL_DATA))
-        return due, self._next
-
-    @property
-    def _next(self) -> int | None:
-        return self._plan[0][0] if self._plan else None
-
-
 def carry_out(problem: Problem, answer: Answer, random: Random) -> Outcome:
     """Carry out a change on the embedded testbed, while Pods send."""
     base = lumos(
@@ -335,7 +302,7 @@ def carry_out(problem: Problem, answer: Answer, random: Random) -> Outcome:
         BEFORE_PS + round(us * 10**6) for us in (answer.leave_us, answer.turn_us, answer.use_us)
     )
     end_ps = max(leave_ps, turn_ps + round(problem.reconfiguration_us * 10**6), use_ps) + AFTER_PS
-    frames = _Frames(base, random)
+    frames = Frames(base, [f"gpu{2 * pod}" for pod in range(PODS)], EVERY_PS, random)
     for pair in going:
         frames.stream(pair, 0, end_ps if has[pair] else use_ps)
     for pair in set(served) - set(going):
@@ -363,7 +330,7 @@ def carry_out(problem: Problem, answer: Answer, random: Random) -> Outcome:
         lost = frames.lost(senders)
         counted = _frames_by_circuit(bed, after)
         for pair in served:
-            frames.burst(pair, bed.now_ps)
+            frames.burst(pair, bed.now_ps, BURST)
         frames.attach(bed)
         bed.run()
         carrying: Counter[PodPair] = Counter()
@@ -371,60 +338,6 @@ def carry_out(problem: Problem, answer: Answer, random: Random) -> Outcome:
             carrying[_pods_of(after, name)] += number > counted[name]
     set_up, torn = (sum(numbers) for numbers in zip(*moved, strict=True))
     return Outcome(problem, answer, carrying, set_up, torn, frames.sent, lost, cut_off)
-
-
-@final
-class _Frames:
-    """Frames between the first GPUs of Pods, each with a number of its own as payload."""
-
-    def __init__(self, fabric: Fabric, random: Random) -> None:
-        self._fabric, self._random = fabric, random
-        self._plan: dict[str, list[tuple[int, bytes]]] = {f"gpu{2 * pod}": [] for pod in range(PODS)}
-        self._pairs: dict[bytes, PodPair] = {}
-        self._templates: dict[PodPair, bytes] = {}
-
-    @property
-    def sent(self) -> int:
-        """Number of frames sent."""
-        return len(self._pairs)
-
-    def stream(self, pair: PodPair, begin_ps: int, end_ps: int) -> None:
-        """Let both Pods send to each other, a frame every EVERY_PS from a drawn moment on."""
-        for source, target in (pair, pair[::-1]):
-            for time_ps in range(begin_ps + self._random.randrange(EVERY_PS), end_ps, EVERY_PS):
-                self._add(source, target, time_ps)
-
-    def burst(self, pair: PodPair, time_ps: int) -> None:
-        """Let both Pods send many frames at once."""
-        for _ in range(BURST // 2):
-            self._add(*pair, time_ps)
-            self._add(*pair[::-1], time_ps)
-
-    def attach(self, bed: EmbeddedTestbed) -> dict[str, Sender]:
-        """Give all frames that wait to new hosts of the Pods."""
-        senders = {name: Sender(plan) for name, plan in self._plan.items()}
-        for name, sender in senders.items():
-            bed.attach(name, sender)
-            self._plan[name] = []
-        return senders
-
-    def lost(self, senders: Mapping[str, Sender]) -> Counter[PodPair]:
-        """Count by pair, the sending Pod first, the frames that have not arrived."""
-        arrived = {
-            (name, frame[-NUMBER_BYTES:]) for name, sender in senders.items() for frame in sender.arrived
-        }
-        return Counter(
-            pair for number, pair in self._pairs.items() if (f"gpu{2 * pair[1]}", number) not in arrived
-        )
-
-    def _add(self, source: int, target: int, time_ps: int) -> None:
-        if (source, target) not in self._templates:
-            order = Order(f"gpu{2 * source}", f"gpu{2 * target}", payload=bytes(NUMBER_BYTES))
-            self._templates[source, target] = bytes(craft(self._fabric, order))
-        number = len(self._pairs).to_bytes(NUMBER_BYTES)
-        self._pairs[number] = (source, target)
-        frame = readdress(self._templates[source, target], self._random.randrange(1 << 8), 0)
-        self._plan[f"gpu{2 * source}"].append((time_ps, frame[:-NUMBER_BYTES] + number))
 
 
 @final

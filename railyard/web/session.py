@@ -76,7 +76,7 @@ class Session:
     history: History = field(default_factory=History)
     read_only: bool = False
     paused: bool = True
-    """Whether a live run begins paused."""
+    """A live run begins paused if this is True."""
     context: Context = field(default_factory=Context)
     source: tuple[Path, Scenario, int] | None = None
     """Scenario file, scenario and seed of a live run."""
