@@ -19,7 +19,7 @@ from lab.run.testbeds import Embedded, TestbedChoice
 from lab.run.watch import Watcher
 from lab.scenario.by_hand import with_faults
 from lab.scenario.document import Document
-from lab.scenario.loader import read
+from lab.scenario.loader import load, read
 from lab.scenario.schema import Assertion, Relative, Scenario
 from railyard.api.results import Result
 
@@ -39,7 +39,8 @@ def run(
     """Run a scenario in virtual time, in this process.
 
     Args:
-        scenario: path of a scenario file, or its content as a dict; docs/use/scenarios.md describes the keys.
+        scenario: path of a scenario file, its content as a dict, or a scenario that `load` has read;
+            docs/use/scenarios.md describes the keys.
         variant: name or names of the variants to run; without it all of them. Assertions about other
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
@@ -49,8 +50,7 @@ def run(
     Raises:
         RailyardError: the scenario is wrong or cannot run; nothing has been started then.
     """
-    document = _document(scenario)
-    checked, _ = read(document)
+    checked, document = _read(scenario)
     if variant is not None:
         checked = only(checked, (variant,) if isinstance(variant, str) else tuple(variant))
     command = _command(scenario, variant, seed, hosts)
@@ -112,12 +112,13 @@ def execute(
     return Result(scenario, fabric, verdict, done.runs, done.seconds, command, files)
 
 
-def _document(scenario: str | Path | Mapping[str, Any] | Scenario) -> Document:
+def _read(scenario: str | Path | Mapping[str, Any] | Scenario) -> tuple[Scenario, Document]:
+    """Return a checked scenario and the document that its errors refer to."""
     if isinstance(scenario, str | Path):
-        return Document(Path(scenario))
+        return load(Path(scenario))
     if isinstance(scenario, Scenario):
-        return Document.of_values(scenario.model_dump(by_alias=True, exclude_unset=True))
-    return Document.of_values(scenario)
+        return scenario, Document.of_values({})
+    return read(Document.of_values(scenario))
 
 
 def _command(

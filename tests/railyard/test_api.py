@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 import railyard
+from lab.scenario.loader import load
 from railyard import Fabric, Plan, RailyardError, Result
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -206,6 +207,7 @@ def test_the_same_seed_gives_the_bytes_of_the_command(command, result: Result, t
     assert (report.parent / "result.json").read_text() == result.to_json()
     assert f"railyard run {tmp_path / 'small.yaml'}" in report.read_text()
     assert result.to_json() != railyard.run(SMALL, seed=2).to_json()
+    assert railyard.run(load(tmp_path / "small.yaml")[0]).to_json() == result.to_json()
 
 
 def test_drawings_are_svg(mesh: Fabric, result: Result, tmp_path: Path):
