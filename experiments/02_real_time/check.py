@@ -5,15 +5,14 @@ Prints the figures as a Markdown table; exit code 1 when something is not as it 
 """
 
 import argparse
-import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+from papers.claims.command import result_of
 
 HERE = Path(__file__).parent
 TESTBEDS = {
@@ -45,15 +44,6 @@ def carried() -> tuple[list[str], list[str]]:
     return names, []
 
 
-def run(testbed: str, dims: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    program = "from railyard.cli import main; main()"
-    arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder), *TESTBEDS[testbed]]
-    arguments += ["--dims", dims] if dims else []
-    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-    result = folder / "result.json"
-    return code, json.loads(result.read_text()) if result.exists() else {}
-
-
 def table(results: dict[str, dict[str, Any]]) -> str:
     lines = ["| | " + " | ".join(results) + " |", "|---|" + "---:|" * len(results)]
     for variant, metric in product(VARIANTS, SHOWN):
@@ -75,8 +65,8 @@ def main() -> int:
     parser.add_argument("--dims", default="", help="a full mesh of that shape, as 2x4, instead of the rack")
     dims = parser.parse_args().dims
     testbeds, absent = carried()
-    with tempfile.TemporaryDirectory() as folder:
-        done = {testbed: run(testbed, dims, Path(folder, str(i))) for i, testbed in enumerate(testbeds)}
+    shape = ["--dims", dims] if dims else []
+    done = {name: result_of(HERE / "scenario.yaml", *TESTBEDS[name], *shape) for name in testbeds}
     results = {testbed: result for testbed, (_, result) in done.items() if result}
     hold = all(code == 0 for code, _ in done.values())
     first = results.get("embedded", {"metrics": {}})["metrics"]

@@ -1,27 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the scenario of this folder and says what is true of it; exit code 1 when something is not."""
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from controller.deadlock.dependency_graph import find_cycle, path_graph
 from controller.deadlock.turn_rules import rule_set
 from controller.planner import make_plan
+from papers.claims.command import result_of, say
 from topologies import full_mesh
 
 HERE = Path(__file__).parent
-
-
-def run(folder: Path) -> tuple[int, dict[str, list[list[str | int]]]]:
-    """Exit code, and the circle of every variant that came to one: (link, "from->to", VL)."""
-    program = "from railyard.cli import main; main()"
-    arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(folder)]
-    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-    result = json.loads((folder / "result.json").read_text()).get("deadlocks", {})
-    return code, {name: item["cycle"] for name, item in result.items()}
 
 
 def foreseen(cycle: list[list[str | int]]) -> bool:
@@ -38,12 +27,16 @@ def foreseen(cycle: list[list[str | int]]) -> bool:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        code, cycles = run(Path(folder))
+    code, result = result_of(HERE / "scenario.yaml")
+    # The circle of every variant that came to a deadlock: (link, "from->to", VL).
+    cycles = {name: item["cycle"] for name, item in result["deadlocks"].items()}
     real = list(cycles) == ["one-lane"] and foreseen(cycles["one-lane"])
-    print(f"all assertions hold: {'yes' if code == 0 else 'no'}")
-    print(f"only one lane with any turn stops, as its dependency graph foretells: {'yes' if real else 'no'}")
-    return 0 if code == 0 and real else 1
+    return say(
+        {
+            "all assertions hold": code == 0,
+            "only one lane with any turn stops, as its dependency graph foretells": real,
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Direct notification against flooding: data under a failed link, then the controllers alone, up to a Pod.
 
 Exit code 1 when something is not as the README says. `--all` takes every link of the racks, not a sample.
@@ -5,7 +6,6 @@ Exit code 1 when something is not as the README says. `--all` takes every link o
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from controller import Mode, Plan, make_plan
 from lab.report.figures.comparison_charts import Samples, distributions_svg
 from lab.sweeps.cases import sample_pairs
 from lab.sweeps.notification import Costs, Notification, NotificationReport
+from papers.claims.command import railyard, say
 from papers.ub_mesh.claims.recovery import job_pairs
 from topologies.families.registry import build
 
@@ -28,18 +29,13 @@ COSTS = Costs(detect_ps=US, processing_ps=US)
 MODES: tuple[Mode, ...] = ("direct", "flooding")
 
 
-def railyard(*arguments: str) -> bool:
-    program = "from railyard.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode == 0
-
-
 def data() -> dict[str, bool]:
     with tempfile.TemporaryDirectory() as folder:
         return {
-            "a rack: all assertions hold": railyard("run", str(HERE / "scenario.yaml"), "--out", folder),
-            "a small Pod: all assertions hold": railyard("run", str(HERE / "pod.yaml"), "--out", folder),
-            "twelve pairs of the Pod's links fail: right data": railyard(
-                "sweep", str(HERE / "pod.yaml"), "--cut-each", "pair:12", "--out", f"{folder}/pairs"
+            "a rack: all assertions hold": not railyard("run", HERE / "scenario.yaml", "--out", folder),
+            "a small Pod: all assertions hold": not railyard("run", HERE / "pod.yaml", "--out", folder),
+            "twelve pairs of the Pod's links fail: right data": not railyard(
+                "sweep", HERE / "pod.yaml", "--cut-each", "pair:12", "--out", f"{folder}/pairs"
             ),
         }
 
@@ -114,10 +110,7 @@ def main() -> int:
     target.mkdir(parents=True, exist_ok=True)
     (target / "notification.svg").write_text(picture + "\n")
     print(f"written: {target / 'notification.svg'}")
-    result |= more
-    for what, yes in result.items():
-        print(f"{what}: {'yes' if yes else 'no'}")
-    return 0 if all(result.values()) else 1
+    return say(result | more)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ With --all every NPU and every switch fails in turn, too.
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from papers.claims.command import railyard, result_of
 
 HERE = Path(__file__).parent
 SHOWN = (
@@ -24,12 +25,6 @@ SHOWN = (
 VARIANTS = ("healthy", "npu", "switch")
 
 
-def railyard(verb: str, *options: str, folder: Path) -> int:
-    program = "from railyard.cli import main; main()"
-    arguments = [verb, str(HERE / "scenario.yaml"), "--out", str(folder), *options]
-    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-
-
 def table(metrics: dict[str, float]) -> str:
     lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
     for name in SHOWN:
@@ -41,7 +36,8 @@ def table(metrics: dict[str, float]) -> str:
 
 
 def swept(folder: Path, kind: str) -> tuple[int, dict[str, Any]]:
-    code = railyard("sweep", "--cut-each", kind, "--variant", kind, folder=folder)
+    options = ("--cut-each", kind, "--variant", kind, "--out", folder)
+    code = railyard("sweep", HERE / "scenario.yaml", *options)
     return code, json.loads((folder / "sweep.json").read_text())["metrics"]
 
 
@@ -51,8 +47,8 @@ def main() -> int:
     everything = parser.parse_args().all
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        hold = railyard("run", folder=folder / "run") == 0
-        result = json.loads((folder / "run" / "result.json").read_text())
+        code, result = result_of(HERE / "scenario.yaml")
+        hold = code == 0
         (item,) = result["takeovers"]["npu"]
         print(table(result["metrics"]))
         print(f"all assertions hold: {'yes' if hold else 'no'}")

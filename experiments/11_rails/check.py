@@ -4,12 +4,10 @@
 Prints the figures as a Markdown table; exit code 1 when something is not as it must be.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from papers.claims.command import result_of, say
 from papers.rail_only import collectives as equations
 
 HERE = Path(__file__).parent
@@ -19,20 +17,12 @@ GATHER_BYTES = 4 * 4194304
 PAIR_BYTES = 4 * 2097152 / 32
 
 
-def run(name: str, folder: Path) -> tuple[bool, dict[str, float]]:
-    program = "from railyard.cli import main; main()"
-    arguments = ["run", str(HERE / f"{name}.yaml"), "--out", str(folder / name)]
-    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-    return code == 0, json.loads((folder / name / "result.json").read_text())["metrics"]
-
-
 def main() -> int:
-    with tempfile.TemporaryDirectory() as name:
-        alone, metrics = run("rail-only", Path(name))
-        joined, more = run("rail-optimised", Path(name))
+    runs = [result_of(HERE / f"{name}.yaml") for name in ("rail-only", "rail-optimised")]
     took = {
         figure.removesuffix(".completion_us"): us
-        for figure, us in {**metrics, **more}.items()
+        for _, result in runs
+        for figure, us in result["metrics"].items()
         if figure.endswith(".completion_us")
     }
     theirs = {
@@ -50,7 +40,7 @@ def main() -> int:
     print(f"| `steps` to `spines` | {expected:.4f} | {ratio:.4f} | {100 * (ratio / expected - 1):+.1f} % |")
     gathers = ("all-gather", "reduce-scatter", "allreduce")
     checks = {
-        "all assertions hold": alone and joined,
+        "all assertions hold": all(code == 0 for code, _ in runs),
         "All-to-All, rail-only to rail-optimised: within 3 % of the equation": abs(ratio / expected - 1)
         <= 0.03,
         "gathers: within 5 %": all(
@@ -58,9 +48,7 @@ def main() -> int:
         ),
         "slice by slice rail-only is no slower than rail-optimised": took["slices"] <= took["spines"],
     }
-    for what, yes in checks.items():
-        print(f"{what}: {'yes' if yes else 'no'}")
-    return 0 if all(checks.values()) else 1
+    return say(checks)
 
 
 if __name__ == "__main__":

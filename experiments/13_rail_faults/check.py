@@ -6,12 +6,13 @@ With --all every GPU and every switch fails in turn, too.
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from papers.claims.command import railyard, result_of
 
 HERE = Path(__file__).parent
 SHOWN = ("completion_us", "correct_npus", "sent_frames", "takeovers", "takeover_us", "entries_rewritten")
@@ -26,12 +27,6 @@ LOST = {
 }
 
 
-def railyard(verb: str, file: str, *options: str, folder: Path) -> int:
-    program = "from railyard.cli import main; main()"
-    arguments = [verb, str(HERE / file), "--out", str(folder), *options]
-    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-
-
 def table(metrics: dict[str, float]) -> str:
     lines = ["| | " + " | ".join(VARIANTS) + " |", "|---|" + "---:|" * len(VARIANTS)]
     for name in SHOWN:
@@ -43,15 +38,15 @@ def table(metrics: dict[str, float]) -> str:
 
 
 def swept(folder: Path, kind: str) -> tuple[int, dict[str, Any]]:
-    code = railyard("sweep", "scenario.yaml", "--cut-each", kind, "--variant", "gpu", folder=folder)
+    options = ("--cut-each", kind, "--variant", "gpu", "--out", folder)
+    code = railyard("sweep", HERE / "scenario.yaml", *options)
     return code, json.loads((folder / "sweep.json").read_text())["metrics"]
 
 
-def healed(folder: Path) -> Iterator[tuple[str, bool]]:
-    hold = railyard("run", "scenario.yaml", folder=folder) == 0
-    result = json.loads((folder / "result.json").read_text())
+def healed() -> Iterator[tuple[str, bool]]:
+    code, result = result_of(HERE / "scenario.yaml")
     print(table(result["metrics"]))
-    yield "all assertions hold", hold
+    yield "all assertions hold", code == 0
     took = {
         name: [(item["npu"], item["spare"]) for item in all_] for name, all_ in result["takeovers"].items()
     }
@@ -65,9 +60,9 @@ def healed(folder: Path) -> Iterator[tuple[str, bool]]:
     yield "and for a GPU when no idle one is left", took["second"][1] == ("gpu6", "gpu18")
 
 
-def lost(folder: Path) -> Iterator[tuple[str, bool]]:
-    code = railyard("run", "bare.yaml", folder=folder)
-    said = json.loads((folder / "result.json").read_text())["cut_off"]
+def lost() -> Iterator[tuple[str, bool]]:
+    code, result = result_of(HERE / "bare.yaml")
+    said = result["cut_off"]
     yield "without optical switches every run halts", code == 0
     for variant, words in LOST.items():
         yield f"{variant}: {words}", said[variant].startswith(words)
@@ -87,9 +82,7 @@ def main() -> int:
     )
     everything = parser.parse_args().all
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        facts = [*healed(folder / "run"), *lost(folder / "bare")]
-        facts += in_turn(folder) if everything else []
+        facts = [*healed(), *lost(), *(in_turn(Path(name)) if everything else ())]
     for words, is_so in facts:
         print(f"{'yes' if is_so else 'NO'}: {words}")
     return 0 if all(is_so for _, is_so in facts) else 1

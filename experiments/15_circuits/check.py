@@ -5,23 +5,13 @@ Exit code 1 when data is wrong, when a job lost a frame on circuits that had not
 follow are no faster, or when a demand was not realised on ports that suffice for it.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from papers.claims.command import result_of
+
 HERE = Path(__file__).parent
-
-
-def run(name: str) -> tuple[dict[str, Any], int]:
-    """Return the files that `railyard run` writes, and its exit code."""
-    program = "from railyard.cli import main; main()"
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["run", str(HERE / name), "--out", folder]
-        code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-        return json.loads(Path(folder, "result.json").read_text()), code
 
 
 def moved(result: dict[str, Any], variant: str) -> None:
@@ -35,7 +25,7 @@ def moved(result: dict[str, Any], variant: str) -> None:
 
 
 def follow() -> int:
-    result, code = run("scenario.yaml")
+    code, result = result_of(HERE / "scenario.yaml")
     moved(result, "follow")
     metrics = result["metrics"]
     for job in ("first", "second"):
@@ -47,7 +37,7 @@ def follow() -> int:
 
 
 def faults() -> int:
-    result, code = run("faults.yaml")
+    code, result = result_of(HERE / "faults.yaml")
     for variant in ("port", "switch", "spine"):
         print(f"{variant}:")
         moved(result, variant)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the scenarios of this folder and says what is true of them; exit code 1 when something is not."""
 
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from papers.claims.command import result_of, say
 
 HERE = Path(__file__).parent
 SHOWN = (
@@ -29,13 +27,6 @@ HALTS = {
 }
 
 
-def result(file: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    program = "from railyard.cli import main; main()"
-    arguments = ["run", str(HERE / file), "--out", str(folder)]
-    code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-    return code, json.loads((folder / "result.json").read_text())
-
-
 def table(metrics: dict[str, float], variants: tuple[str, ...]) -> str:
     lines = ["| | " + " | ".join(variants) + " |", "|---|" + "---:|" * len(variants)]
     for name in SHOWN:
@@ -44,12 +35,12 @@ def table(metrics: dict[str, float], variants: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
-def facts(folder: Path) -> Iterator[tuple[str, bool]]:
-    code, dual = result("scenario.yaml", folder / "dual")
+def facts() -> Iterator[tuple[str, bool]]:
+    code, dual = result_of(HERE / "scenario.yaml")
     yield "dual-ToR: all assertions hold", code == 0
     results = {"scenario.yaml": dual}
     for file in ("single.yaml", "stacked.yaml"):
-        code, results[file] = result(file, folder / file)
+        code, results[file] = result_of(HERE / file)
         yield f"{file}: the runs that lose their last cable halt", code == 0
     print("dual-ToR", table(dual["metrics"], DUAL), sep="\n\n")
     single = results["single.yaml"]["metrics"]
@@ -61,11 +52,7 @@ def facts(folder: Path) -> Iterator[tuple[str, bool]]:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as name:
-        said = list(facts(Path(name)))
-    for words, is_so in said:
-        print(f"{'yes' if is_so else 'NO'}: {words}")
-    return 0 if all(is_so for _, is_so in said) else 1
+    return say(dict(facts()))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@
 Exit code 1 when data is wrong, when the search is no faster than chance, or when planes do not balance ports.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
+from papers.claims.command import result_of, say
 from papers.claims.runs import observed
 from papers.hpn.claims.paths import idle_downlinks, port_imbalance
 
@@ -17,13 +15,10 @@ HERE = Path(__file__).parent
 
 
 def main() -> int:
-    program = "from railyard.cli import main; main()"
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
-        code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-        metrics = json.loads(Path(folder, "result.json").read_text())["metrics"]
+    code, result = result_of(HERE / "scenario.yaml")
     took = {
-        name: metrics[f"{name}.completion_us"] for name in ("search", "random-least", "random", "five-tuple")
+        name: result["metrics"][f"{name}.completion_us"]
+        for name in ("search", "random-least", "random", "five-tuple")
     }
     print("| connections | completion, µs | search is faster by |\n|---|---:|---:|")
     for name, us in took.items():
@@ -44,9 +39,7 @@ def main() -> int:
         "same bits, typical Clos: one port has twice as much": ports["typical", "same"] >= 2,
         "same bits, two planes: within a tenth": ports["planes", "same"] <= 1.1,
     }
-    for what, yes in checks.items():
-        print(f"{what}: {'yes' if yes else 'no'}")
-    return 0 if all(checks.values()) else 1
+    return say(checks)
 
 
 if __name__ == "__main__":

@@ -5,22 +5,18 @@ Exit code 1 when an assertion fails: data is wrong, the job that goes first feel
 never ends.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from papers.claims.command import result_of, say
 
 HERE = Path(__file__).parent
 ALONE = {"first": "alone", "second": "second-alone"}
 
 
 def main() -> int:
-    program = "from railyard.cli import main; main()"
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
-        code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-        metrics = json.loads(Path(folder, "result.json").read_text())["metrics"]
+    code, result = result_of(HERE / "scenario.yaml")
+    metrics = result["metrics"]
     for variant in ("one-class", "two-classes", "turned", "crux"):
         for job, without in ALONE.items():
             took, alone = (metrics[f"{name}.{job}.iteration_us"] for name in (variant, without))
@@ -32,8 +28,7 @@ def main() -> int:
         print(
             f"{variant}: accelerators computed {metrics[f'{variant}.work_percent']:.1f} % of the first 300 us"
         )
-    print(f"all assertions hold: {'yes' if code == 0 else 'no'}")
-    return code
+    return say({"all assertions hold": code == 0})
 
 
 if __name__ == "__main__":

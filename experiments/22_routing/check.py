@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The routing techniques of UB-Mesh's Table 4: table entries, paths, paths that are not minimal, recovery.
 
 Runs the scenario, reads entries and paths from the plans of its variants, and draws the figure. Exit code 1
@@ -6,8 +7,6 @@ when something is not as the README says.
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from controller import Plan, make_plan
 from lab.report.figures.plot import INK, bare_rows, colour, new_figure, plain, svg_of
+from papers.claims.command import result_of, say
 from topologies import Fabric, full_mesh
 
 HERE = Path(__file__).parent
@@ -139,18 +139,15 @@ def picture(rows: Mapping[str, Figures]) -> str:
 
 
 def main() -> int:
-    program = "from railyard.cli import main; main()"
-    arguments = ["run", str(HERE / "scenario.yaml"), "--out", str(OUT)]
-    holds = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode == 0
-    metrics = json.loads((OUT / "result.json").read_text())["metrics"]
+    code, result = result_of(HERE / "scenario.yaml", folder=OUT)
     fabric = full_mesh(DIMS)
-    rows = {technique: figures(fabric, technique, metrics) for technique in TECHNIQUES}
+    rows = {technique: figures(fabric, technique, result["metrics"]) for technique in TECHNIQUES}
     Console(width=150).print(table(rows))
     (OUT / "routing.svg").write_text(picture(rows) + "\n")
     print(f"written: {OUT / 'routing.svg'}")
     lpm, host, dor, apr = rows.values()
-    result = {
-        "all assertions hold": holds,
+    checks = {
+        "all assertions hold": code == 0,
         "address tables are the same with and without source routes, up to the host's own paths": (
             lpm.address_entries == apr.address_entries and lpm.path_entries == dor.path_entries == 0
         ),
@@ -165,9 +162,7 @@ def main() -> int:
             for other in (lpm, host, dor)
         ),
     }
-    for what, yes in result.items():
-        print(f"{what}: {'yes' if yes else 'no'}")
-    return 0 if all(result.values()) else 1
+    return say(checks)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,10 @@
 Exit code 1 when an assertion fails or a figure differs.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from papers.claims.command import result_of, say
 
 HERE = Path(__file__).parent
 ARRAY, NODES = 4 * 1048576, 64
@@ -28,20 +27,16 @@ EXPECTED = {
 
 
 def main() -> int:
-    program = "from railyard.cli import main; main()"
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["run", str(HERE / "scenario.yaml"), "--out", folder]
-        code = subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
-        metrics = json.loads(Path(folder, "result.json").read_text())["metrics"]
+    code, result = result_of(HERE / "scenario.yaml")
+    metrics = result["metrics"]
+    fits = True
     for by, expected in EXPECTED.items():
         moved = tuple(metrics[f"{by}.memory_{word}_bytes"] / ARRAY / NODES for word in ("read", "written"))
-        if moved != expected:
-            code = 1
+        fits = fits and moved == expected
         print(f"{by}: {moved[0]:.4f} arrays read, {moved[1]:.4f} written; by arithmetic {expected}")
     saving = 1 - sum(EXPECTED["ccu"]) / sum(EXPECTED["core"])
     print(f"the CCU saves {saving:.1%} of the memory traffic")
-    print(f"everything as expected: {'yes' if code == 0 else 'no'}")
-    return code
+    return say({"all assertions hold": code == 0, "memory traffic is that of the arithmetic": fits})
 
 
 if __name__ == "__main__":

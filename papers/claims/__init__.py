@@ -15,6 +15,7 @@ and imports what a measurement needs when it runs, so that listing checks builds
     document.py     experiments.json
     page.py         experiments.html: the table with plots, filtered by kind
     runs.py         scenarios of the experiments, run for claims
+    command.py      the command `railyard` for the checks of experiments
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+from papers.claims.command import railyard, say
 
 __all__ = ["percent", "verify"]
 
@@ -30,20 +30,13 @@ def verify(study: Path, checks: Callable[[Result], Mapping[str, bool]]) -> int:
     """Run a study twice by its verb and say what is true of it; the exit code, 1 when something is not."""
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder, "first"), Path(folder, "second")
-        if (_run(study, first), _run(study, second)) != (0, 0):
+        if any(railyard("model", study, "--out", out) for out in (first, second)):
             return 1
         same = all(
             (first / name).read_bytes() == (second / name).read_bytes()
             for name in ("result.json", "plot.svg")
         )
         result = json.loads((first / "result.json").read_text())
-    told = {**checks(result), "the same file gives the same result.json and plot.svg, byte for byte": same}
-    for text, holds in told.items():
-        print(f"{text}: {'yes' if holds else 'no'}")
-    return 0 if all(told.values()) else 1
-
-
-def _run(study: Path, folder: Path) -> int:
-    program = "from railyard.cli import main; main()"
-    arguments = ["model", str(study), "--out", str(folder)]
-    return subprocess.run([sys.executable, "-c", program, *arguments], check=False).returncode
+    return say(
+        {**checks(result), "the same file gives the same result.json and plot.svg, byte for byte": same}
+    )
