@@ -26,7 +26,7 @@ KINDS = [
 """Kinds of switches, as parameters of tests."""
 
 ROOT = Path(__file__).resolve().parents[3]
-_SECONDS = 20.0
+_SECONDS = 120.0
 _LIFETIME = 900.0
 _TAG = "RAILYARD_TEST"
 """Variable in the environment of every command and its descendants: the folder that it was run in."""

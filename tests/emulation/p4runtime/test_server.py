@@ -108,7 +108,7 @@ def test_engine_calls_wait_for_the_lock(ready: Controller, bench: Bench) -> None
         write.start()
         write.join(timeout=0.05)
         assert bench.network.table_len(0, 0) == 0
-    write.join(timeout=10)
+    write.join(timeout=120)
     assert bench.network.table_len(0, 0) == 1
 
 

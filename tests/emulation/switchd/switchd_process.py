@@ -20,8 +20,8 @@ from emulation.namespace import enter_new_namespace
 __all__ = ["SwitchdProcess", "missing_rights"]
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 10.0
-LIFETIME = 60.0
+SECONDS = 120.0
+LIFETIME = 600.0
 MTU = 9500
 _ETH_P_ALL = 3
 _PACKET_AUXDATA, _SOL_PACKET = 8, 263

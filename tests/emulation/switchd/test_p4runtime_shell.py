@@ -154,6 +154,6 @@ def test_changes_forwarding_of_a_running_fabric(shell: list[str], tmp_path: Path
         done = type_into(shell, address, session, tmp_path)
     finally:
         up.send_signal(signal.SIGINT)
-        assert up.wait(timeout=30) == 0
+        assert up.wait(timeout=300) == 0
     assert re.findall(r"WAS (\w+)", done.stdout) == [f"{pack(planned)[1]:012x}"]
     assert re.findall(r"(OLD|NEW) (\d+)", done.stdout) == [("OLD", "1"), ("NEW", "1"), ("OLD", "1")]

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 CHECKOUT = os.environ.get("RAILYARD_TUTORIALS", "")
 PYTHON = os.environ.get("RAILYARD_TUTORIALS_PYTHON", sys.executable)
 SWITCH = os.environ.get("RAILYARD_TUTORIALS_SWITCH", "railyard-switchd-grpc")
-SECONDS = 60
+SECONDS = 600
 
 
 def missing() -> str:

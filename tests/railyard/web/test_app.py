@@ -56,7 +56,7 @@ def connected(address: str, *, token: str | None = None, origin: str = "") -> It
 
 
 def got(address: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
     connection.request("GET", path, headers=headers)
     return connection.getresponse()
 
@@ -76,7 +76,7 @@ def test_a_page_without_token_or_of_another_site_gets_nothing(
 ):
     with serving(session, port=0) as address, connected(address, token=token, origin=origin) as live:
         with pytest.raises(ConnectionClosed) as closed:
-            live.recv(timeout=10)
+            live.recv(timeout=120)
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, words in closed.value.rcvd.reason) == (4401, True)
 
@@ -107,7 +107,7 @@ def test_no_module_names_another_machine():
 
 def received(live: ClientConnection, kind: str) -> dict:
     while True:
-        message = live.recv(timeout=10)
+        message = live.recv(timeout=120)
         if isinstance(message, str) and (values := json.loads(message))["type"] == kind:
             return values
 
@@ -115,9 +115,9 @@ def received(live: ClientConnection, kind: str) -> dict:
 def test_a_page_receives_the_state_and_all_records(session: Session):
     with serving(session, port=0) as address, connected(address) as live:
         assert received(live, "state")["mode"] == "replay"
-        assert [live.recv(timeout=10)[0] for _ in range(2)] == [Kind.HEADER, Kind.EVENT]
+        assert [live.recv(timeout=120)[0] for _ in range(2)] == [Kind.HEADER, Kind.EVENT]
         session.history(event(9, "fault", "later"))
-        assert json.loads(live.recv(timeout=10)[1:])["text"] == "later"
+        assert json.loads(live.recv(timeout=120)[1:])["text"] == "later"
 
 
 def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobody(tmp_path: Path):
@@ -138,7 +138,7 @@ def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobod
             live.session.history(ballast)
         result = live.run()
         for viewer in (first, second):
-            while (message := viewer.recv(timeout=10))[0] != Kind.CLOSE:
+            while (message := viewer.recv(timeout=120))[0] != Kind.CLOSE:
                 assert message
     assert result.to_json() == execute(*load(file), None).to_json()
 
@@ -156,7 +156,7 @@ def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobod
 def test_a_command_without_effect_is_answered_by_a_sentence(session: Session, command: dict, words: str):
     with serving(session, port=0) as address, connected(address) as live:
         live.send(json.dumps({**command, "id": 4}))
-        session.wait(5)
+        session.wait(120)
         reply = received(live, "refused")
         assert words in reply["text"]
         assert reply["id"] == 4
@@ -214,7 +214,7 @@ def test_a_fabric_kept_running_shows_a_link_that_a_page_takes_down():
                 link = fabric.links[1].name
                 live.send(json.dumps({"do": "fault", "keys": {"link": link}, "id": 1}))
                 assert received(live, "struck")["keys"]["link"] == link
-                while (state := state_of_links(live.recv(timeout=10))) in (b"", b"\1\1\1\1"):
+                while (state := state_of_links(live.recv(timeout=120))) in (b"", b"\1\1\1\1"):
                     pass
                 assert state == b"\1\0\1\1"
         finally:

@@ -33,7 +33,7 @@ def test_packet_out_is_forwarded(ready: Controller, bench: Bench) -> None:
         bench.network.set_handler(host, sink)
     ready.write(("INSERT", entry("exact_table", exact(1, b"\x01"))))
     ready.send(packet=packet_out(frame(a=1) + b"tail", b"\x01\xfe", b"\x7f"))
-    assert bench.packet_outs.acquire(timeout=10)
+    assert bench.packet_outs.acquire(timeout=120)
     with bench.lock:
         bench.network.run(10**12)
     assert sink.frames == [frame(a=1) + b"tail"]

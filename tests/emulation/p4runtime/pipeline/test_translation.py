@@ -44,7 +44,7 @@ def test_packet_in_and_digest(translated: Controller, bench: Bench) -> None:
 def test_packet_out(translated: Controller, bench: Bench) -> None:
     assert bench.ask(b"\x01\x80payload", port=510) == [(3, b"payload")]
     translated.send(packet=packet_out(b"\x00\x00\x01\x03"))
-    assert bench.packet_outs.acquire(timeout=10)
+    assert bench.packet_outs.acquire(timeout=120)
     translated.send(packet=packet_out(b"\x02\x00"))
     error = translated.receive().error
     assert (error.canonical_code, error.message.split(":")[0]) == (
