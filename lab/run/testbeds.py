@@ -74,7 +74,10 @@ class TestbedChoice(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same."""
+    """Virtual time, in this process; `hosts` chooses agents in C++ or in Python, which do the same.
+
+    Agents of memory operations exist in Python only, so a variant with `pool:` has agents in Python.
+    """
 
     hosts: Hosts = "native"
     name: str = "embedded"
@@ -89,12 +92,6 @@ class Embedded:
         """Raise a MachineError if this machine lacks the memory that the variants need."""
         from lab.run.memory import check_memory
 
-        pooled = _pooled(prepared)
-        if pooled and self.hosts != "python":
-            raise TestbedError(
-                f"variant {pooled} has a `pool:`, and agents of memory operations exist in Python only",
-                remedy="run it by `railyard run --hosts python`, or railyard.run(..., hosts='python')",
-            )
         check_memory(prepared)
 
     def make(self, ready: Prepared, bin_ps: int, seed: int) -> EmbeddedTestbed:
@@ -106,7 +103,7 @@ class Embedded:
             scheduler=link.scheduler,
             bin_ps=bin_ps,
             seed=seed,
-            hosts=self.hosts,
+            hosts=self.hosts if ready.pool is None else "python",
         )
 
 
@@ -143,7 +140,7 @@ class RealTime:
         if pooled := _pooled(prepared):
             raise TestbedError(
                 f"variant {pooled} has a `pool:`, which runs in virtual time only",
-                remedy="take --testbed embedded --hosts python",
+                remedy="take --testbed embedded",
             )
         modelled = next((ready.variant for ready in prepared if ready.variant.hosts is not None), None)
         if modelled is not None:

@@ -45,7 +45,7 @@ def run(
             variants are left out.
         seed: seed in place of the scenario's own; the same scenario and seed give an equal result.
         progress: called with variant, stage and the share of the stage that is done, 0 to 1.
-        hosts: agents of NPUs in C++ (native), or in Python, which a scenario with `pool:` needs.
+        hosts: agents of NPUs in C++ (native), or in Python; those of a `pool:` are in Python.
 
     Raises:
         RailyardError: the scenario is wrong or cannot run; nothing has been started then.
