@@ -5,14 +5,13 @@ registry      formats by name
 imported      what files become: a fabric, a traffic graph, faults, notes
 written       the same as files of a scenario
 text          lines of text files, numbers and units; errors with file and line
-chakra        nodes of Chakra's execution traces
-chakra_graph  traces of all ranks as a traffic graph
+documents     JSON files, the same errors
+files         files inside of a folder, gzip within bounds
 collectives   a collective inside a traffic graph
+chakra/       Chakra's execution traces
+msccl/        algorithms of MSCCL, execution plans of MSCCL++
 goal          GOAL of LogGOPSim and ATLAHS
 htsim         connection matrices of htsim
-msccl         algorithms of MSCCL, as XML
-msccl_graph   an algorithm of MSCCL as a traffic graph, its result proved
-msccl_write   an AllReduce of ours as an algorithm of MSCCL
 ns3_ub        case folders of ns-3-UB
 simai         workloads of SimAI
 """

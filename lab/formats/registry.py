@@ -8,11 +8,12 @@ from typing import final
 
 from emulation.errors import GraphError
 from lab.errors import FormatError
-from lab.formats.chakra_graph import read_chakra
+from lab.formats.chakra.graph import read_chakra
 from lab.formats.goal import read_goal
 from lab.formats.htsim import read_matrix
 from lab.formats.imported import Imported
-from lab.formats.msccl_graph import read_msccl
+from lab.formats.msccl.graph import read_msccl
+from lab.formats.msccl.plan_graph import read_plan_files
 from lab.formats.ns3_ub import read_case
 from lab.formats.simai import read_workload
 
@@ -35,6 +36,7 @@ FORMATS: Mapping[str, Format] = {
     "goal": Format("GOAL of LogGOPSim and ATLAHS", read_goal, (".goal",)),
     "htsim": Format("connection matrix of htsim", read_matrix, (".cm",)),
     "msccl": Format("MSCCL algorithm, as msccl-tools and RCCL have it", read_msccl, (".xml",)),
+    "mscclpp": Format("execution plan of MSCCL++", read_plan_files),
     "ns-3-ub": Format("case folder of ns-3-UB", read_case),
     "simai": Format("workload of SimAI", read_workload),
 }

@@ -4,11 +4,11 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn, final
+from typing import BinaryIO, NoReturn, final
 
 from lab.errors import FormatError
 
-__all__ = ["MAX_LINE", "Place", "lines_of", "open_text"]
+__all__ = ["MAX_LINE", "Place", "lines_of", "open_file", "open_text"]
 
 MAX_LINE = 1 << 20
 """Bytes of the longest line that is read."""
@@ -64,11 +64,21 @@ class Place:
         return float(match[1]), match[2]
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading; FormatError for anything else, such as a pipe or a device."""
+    try:
+        if path.exists() and not path.is_file():
+            Place(path).refuse("a folder" if path.is_dir() else "no regular file", "name a file")
+        return path.open("rb")
+    except OSError as ex:
+        Place(path).refuse(ex.strerror or str(ex))
+
+
 def open_text(path: Path) -> Iterator[str]:
     """Yield the lines of a file without their ends; FormatError if it cannot be read, or is no text."""
     place = Place(path)
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while raw := file.readline(MAX_LINE + 1):
                 place.line += 1
                 if len(raw) > MAX_LINE:

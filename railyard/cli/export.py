@@ -52,7 +52,7 @@ def export(
 def _msccl(path: Path, variant: str) -> str:
     """Return the XML of a scenario's AllReduce."""
     from lab.errors import FormatError
-    from lab.formats.msccl_write import to_msccl
+    from lab.formats.msccl.write import to_msccl
     from lab.run.prepare import prepare
     from lab.scenario.loader import load
 

@@ -20,7 +20,7 @@ railyard run allpairs/scenario.yaml
 
 def import_files(
     name: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="chakra, goal, htsim, msccl, ns-3-ub or simai")
+        str, typer.Argument(metavar="FORMAT", help="chakra, goal, htsim, msccl, mscclpp, ns-3-ub or simai")
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="a file, or the folder of a case")],
     folder: Annotated[

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import FormatError
-from lab.formats.chakra import node_class, read_trace
+from lab.formats.chakra.trace import node_class, read_trace
 from lab.formats.imported import Imported
 from lab.formats.registry import read_files
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public files of other tools, in any folders below `pytest --samples FOLDER`: each is read.
 
-Algorithms of RCCL (tools/msccl-algorithms) and msccl-tools, microbenchmarks of astra-sim, matrices of htsim,
+Algorithms of RCCL (tools/msccl-algorithms) and msccl-tools, plans of MSCCL++'s tests in a folder mscclpp,
+microbenchmarks of astra-sim, matrices of htsim,
 example workloads of SimAI, binary_tree_32.goal of LogGOPSim, and the cases of ns-3-UB have been read so.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.errors import FormatError
 from lab.formats.registry import read_files
 
 _ENDINGS = {".xml": "msccl", ".goal": "goal", ".cm": "htsim", ".txt": "simai"}
@@ -17,7 +19,9 @@ _ENDINGS = {".xml": "msccl", ".goal": "goal", ".cm": "htsim", ".txt": "simai"}
 
 def _samples(folder: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted(folder.rglob("*")):
-        if path.suffix in _ENDINGS and path.name != "network_attribute.txt":
+        if path.suffix == ".json" and path.parent.name == "mscclpp":
+            yield "mscclpp", path
+        elif path.suffix in _ENDINGS and path.name != "network_attribute.txt":
             yield _ENDINGS[path.suffix], path
         elif path.is_dir() and any(path.glob("*.et")):
             yield "chakra", path
@@ -32,7 +36,11 @@ def test_public_samples(request: pytest.FixtureRequest) -> None:
     samples = list(_samples(Path(folder)))
     assert samples, f"no file of a known format below {folder}"
     for name, path in samples:
+        if name == "mscclpp" and '"switch_channel_id"' in path.read_text():
+            with pytest.raises(FormatError, match="inside of a switch"):
+                read_files(name, [path])
+            continue
         imported = read_files(name, [path])
         assert imported.graph.operations
-        if name == "msccl":
+        if name in ("msccl", "mscclpp"):
             assert any(note.startswith("Every GPU ends") for note in imported.notes), path

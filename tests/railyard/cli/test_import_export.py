@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from emulation.traffic.collectives.declaration import Request
 from emulation.traffic.collectives.registry import find
-from lab.formats.msccl_write import to_msccl
+from lab.formats.msccl.write import to_msccl
 from lab.formats.registry import read_files
 from railyard.cli import app
 from tests.lab.formats.samples import GOAL, MATRIX, case, ring

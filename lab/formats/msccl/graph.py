@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """An algorithm of MSCCL as a traffic graph: its steps in an order in which they can run, on symbols.
 
-Every chunk holds a sum of inputs, counted by (GPU, chunk). When all steps have run, the outputs are compared
-with the collective that the file names.
+When all steps have run, the outputs are compared with the collective that the file names.
 """
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import Graph, Operation
 from lab.formats.imported import Imported, mesh_of
-from lab.formats.msccl import Algorithm, Step, Threadblock, read_algorithm, threadblocks_of
+from lab.formats.msccl.algorithm import Algorithm, Step, Threadblock, read_algorithm, threadblocks_of
+from lab.formats.msccl.symbols import Sum, Symbols
 from lab.formats.text import Place
 
 __all__ = ["read_msccl"]
 
 CHUNK_BYTES = 4096
-
-# Counts of inputs by (GPU, chunk).
-_Sum = Counter[tuple[int, int]]
 
 
 def read_msccl(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Imported:
@@ -38,7 +35,7 @@ def read_msccl(paths: Sequence[Path], *, chunk_bytes: int = CHUNK_BYTES) -> Impo
         f"A chunk has {chunk_bytes} bytes; the file has no sizes.",
         f"Protocol and threads are those of a GPU, and are ignored; {len(run.operations)} operations.",
     ]
-    proved = run.prove()
+    proved = run.symbols.prove()
     notes.append(
         f"Every GPU ends with the result of {algorithm.collective}."
         if proved
@@ -56,43 +53,15 @@ class _Run:
         self.operations: list[Operation] = []
         self._algorithm = algorithm
         self._bytes = chunk_bytes
-        self._size = len(algorithm.gpus)
-        self._aliased = algorithm.in_place and algorithm.collective in _ALIAS
-        if self._aliased:
-            self._share_buffers()
-        self._first = [self._places(rank) for rank in range(self._size)]
-        self._chunks: list[dict[int, _Sum]] = [self._inputs(rank) for rank in range(self._size)]
-        self._wires: dict[tuple[int, int, int], deque[list[_Sum]]] = defaultdict(deque)
+        self.symbols = Symbols(
+            algorithm.path,
+            algorithm.collective,
+            [gpu.chunks for gpu in algorithm.gpus],
+            in_place=algorithm.in_place,
+        )
+        self._wires: dict[tuple[int, int, int], deque[list[Sum]]] = defaultdict(deque)
         self._ended: dict[tuple[int, int, int], tuple[str, ...]] = {}
         self._last: dict[tuple[int, int], tuple[str, ...]] = {}
-
-    def _share_buffers(self) -> None:
-        """Give the smaller buffer of each GPU its part of the larger one, where the file leaves it empty."""
-        for gpu in self._algorithm.gpus:
-            chunks = gpu.chunks
-            chunks["i"] = chunks["i"] or (chunks["o"] // self._size if self._shifts[0] else chunks["o"])
-            chunks["o"] = chunks["o"] or (chunks["i"] // self._size if self._shifts[1] else chunks["i"])
-
-    @property
-    def _shifts(self) -> tuple[int, int]:
-        return _ALIAS[self._algorithm.collective]
-
-    def _places(self, rank: int) -> Mapping[str, int]:
-        """Return the first chunk of each buffer in the GPU's memory; x is a threadblock's own chunks."""
-        chunks = self._algorithm.gpus[rank].chunks
-        if self._aliased:
-            first = {
-                buffer: shift * rank * chunks[buffer]
-                for buffer, shift in zip("io", self._shifts, strict=True)
-            }
-            size = max(first[buffer] + chunks[buffer] for buffer in "io")
-        else:
-            first, size = {"i": 0, "o": chunks["i"]}, chunks["i"] + chunks["o"]
-        return first | {"s": size, "x": size + chunks["s"]}
-
-    def _inputs(self, rank: int) -> dict[int, _Sum]:
-        first, chunks = self._first[rank]["i"], self._algorithm.gpus[rank].chunks["i"]
-        return {first + chunk: Counter({(rank, chunk): 1}) for chunk in range(chunks)}
 
     def run(self) -> None:
         """Run every threadblock to its end."""
@@ -138,7 +107,7 @@ class _Run:
         self, rank: int, block: Threadblock, step: Step, name: str, after: tuple[str, ...]
     ) -> tuple[str, ...]:
         """Carry out a step; return the operations whose end is its end."""
-        first = self._first[rank]
+        first = self.symbols.first[rank]
         source, target = (first[buffer] + chunk for buffer, chunk in (step.source, step.target))
         if step.type in ("re", "cpy"):
             self._copy(rank, step, name, source, target, after, reduce=step.type == "re")
@@ -159,7 +128,7 @@ class _Run:
             (s.count for b in self._algorithm.gpus[rank].threadblocks.values() for s in b.steps), default=0
         )
         assert width <= widest
-        return self._first[rank]["x"] + numbers.index(block.id) * widest
+        return self.symbols.first[rank]["x"] + numbers.index(block.id) * widest
 
     def _receive(
         self,
@@ -181,9 +150,9 @@ class _Run:
             Place(self._algorithm.path, step.line).refuse(
                 f"{step.count} chunks, but GPU {block.receive} sends {len(arrived)}"
             )
-        chunks = self._chunks[rank]
         for offset, value in enumerate(arrived):
-            chunks[write + offset] = self._at(rank, write + offset, step) + value if reduces else value
+            total = self._at(rank, write + offset, step) + value if reduces else value
+            self.symbols.put(rank, write + offset, total)
         combine = Combine.REDUCE if reduces else Combine.COPY
         self._add(
             name,
@@ -217,10 +186,10 @@ class _Run:
     def _copy(
         self, rank: int, step: Step, name: str, read: int, write: int, after: tuple[str, ...], *, reduce: bool
     ) -> None:
-        chunks = self._chunks[rank]
         for offset in range(step.count):
             value = self._at(rank, read + offset, step)
-            chunks[write + offset] = self._at(rank, write + offset, step) + value if reduce else value
+            total = self._at(rank, write + offset, step) + value if reduce else value
+            self.symbols.put(rank, write + offset, total)
         self._add(
             name,
             "copy",
@@ -232,8 +201,8 @@ class _Run:
             after=after,
         )
 
-    def _at(self, rank: int, chunk: int, step: Step) -> _Sum:
-        value = self._chunks[rank].get(chunk)
+    def _at(self, rank: int, chunk: int, step: Step) -> Sum:
+        value = self.symbols.get(rank, chunk)
         if value is None:
             Place(self._algorithm.path, step.line).refuse(
                 f"GPU {rank} reads a chunk that nothing has written: {step.source[0]} {step.source[1]}"
@@ -242,56 +211,3 @@ class _Run:
 
     def _add(self, name: str, kind: str, rank: int, **fields: object) -> None:
         self.operations.append(Operation(name, kind, f"npu{rank}", **fields))  # type: ignore[arg-type]
-
-    def prove(self) -> bool:
-        """Compare the outputs with the collective; return False if it is not known."""
-        expected = _RESULTS.get(self._algorithm.collective)
-        if expected is None:
-            return False
-        for rank, gpu in enumerate(self._algorithm.gpus):
-            for chunk in range(gpu.chunks["o"]):
-                value = self._chunks[rank].get(self._first[rank]["o"] + chunk, Counter())
-                wanted = expected(rank, chunk, self._size, self._algorithm.gpus[0].chunks)
-                if value != wanted:
-                    Place(self._algorithm.path).refuse(
-                        f"output chunk {chunk} of GPU {rank} is the sum of {_text(value)}, but "
-                        f"{self._algorithm.collective} wants {_text(wanted)}"
-                    )
-        return True
-
-
-def _text(value: _Sum) -> str:
-    parts = [
-        f"{count} x {gpu}:{chunk}" if count > 1 else f"{gpu}:{chunk}"
-        for (gpu, chunk), count in sorted(value.items())
-    ]
-    return " + ".join(parts[:8]) + (" + ..." if len(parts) > 8 else "") or "nothing"
-
-
-def _allreduce(_: int, chunk: int, size: int, __: Mapping[str, int]) -> _Sum:
-    return Counter({(gpu, chunk): 1 for gpu in range(size)})
-
-
-def _allgather(_: int, chunk: int, __: int, chunks: Mapping[str, int]) -> _Sum:
-    return Counter({divmod(chunk, chunks["i"]): 1})
-
-
-def _reduce_scatter(rank: int, chunk: int, size: int, chunks: Mapping[str, int]) -> _Sum:
-    return Counter({(gpu, rank * chunks["o"] + chunk): 1 for gpu in range(size)})
-
-
-def _alltoall(rank: int, chunk: int, size: int, chunks: Mapping[str, int]) -> _Sum:
-    each = chunks["i"] // size
-    return Counter({(chunk // each, rank * each + chunk % each): 1})
-
-
-_RESULTS = {
-    "allreduce": _allreduce,
-    "allgather": _allgather,
-    "reduce_scatter": _reduce_scatter,
-    "reducescatter": _reduce_scatter,
-    "alltoall": _alltoall,
-}
-
-# Collectives that can work in place, and how many times its own part a GPU's input and output are shifted.
-_ALIAS = {"allreduce": (0, 0), "allgather": (1, 0), "reduce_scatter": (0, 1), "reducescatter": (0, 1)}

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import final
 from xml.parsers import expat
 
-from lab.formats.text import Place
+from lab.formats.msccl.symbols import MAX_CHUNKS
+from lab.formats.text import Place, open_file
 
 __all__ = ["BUFFERS", "Algorithm", "Gpu", "Step", "Threadblock", "read_algorithm"]
 
@@ -115,11 +116,18 @@ class _Reader:
     def _end(self, _: str) -> None:
         self._open.pop()
 
-    def _number(self, values: Mapping[str, str], key: str, low: int = 0, default: str | None = None) -> int:
+    def _number(
+        self,
+        values: Mapping[str, str],
+        key: str,
+        low: int = 0,
+        default: str | None = None,
+        high: int = _MAX,
+    ) -> int:
         text = values.get(key, default)
         if text is None:
             self.place.refuse(f"no attribute {key!r}")
-        return self.place.integer(text, key, low=low, high=_MAX)
+        return self.place.integer(text, key, low=low, high=high)
 
     def _algo(self, values: Mapping[str, str]) -> None:
         in_place = values.get("inplace", "0") != "0" and values.get("outofplace", "0") == "0"
@@ -130,7 +138,10 @@ class _Reader:
         number = self._number(values, "id")
         if number in self._gpus:
             self.place.refuse(f"gpu {number} is there twice")
-        chunks = {buffer: self._number(values, f"{buffer}_chunks", default="0") for buffer in BUFFERS}
+        chunks = {
+            buffer: self._number(values, f"{buffer}_chunks", default="0", high=MAX_CHUNKS)
+            for buffer in BUFFERS
+        }
         self._gpus[number] = Gpu(self.place.line, chunks, {})
         self._last = number
 
@@ -225,7 +236,7 @@ def read_algorithm(path: Path) -> Algorithm:
     """Return the algorithm of an XML file; FormatError names file and line of what is wrong."""
     reader = _Reader(path)
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             reader.parser.ParseFile(file)
     except OSError as ex:
         Place(path).refuse(ex.strerror or str(ex))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import final
 
 from emulation.traffic.graph.operations import Operation
-from lab.formats import chakra
-from lab.formats.chakra import Node, rank_of, read_trace
+from lab.formats.chakra import trace
+from lab.formats.chakra.trace import Node, rank_of, read_trace
 from lab.formats.collectives import collective, end_of
 from lab.formats.imported import Imported, graph_of, mesh_of
 from lab.formats.text import Place
@@ -88,7 +88,7 @@ class _Merged:
         for name, members in groups.items():
             rank, node = members[0]
             size = node.number("comm_size", self._places[rank], low=1)
-            kind = chakra.COLLECTIVES[int(node.values["comm_type"])]
+            kind = trace.COLLECTIVES[int(node.values["comm_type"])]
             after = {f"npu{rank}": self._waits(rank, node, ends) for rank, node in members}
             root = [rank for rank, _ in members].index(int(node.values.get("root_rank", members[0][0])))
             operations, taken = collective(name, kind, [*after], size, after, tag, place, root)
@@ -108,13 +108,13 @@ class _Merged:
         groups: dict[str, list[tuple[int, Node]]] = defaultdict(list)
         for rank, nodes in sorted(self.nodes.items()):
             for node in sorted(nodes.values(), key=lambda node: node.id):
-                if node.type != chakra.COLLECTIVE:
+                if node.type != trace.COLLECTIVE:
                     continue
                 kind = node.values.get("comm_type")
                 if kind is None:
                     self._unknown += 1
                     continue
-                if kind not in chakra.COLLECTIVES:
+                if kind not in trace.COLLECTIVES:
                     self._places[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
                 group = str(node.values.get("pg_name", ""))
                 groups[f"{group or 'all'}.{counts[rank, group]}"].append((rank, node))
@@ -143,8 +143,8 @@ class _Merged:
 
     def _operation(self, rank: int, node: Node, after: tuple[str, ...]) -> Operation:
         name, member, place = f"r{rank}.{node.id}", f"npu{rank}", self._places[rank]
-        if node.type in (chakra.SEND, chakra.RECEIVE):
-            sends = node.type == chakra.SEND
+        if node.type in (trace.SEND, trace.RECEIVE):
+            sends = node.type == trace.SEND
             peer = node.number("comm_dst" if sends else "comm_src", place)
             if peer not in self.nodes:
                 place.refuse(f"node {node.id}: rank {peer} has no trace")
@@ -152,7 +152,7 @@ class _Merged:
             tag = int(node.values.get("comm_tag", 0))
             kind = "send" if sends else "receive"
             return Operation(name, kind, member, f"npu{peer}", size, tag=tag, after=after)
-        quiet = node.type in (chakra.COLLECTIVE, chakra.METADATA)
+        quiet = node.type in (trace.COLLECTIVE, trace.METADATA)
         unit = int(bool(node.values.get("is_cpu_op", False)))
         duration = 0 if quiet else node.duration_us * _PS_PER_US
         return Operation(name, "compute", member, after=after, compute_ps=duration, unit=unit)
