@@ -14,7 +14,7 @@ from functools import cache
 
 import pytest
 
-pytest_plugins = ["tests.scenario_fixtures"]
+pytest_plugins = ["tests.scenario_fixtures", "tests.browser"]
 
 # A script's background jobs ignore Ctrl-C, and so would each process that a test starts to interrupt it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

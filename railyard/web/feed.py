@@ -44,6 +44,11 @@ class Pages:
         """True if every page has received all that there is; any thread may ask."""
         return all(feed.idle for feed in tuple(self.feeds))
 
+    @property
+    def sent(self) -> int:
+        """Number of messages that pages have taken; any thread may ask."""
+        return sum(feed.sent for feed in tuple(self.feeds))
+
     def wake(self) -> None:
         """Tell all pages that something is new; any thread may call it, at any rate."""
         loop = self._loop
@@ -64,6 +69,7 @@ class Feed:
 
     def __init__(self, pages: Pages, socket: WebSocket) -> None:
         self.news = asyncio.Event()
+        self.sent = 0
         self._pages = pages
         self._socket = socket
         self._loop = asyncio.get_running_loop()
@@ -103,6 +109,7 @@ class Feed:
             records, last = history.after(self._number)
             for record in records:
                 await self._socket.send_bytes(bytes([record.kind]) + record.payload)
+                self.sent += 1
             self._number = last
             if not records:
                 await self.news.wait()
@@ -132,3 +139,4 @@ class Feed:
 
     async def _text(self, values: Mapping[str, Any]) -> None:
         await self._socket.send_text(json.dumps(values))
+        self.sent += 1

@@ -16,14 +16,16 @@ import uvicorn
 
 from lab.errors import OutputError
 from railyard.web.app import application, check_packages
+from railyard.web.feed import Pages
 from railyard.web.session import Session
 
 __all__ = ["DEFAULT_PORT", "serving"]
 
 DEFAULT_PORT = 8642
 LOOPBACK = "127.0.0.1"
-# Longest time at the end in which pages receive the last records.
+# At the end pages receive the last records: for as long as a page gets on, but no longer than this in all.
 _FAREWELL_SECONDS = 2.0
+_LONGEST_FAREWELL_SECONDS = 60.0
 
 
 @contextmanager
@@ -60,11 +62,19 @@ def serving(session: Session, host: str = LOOPBACK, port: int = DEFAULT_PORT) ->
     try:
         yield f"http://{_name(host)}:{port}/?token={token}"
     finally:
-        until = time.monotonic() + _FAREWELL_SECONDS
-        while not app.state.pages.idle and time.monotonic() < until:
-            time.sleep(0.02)
+        _farewell(app.state.pages)
         server.should_exit = True
-        thread.join(timeout=5)
+        thread.join(timeout=_LONGEST_FAREWELL_SECONDS)
+
+
+def _farewell(pages: Pages) -> None:
+    """Wait until every page has received all that there is; a page that sleeps delays nobody for long."""
+    limit = time.monotonic() + _LONGEST_FAREWELL_SECONDS
+    sent, since = pages.sent, time.monotonic()
+    while not pages.idle and time.monotonic() < min(limit, since + _FAREWELL_SECONDS):
+        time.sleep(0.02)
+        if pages.sent != sent:
+            sent, since = pages.sent, time.monotonic()
 
 
 @final

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report in a browser: switches, slider, table; skipped without Playwright and Chromium."""
 
-import shutil
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,76 +13,80 @@ from lab.report.metrics import VariantRun
 from lab.report.page import report_html
 from lab.report.results import conclude
 from lab.scenario.schema import Scenario
+from tests.browser import NO_PLAYWRIGHT, until, visit
 from topologies import Fabric
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: `make setup`")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 
 
 @pytest.fixture
-def page(scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], tmp_path: Path) -> Iterator[Any]:
+def page(
+    browser: Browser, scenario: Scenario, fabric: Fabric, runs: dict[str, VariantRun], tmp_path: Path
+) -> Iterator[Page]:
     """Yield the opened report; afterwards nothing has been fetched, and no error was reported."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed: `make setup`")
     path = tmp_path / "report.html"
     result = conclude(scenario, 1, "embedded", runs)
     path.write_text(report_html(scenario, result, fabric, runs, "railyard run small.yaml"), encoding="utf-8")
     fetched: list[str] = []
-    said: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        opened.on("request", lambda request: fetched.append(request.url))
-        opened.on("console", lambda message: said.append(message.text))
-        opened.on("pageerror", lambda error: said.append(str(error)))
-        opened.goto(path.as_uri())
+    with visit(browser, path.as_uri(), height=900, asked=fetched) as opened:
         yield opened
-        browser.close()
     assert fetched == [path.as_uri()]
-    assert said == []
 
 
-def cells(page: Any, column: int) -> list[str]:
-    return page.locator(f"#links tbody td:nth-child({column})").all_inner_texts()
+def cells(page: Page, column: int) -> Locator:
+    return page.locator(f"#links tbody td:nth-child({column})")
 
 
-def test_a_report_is_worked_with(page: Any, fabric: Fabric):
+def texts(column: int) -> str:
+    """Return an expression for the texts of a column."""
+    cells = f"document.querySelectorAll('#links tbody td:nth-child({column})')"
+    return f"[...{cells}].map((cell) => cell.textContent)"
+
+
+def only(column: int, *words: str) -> str:
+    """Return an expression that is true if a column has these texts and no other."""
+    return f"[...new Set({texts(column)})].sort().join() === '{','.join(sorted(words))}'"
+
+
+def test_a_report_is_worked_with(page: Page, fabric: Fabric):
     # A column sorts, and turns around; the filter keeps the links that it names.
-    assert len(cells(page, 2)) == 2 * len(fabric.links)
+    expect(cells(page, 2)).to_have_count(2 * len(fabric.links))
     page.click("th >> text=longest queue")
-    queues = [float(cell.replace(",", "")) for cell in cells(page, 10)]
-    assert queues == sorted(queues, reverse=True)
+    queues = f"{texts(10)}.map((text) => Number(text.replaceAll(',', '')))"
+    until(page, f"{queues}.every((queue, at, all) => !at || all[at - 1] >= queue)")
     page.click("th >> text=link")
-    names = cells(page, 2)
-    assert names.index("npu0-npu2") < names.index("npu0-npu12")
+    until(page, f"((names) => names.indexOf('npu0-npu2') < names.indexOf('npu0-npu12'))({texts(2)})")
     page.fill("#filter", "npu0-npu1")
-    assert {*cells(page, 2)} == {"npu0-npu1", "npu0-npu12"}
+    until(page, only(2, "npu0-npu1", "npu0-npu12"))
     # A variant that is switched off leaves the table and the panels, and its curve fades.
     page.locator("[data-switch='1']").uncheck()
-    assert {*cells(page, 1)} == {"healthy"}
-    assert page.locator("#curve1.off").count() == 1
-    assert not page.locator("figure[data-variant='1']").first.is_visible()
-    assert page.locator("figure[data-variant='0']").first.is_visible()
+    until(page, only(1, "healthy"))
+    expect(page.locator("#curve1.off")).to_have_count(1)
+    expect(page.locator("figure[data-variant='1']").first).to_be_hidden()
+    expect(page.locator("figure[data-variant='0']").first).to_be_visible()
     page.locator("[data-switch='1']").check()
     # The link is cut in the fabric from the time of the fault on, not before.
     crossed = page.locator("figure[data-variant='1'] .cross:not(.hidden)")
-    assert crossed.count() == 1
+    expect(crossed).to_have_count(1)
     page.locator(".slider input").fill("0")
-    assert crossed.count() == 0
-    assert page.locator(".moment li").count() == 0
+    expect(crossed).to_have_count(0)
+    expect(page.locator(".moment li")).to_have_count(0)
     page.click("text=next event")
-    assert crossed.count() == 1
-    assert "npu0-npu1 goes down" in page.locator(".moment li").inner_text()
+    expect(crossed).to_have_count(1)
+    expect(page.locator(".moment li")).to_contain_text("npu0-npu1 goes down")
     # Explanations are there for the keyboard, too.
     page.locator(".why").first.focus()
-    assert page.locator(".why [role=tooltip]").first.is_visible()
+    expect(page.locator(".why [role=tooltip]").first).to_be_visible()
 
 
-def test_a_narrow_screen_and_paper(page: Any):
+def test_a_narrow_screen_and_paper(page: Page):
     page.set_viewport_size({"width": 400, "height": 800})
     page.locator(".why").nth(1).hover()
-    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    until(page, "document.documentElement.scrollWidth === 400")
     page.emulate_media(media="print")
     for hidden in (".switches", ".slider", ".why"):
-        assert not page.locator(hidden).first.is_visible()
-    assert page.locator("#links tbody tr:visible").count() == 30
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator("#links tbody tr:visible")).to_have_count(30)

@@ -20,18 +20,15 @@ from lab.errors import OutputError, RecordingError
 from lab.recording.records import Kind, Record, Tick, event, json_record
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
-from railyard.web.app import PACKAGES, PAGE
+from railyard.web.app import PAGE
 from railyard.web.live import Live, opened
 from railyard.web.server import serving
 from railyard.web.session import Command, Session
 from railyard.web.standing import StandingFabric
+from tests.browser import LIMIT_SECONDS, needs_packages
 from topologies import full_mesh
 
-# `make setup` installs them; `make base`, which a wheel's users have, does not.
-pytestmark = pytest.mark.skipif(
-    not all((PAGE / "node_modules" / path).is_file() for path in PACKAGES.values()),
-    reason="the page's packages are missing: run `make setup`",
-)
+pytestmark = needs_packages()
 
 
 @pytest.fixture
@@ -50,13 +47,14 @@ def connected(address: str, *, token: str | None = None, origin: str = "") -> It
         f"ws://{place.netloc}/live?{query}",
         origin=Origin(origin or f"http://{place.netloc}"),
         proxy=None,
+        open_timeout=LIMIT_SECONDS,
         close_timeout=0,
     ) as live:
         yield live
 
 
 def got(address: str, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=LIMIT_SECONDS)
     connection.request("GET", path, headers=headers)
     return connection.getresponse()
 
@@ -76,7 +74,7 @@ def test_a_page_without_token_or_of_another_site_gets_nothing(
 ):
     with serving(session, port=0) as address, connected(address, token=token, origin=origin) as live:
         with pytest.raises(ConnectionClosed) as closed:
-            live.recv(timeout=120)
+            live.recv(timeout=LIMIT_SECONDS)
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, words in closed.value.rcvd.reason) == (4401, True)
 
@@ -107,7 +105,7 @@ def test_no_module_names_another_machine():
 
 def received(live: ClientConnection, kind: str) -> dict:
     while True:
-        message = live.recv(timeout=120)
+        message = live.recv(timeout=LIMIT_SECONDS)
         if isinstance(message, str) and (values := json.loads(message))["type"] == kind:
             return values
 
@@ -115,9 +113,9 @@ def received(live: ClientConnection, kind: str) -> dict:
 def test_a_page_receives_the_state_and_all_records(session: Session):
     with serving(session, port=0) as address, connected(address) as live:
         assert received(live, "state")["mode"] == "replay"
-        assert [live.recv(timeout=120)[0] for _ in range(2)] == [Kind.HEADER, Kind.EVENT]
+        assert [live.recv(timeout=LIMIT_SECONDS)[0] for _ in range(2)] == [Kind.HEADER, Kind.EVENT]
         session.history(event(9, "fault", "later"))
-        assert json.loads(live.recv(timeout=120)[1:])["text"] == "later"
+        assert json.loads(live.recv(timeout=LIMIT_SECONDS)[1:])["text"] == "later"
 
 
 def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobody(tmp_path: Path):
@@ -138,7 +136,7 @@ def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobod
             live.session.history(ballast)
         result = live.run()
         for viewer in (first, second):
-            while (message := viewer.recv(timeout=120))[0] != Kind.CLOSE:
+            while (message := viewer.recv(timeout=LIMIT_SECONDS))[0] != Kind.CLOSE:
                 assert message
     assert result.to_json() == execute(*load(file), None).to_json()
 
@@ -156,7 +154,7 @@ def test_of_three_pages_that_look_at_a_run_the_one_that_never_reads_delays_nobod
 def test_a_command_without_effect_is_answered_by_a_sentence(session: Session, command: dict, words: str):
     with serving(session, port=0) as address, connected(address) as live:
         live.send(json.dumps({**command, "id": 4}))
-        session.wait(120)
+        session.wait(LIMIT_SECONDS)
         reply = received(live, "refused")
         assert words in reply["text"]
         assert reply["id"] == 4
@@ -214,7 +212,7 @@ def test_a_fabric_kept_running_shows_a_link_that_a_page_takes_down():
                 link = fabric.links[1].name
                 live.send(json.dumps({"do": "fault", "keys": {"link": link}, "id": 1}))
                 assert received(live, "struck")["keys"]["link"] == link
-                while (state := state_of_links(live.recv(timeout=120))) in (b"", b"\1\1\1\1"):
+                while (state := state_of_links(live.recv(timeout=LIMIT_SECONDS))) in (b"", b"\1\1\1\1"):
                     pass
                 assert state == b"\1\0\1\1"
         finally:

@@ -1,38 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser: it shows the fabric, carries out hands, replays, and asks nothing of the network."""
 
+from __future__ import annotations
+
 import http.server
 import re
-import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from lab.recording.file import RecordingWriter
 from lab.recording.recorder import Recorder
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
-from railyard.web.app import PACKAGES, PAGE
 from railyard.web.live import Live, replay
 from railyard.web.server import serving
 from railyard.web.session import Session
+from tests.browser import LIMIT_SECONDS, NO_PLAYWRIGHT, needs_packages, until, visit
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: `make setup` installs it on Debian"),
-    pytest.mark.skipif(
-        not all((PAGE / "node_modules" / path).is_file() for path in PACKAGES.values()),
-        reason="the page's packages are missing: run `make setup`",
-    ),
-]
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
+pytestmark = needs_packages()
 
 RACK = """
 name: rack
@@ -55,50 +53,9 @@ variants:
 """
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        ) as opened,
-    ):
-        yield opened
-
-
-@contextmanager
-def visit(browser: Browser, address: str, *, width: int = 1280, dark: bool = False) -> Iterator[Page]:
-    """Open a page; afterwards check that it asked only this address and reported no error."""
-    place = urlsplit(address).netloc
-    context = browser.new_context(
-        viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
-    )
-    page = context.new_page()
-    errors: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(address)
-    yield page
-    context.close()
-    assert errors == []
-    assert len(asked) > 10
-    assert {urlsplit(url).netloc for url in asked if not url.startswith(("blob:", "data:"))} == {place}
-
-
-def until(page: Page, expression: str) -> None:
-    """Wait until an expression in the page is true; its own policy forbids to evaluate text in it."""
-    for _ in range(600):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never true: {expression}")
-
-
-def click_on(page: Page, kind: str, name: str) -> tuple[float, float]:
-    """Click on a node or a link in the picture; return the place."""
-    place = page.evaluate(
+def place_of(page: Page, kind: str, name: str) -> list[float]:
+    """Return the place of a node, or of the middle of a link, in the page."""
+    return page.evaluate(
         """([kind, name]) => {
             const view = page.views[0];
             const at = (kind === "node" ? view.scene.nodeAt : view.scene.linkAt).get(name);
@@ -108,8 +65,15 @@ def click_on(page: Page, kind: str, name: str) -> tuple[float, float]:
         }""",
         [kind, name],
     )
-    page.mouse.click(*place)
-    return tuple(place)
+
+
+def click_on(page: Page, kind: str, name: str) -> None:
+    """Click on a node or a link until it is chosen: the picture moves until its size is settled."""
+    until(page, "!!page.scene()")
+    limit = time.monotonic() + LIMIT_SECONDS
+    while page.evaluate("page.views[0].nameOf(page.store.selection)") != name:
+        assert time.monotonic() < limit
+        page.mouse.click(*place_of(page, kind, name))
 
 
 @contextmanager
@@ -137,13 +101,19 @@ def state_of(link: str) -> str:
     return f"(page.store.at(page.store.track)?.state[page.scene().linkAt.get('{link}')] ?? 1)"
 
 
-def pixel_at(x: float, y: float) -> str:
-    """Return an expression for the colour of the picture at a place of the page."""
+def is_red(link: str) -> str:
+    """Return an expression that is true if the middle of a link has the colour of failures."""
     return f"""(() => {{
-        const {{canvas}} = page.views[0];
-        const box = canvas.getBoundingClientRect();
-        return canvas.getContext("2d").getImageData({x} - box.left, {y} - box.top, 1, 1).data;
+        const {{canvas, scene}} = page.views[0];
+        const {{x, y}} = page.views[0].placeOf({{kind: "link", at: scene.linkAt.get("{link}")}});
+        const [red, green, blue] = canvas.getContext("2d").getImageData(x, y, 1, 1).data;
+        return red > green + 60 && green > blue;
     }})()"""
+
+
+def told(words: str) -> str:
+    """Return an expression that is true once the page has shown these words as a notice."""
+    return f"alerts.some((words) => words.includes('{words}'))"
 
 
 def test_a_link_cut_by_click_and_saved_gives_the_same_result_again(browser: Browser, tmp_path: Path):
@@ -158,15 +128,13 @@ def test_a_link_cut_by_click_and_saved_gives_the_same_result_again(browser: Brow
             page.get_by_role("button", name="one tick further").click()
             until(page, f"page.store.track?.ticks.length > {tick} && page.store.session.paused")
 
-        x, y = click_on(page, "link", "npu0-npu1")
+        click_on(page, "link", "npu0-npu1")
         expect(page.get_by_role("heading", name=re.compile("npu0-npu1"))).to_be_visible()
         page.get_by_role("button", name="Take it down").click()
-        expect(page.get_by_text("Done by hand at")).to_be_visible()
+        until(page, told("Done by hand at"))
         page.get_by_role("button", name="one tick further").click()
         until(page, state_of("npu0-npu1") + " === 0")
-        # The cross over the link has the colour of failures: much red, little blue.
-        red = f"((p) => p[0] > p[1] + 60 && p[1] > p[2])({pixel_at(x, y)})"
-        until(page, red)
+        until(page, is_red("npu0-npu1"))
         with page.expect_download() as download:
             page.get_by_role("button", name="Save as a scenario").click()
         saved = tmp_path / "saved.yaml"
@@ -180,9 +148,10 @@ def test_a_link_cut_by_click_and_saved_gives_the_same_result_again(browser: Brow
         page.get_by_role("tab", name="Events").click()
         expect(page.get_by_text("npu0-npu1 goes down (by hand)")).to_be_visible()
         expect(page.get_by_text(re.compile("npu0 rewrites .* table entries")).first).to_be_visible()
+        until(page, "page.store.session.by_hand.healthy?.length === 1")
         (fault,) = page.evaluate("page.store.session.by_hand.healthy")
         assert (fault["link"], fault["event"]) == ("npu0-npu1", "down")
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=LIMIT_SECONDS) == 0
         expect(page.get_by_role("alert")).to_contain_text("The command has ended")
     execute(*load(saved), None).save(tmp_path / "again")
     results = [(tmp_path / name / "result.json").read_text() for name in ("live", "again")]
@@ -211,8 +180,7 @@ def test_the_saved_file_has_the_fault_by_hand(browser: Browser, tmp_path: Path):
         page.keyboard.press("Enter")
         page.get_by_label("impairment").select_option(label="delay")
         page.get_by_role("button", name="Impair it").click()
-        expect(page.get_by_text("once")).to_have_count(0)
-        expect(page.get_by_text("Done by hand at")).to_be_visible()
+        until(page, told("Done by hand at"))
         page.get_by_role("button", name="Impair it").click()
         with page.expect_download() as download:
             page.get_by_role("button", name="Save as a scenario").click()
@@ -222,7 +190,6 @@ def test_the_saved_file_has_the_fault_by_hand(browser: Browser, tmp_path: Path):
         faults = scenario.variant("healthy").faults
         assert {(fault.npu, fault.event, fault.add_ns) for fault in faults} == {("npu4", "delay", 500.0)}
         assert len(scenario.variant("cut").faults) == 1
-        until(page, "!document.querySelector('.notice.bad')")
         page.get_by_label("find a node or link").fill("npu99")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("There is no node or link named npu99.")
@@ -242,31 +209,31 @@ def test_a_replay_scrubs_by_pointer_and_keyboard_and_compares_variants(browser: 
         until(page, "page.store.tracks.size === 2 && !!page.store.tracks.get('cut').end")
         expect(page.get_by_role("status")).to_have_text("replay")
         slider = page.get_by_role("slider", name="time")
+        expect(slider).to_have_attribute("aria-valuemax", str(page.evaluate("Math.round(page.store.span)")))
         slider.focus()
         page.keyboard.press("Home")
-        assert page.evaluate("page.store.time") == 0
-        assert page.evaluate(state_of("npu1-npu3")) == 1
+        until(page, "page.store.time === 0")
+        until(page, state_of("npu1-npu3") + " === 1")
         page.keyboard.press("PageDown")
         expect(slider).to_have_attribute("aria-valuetext", "2.000 µs")
         page.keyboard.press("ArrowRight")
-        assert page.evaluate(state_of("npu1-npu3")) == 0
+        until(page, state_of("npu1-npu3") + " === 0")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("ArrowLeft")
-        assert page.evaluate(state_of("npu1-npu3")) == 1
+        until(page, state_of("npu1-npu3") + " === 1")
         box = slider.bounding_box()
         assert box is not None
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
-        middle, span = page.evaluate("[page.store.time, page.store.span]")
-        assert abs(middle / span - 0.5) < 0.02
+        until(page, "Math.abs(page.store.time / page.store.span - 0.5) < 0.02")
 
         page.get_by_role("button", name="compare").click()
         until(page, "page.views.length === 2")
         expect(page.locator("canvas[data-view=beside]")).to_be_visible()
+        page.evaluate("page.store.seek(2500000)")
         states = (
             "page.views.map((view) => page.store.at(view.track).state[view.scene.linkAt.get('npu1-npu3')])"
         )
-        page.evaluate("page.store.seek(2500000)")
-        assert sorted(page.evaluate(states)) == [0, 1]
+        until(page, f"{states}.sort().join() === '0,1'")
         page.evaluate("page.store.select({kind: 'link', at: 0})")
         expect(page.get_by_text("A recording cannot be changed.")).to_be_visible()
 
@@ -282,19 +249,20 @@ def test_the_page_is_usable_by_keyboard_and_says_what_is_chosen(browser: Browser
         expect(page.get_by_role("heading", name="npu3")).to_be_visible()
         page.keyboard.press("l")
         expect(page.locator("[aria-live=polite]")).to_contain_text("link npu")
+        until(page, "page.camera.fitted")
         before = page.evaluate("page.camera.view.scale")
         page.keyboard.press("+")
-        assert page.evaluate("page.camera.view.scale") > before
+        until(page, f"page.camera.view.scale > {before} && !page.camera.fitted")
         page.keyboard.press("0")
-        assert page.evaluate("page.camera.view.scale") == before
+        until(page, f"page.camera.view.scale === {before} && page.camera.fitted")
         page.keyboard.press("Escape")
-        assert page.evaluate("page.store.selection") is None
-        nameless = page.evaluate(
-            """[...document.querySelectorAll("button, input, select, [tabindex]")].filter(
-                (part) => !part.getAttribute("aria-label") && !part.textContent.trim() && !part.labels?.length
-            ).length"""
+        until(page, "page.store.selection === null")
+        until(
+            page,
+            """[...document.querySelectorAll("button, input, select, [tabindex]")].every(
+                (part) => part.getAttribute("aria-label") || part.textContent.trim() || part.labels?.length
+            )""",
         )
-        assert nameless == 0
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (400, False)])
@@ -304,11 +272,10 @@ def test_the_page_fits_dark_and_narrow(browser: Browser, recording: Path, width:
         visit(browser, address, width=width, dark=dark) as page,
     ):
         until(page, "!!page.scene() && page.views[0].times.length > 0")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.evaluate("page.views[0].canvas.clientWidth") >= min(width, 900)
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        lightness = [int(part) for part in re.findall(r"\d+", ground)]
-        assert (max(lightness) < 60) == dark
+        until(page, f"document.documentElement.scrollWidth <= {width}")
+        until(page, f"page.views[0].canvas.clientWidth >= {min(width, 900)}")
+        lightness = "Math.max(...getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g))"
+        until(page, f"({lightness} < 60) === {str(dark).lower()}")
 
 
 def test_a_page_of_another_site_cannot_connect(browser: Browser, recording: Path):
@@ -324,9 +291,8 @@ def test_a_page_of_another_site_cannot_connect(browser: Browser, recording: Path
     other = http.server.HTTPServer(("127.0.0.1", 0), Other)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     try:
-        with serving(replay(recording), port=0) as address:
-            page = browser.new_page()
-            page.goto(f"http://127.0.0.1:{other.server_port}/")
+        elsewhere = f"http://127.0.0.1:{other.server_port}/"
+        with serving(replay(recording), port=0) as address, visit(browser, elsewhere) as page:
             place = urlsplit(address)
             code, messages = page.evaluate(
                 """(address) => new Promise((resolve) => {
@@ -337,7 +303,6 @@ def test_a_page_of_another_site_cannot_connect(browser: Browser, recording: Path
                 })""",
                 f"ws://{place.netloc}/live?{place.query}",
             )
-            page.close()
         assert (code, messages) == (4401, 0)
     finally:
         other.shutdown()
@@ -345,8 +310,8 @@ def test_a_page_of_another_site_cannot_connect(browser: Browser, recording: Path
 
 
 def test_a_wrong_token_is_explained_on_the_page(browser: Browser):
-    with serving(Session("replay"), port=0) as address:
-        page = browser.new_page()
-        page.goto(address.partition("?")[0] + "?token=wrong")
+    with (
+        serving(Session("replay"), port=0) as address,
+        visit(browser, address.partition("?")[0] + "?token=wrong") as page,
+    ):
         expect(page.get_by_role("alert")).to_contain_text("the address lacks the token")
-        page.close()

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of the page: their numbers are those of the recording, and they export what they show."""
 
+from __future__ import annotations
+
 import csv
 import re
-import shutil
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +17,15 @@ from lab.recording.recorder import TOTALS, Recorder
 from lab.recording.records import Kind, Record, Tick
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
-from railyard.web.app import PACKAGES, PAGE
 from railyard.web.server import serving
 from railyard.web.session import Session
+from tests.browser import NO_PLAYWRIGHT, needs_packages, until, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
+pytestmark = needs_packages()
 
 SMALL = """
 name: small
@@ -30,15 +38,6 @@ variants:
   - name: cut
     faults: [{at_us: 2.0, link: npu1-npu3}]
 """
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: `make setup` installs it on Debian"),
-    pytest.mark.skipif(
-        not all((PAGE / "node_modules" / path).is_file() for path in PACKAGES.values()),
-        reason="the page's packages are missing: run `make setup`",
-    ),
-]
 
 
 def ticks_of(records: list[Record], variant: str) -> list[Tick]:
@@ -47,22 +46,15 @@ def ticks_of(records: list[Record], variant: str) -> list[Tick]:
     return [Tick.of(record) for record in records[begin:end] if record.kind is Kind.TICK]
 
 
-def test_charts_show_and_export_the_run(tmp_path: Path):
-    from playwright.sync_api import expect, sync_playwright
-
+def test_charts_show_and_export_the_run(browser: Browser, tmp_path: Path):
     file = tmp_path / "small.yaml"
     file.write_text(SMALL)
     session = Session("replay", History())
     records: list[Record] = []
     execute(*load(file), None, watcher=Recorder([session.history, records.append]))
     session.end("")
-    errors: list[str] = []
-    with serving(session, port=0) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
+    with serving(session, port=0) as address, visit(browser, address, height=900) as page:
+        until(page, "!!page.store.tracks.get('cut')?.end")
         page.get_by_role("tab", name="Charts").click()
         page.locator("#variant-variant").select_option("cut")
         charts = page.locator("[data-chart]")
@@ -105,8 +97,7 @@ def test_charts_show_and_export_the_run(tmp_path: Path):
         box = charts.first.locator(".u-over").bounding_box()
         assert box is not None
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
-        middle = page.evaluate("page.store.time / page.store.span")
-        assert middle == pytest.approx(0.5, abs=0.02)
+        until(page, "Math.abs(page.store.time / page.store.span - 0.5) < 0.02")
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 20)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 20, steps=4)
@@ -117,5 +108,3 @@ def test_charts_show_and_export_the_run(tmp_path: Path):
         # The variant beside has dashed lines.
         page.get_by_role("button", name="compare").click()
         expect(page.get_by_text(re.compile("dashed: healthy"))).to_be_visible()
-        browser.close()
-    assert errors == []

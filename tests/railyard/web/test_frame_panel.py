@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panel that follows a frame: its answers are the walk's, and a run that is asked has the same result."""
 
+from __future__ import annotations
+
 import re
-import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,10 +20,13 @@ from lab.run.watch import WatchedRun
 from lab.scenario.loader import load
 from railyard.api.scenarios import execute
 from railyard.web.answers import Context, answer
-from railyard.web.app import PACKAGES, PAGE
 from railyard.web.live import Live
 from railyard.web.server import serving
+from tests.browser import needs_packages, until, visit
 from topologies import HOST_PORT, End, RailyardError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SMALL = """
 name: small
@@ -36,7 +40,6 @@ variants:
     faults: [{at_us: 2.0, link: npu1-npu3}]
 """
 QUESTION = {"what": "follow", "variant": "cut", "from": "npu1", "to": "npu3"}
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture
@@ -106,24 +109,13 @@ def test_a_recording_has_no_switches():
         answer(Context(run=object()), QUESTION)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: `make setup` installs it on Debian")
-@pytest.mark.skipif(
-    not all((PAGE / "node_modules" / path).is_file() for path in PACKAGES.values()),
-    reason="the page's packages are missing: run `make setup`",
-)
-def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(file: Path):
-    from playwright.sync_api import expect, sync_playwright
+@needs_packages()
+def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(browser: Browser, file: Path):
+    from playwright.sync_api import expect
 
     running = Live(*load(file), file, [], None, read_only=False)
-    errors: list[str] = []
-    with serving(running.session, port=0) as address, sync_playwright() as playwright:
-        thread = threading.Thread(target=running.run, daemon=True)
-        thread.start()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
+    with serving(running.session, port=0) as address, visit(browser, address, height=900) as page:
+        threading.Thread(target=running.run, daemon=True).start()
         page.get_by_role("tab", name="Frame").click()
         page.fill("[name=from]", "npu0")
         page.fill("[name=to]", "npu7")
@@ -135,13 +127,13 @@ def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(file: Path):
         order = Order("npu0", "npu7", route=("npu1", "npu3", "-"), payload=bytes(range(16)))
         frame = bytes(craft(fabric, order))
         arriving = page.locator(".bytes").first.locator(".hex > span")
-        assert bytes.fromhex("".join(arriving.all_inner_texts())) == frame
+        expect(arriving).to_have_text([f"{byte:02x}" for byte in frame])
         for number, ptr in ((0, "1"), (1, "2"), (2, "3")):
             hops.nth(number).click()
             row = page.locator(".changes tr", has_text="SRH.ptr")
             expect(row.locator("td").nth(2)).to_have_text(ptr)
-            assert page.locator(".line.decides").count() == 1
-            assert page.evaluate("page.store.selection.kind") == "node"
+            expect(page.locator(".line.decides")).to_have_count(1)
+            until(page, "page.store.selection?.kind === 'node'")
         # A refused frame shows the line that refuses it; a wrong one says what is wrong.
         page.fill("[name=changes]", "srh.ptr=12")
         page.get_by_role("button", name="Follow").click()
@@ -149,5 +141,3 @@ def test_a_frame_over_three_hops_shows_the_bytes_that_craft_makes(file: Path):
         page.fill("[name=to]", "nobody")
         page.get_by_role("button", name="Follow").click()
         expect(page.locator(".drop", has_text="no node named 'nobody'")).to_be_visible()
-        browser.close()
-    assert errors == []
