@@ -5,31 +5,26 @@ A program in the namespace of a host sends and receives by its interface eth0. T
 process, whatever ends it; the namespaces are recorded, and `railyard clean` removes those of a killed run.
 """
 
-import fcntl
 import os
 import selectors
 import socket
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 
 from emulation.embedded.host_ports import HostPorts
-from emulation.errors import MachineError
 from emulation.mininet.linux import netns
 from emulation.mininet.linux.netlink import RouteSocket
 from emulation.mininet.linux.record import RunRecord
 from emulation.mininet.linux.requests import set_up
+from emulation.mininet.linux.tap import open_tap
 
 __all__ = ["INTERFACE", "taps"]
 
 INTERFACE = "eth0"
 """Name of the interface in the namespace of each host."""
 
-_TUN = "/dev/net/tun"
-# Request and flags of <linux/if_tun.h>.
-_TUNSETIFF, _IFF_TAP, _IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 _MTU = 9000
 _MAX_READ = 65536
 
@@ -46,7 +41,7 @@ def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
         namespaces = {name: record.namespace(name) for name in ports.names}
         devices: dict[str, int] = {}
         for name, namespace in namespaces.items():
-            devices[name] = netns.inside(namespace, _open)
+            devices[name] = netns.inside(namespace, partial(open_tap, INTERFACE))
             stack.callback(os.close, devices[name])
             with closing(RouteSocket(namespace)) as route:
                 index = netns.inside(namespace, partial(socket.if_nametoindex, INTERFACE))
@@ -65,20 +60,6 @@ def taps(ports: HostPorts) -> Iterator[dict[str, str]]:
 
         stack.callback(ports.listen(ports.names, write))
         yield namespaces
-
-
-def _open() -> int:
-    """Return the descriptor of a new TAP device in the calling thread's namespace."""
-    try:
-        device = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as ex:
-        raise MachineError(f"{_TUN}: {ex.strerror}", remedy="load the kernel module tun") from None
-    try:
-        fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TAP | _IFF_NO_PI))
-    except OSError as ex:
-        os.close(device)
-        raise MachineError(f"a TAP device: {ex.strerror}", remedy="load the kernel module tun") from None
-    return device
 
 
 def _read(ports: HostPorts, devices: dict[str, int], stop: int) -> None:

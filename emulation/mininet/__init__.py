@@ -12,5 +12,6 @@ teardown     actions that undo a testbed, the last first
 packet_ins   nodes whose packet-ins wait for the testbed
 alarms       callbacks at scenario times
 agents/      host processes, their driver, and measurements of a run
+ip/          IPv4 beside UB on the hosts, for programs of users
 linux/       namespaces, netlink, kernel features, processes, the record of a run; knows no fabric and no plan
 """

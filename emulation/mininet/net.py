@@ -8,10 +8,13 @@ settings are not changed.
 
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, final
 
 from emulation.mininet.linux.machine import load
+from emulation.traffic.frames.ip import PREFIX_LENGTH
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["command_line", "in_namespace", "make_net"]
@@ -33,11 +36,13 @@ def make_net(
     interfaces: Mapping[tuple[str, int], str],
     environment: Mapping[str, str],
     set_link: Callable[[str, bool], None],
+    addresses: Mapping[str, IPv4Address] = MappingProxyType({}),
 ) -> Any:
     """Return a `mininet.net.Mininet` of the fabric: hosts, their switches `sw_NODE`, links between switches.
 
     `namespaces` has each host's namespace by node, `interfaces` the switches' interfaces by node and port.
-    Mininet's command `link A B up|down` calls `set_link`.
+    Mininet's command `link A B up|down` calls `set_link`. `addresses` has the IPv4 address of each host that
+    has an interface `ub0`, by node; then the command line replaces the host's name by its address.
     """
     classes = _Classes(environment)
     net = classes.net(set_link)
@@ -50,6 +55,9 @@ def make_net(
             host = net.addHost(node.name, classes.host, namespace=namespaces[node.name])
             eth0 = classes.interface("eth0", host, 0)
             net.links.append(_Link("", eth0, switch.intfs[HOST_PORT]))
+            if node.name in addresses:
+                ub0 = classes.interface("ub0", host, 1)
+                ub0.ip, ub0.prefixLen = str(addresses[node.name]), PREFIX_LENGTH
     for link in fabric.links:
         ends = (net[f"sw_{end.node}"].intfs[end.port] for end in (link.a, link.b))
         net.links.append(_Link(link.name, *ends))
@@ -155,7 +163,8 @@ class _Classes:
                 return True
 
             def defaultIntf(self) -> Any:
-                return next(iter(self.intfs.values()), None)
+                # The interface with an address, which is `ub0`.
+                return max(self.intfs.values(), key=lambda intf: intf.ip is not None, default=None)
 
         def ends_of(link: _Link) -> set[str]:
             return {intf.node.name.removeprefix("sw_") for intf in (link.intf1, link.intf2)}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, final
+from typing import Any, NoReturn, Self, final
 
 from emulation.circuits import circuit_switches, set_circuit_up
 from emulation.errors import TestbedError
@@ -20,7 +20,8 @@ from emulation.mininet.agents.measure import Between, CpuMeter, Ending
 from emulation.mininet.agents.messages import Idle, Place
 from emulation.mininet.agents.population import Population
 from emulation.mininet.alarms import Alarms
-from emulation.mininet.cabling import cable
+from emulation.mininet.cabling import cable, jack_at
+from emulation.mininet.ip.ports import IpPorts
 from emulation.mininet.links import Links
 from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.linux.record import RunRecord
@@ -61,7 +62,7 @@ class MininetTestbed:
 
     `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
     bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. `bin_ps` is
-    the width of the bins of delivered_bins().
+    the width of the bins of delivered_bins(). `ip` gives every host an IPv4 interface `ub0`.
     """
 
     name = "mininet"
@@ -76,6 +77,7 @@ class MininetTestbed:
         dilation: int = 1,
         mtu: int = DEFAULT_MTU,
         bin_ps: int = 10**9,
+        ip: bool = False,
     ) -> None:
         if dilation < 1:
             raise TestbedError(f"dilation {dilation}", remedy="real time cannot be hurried: use 1 or more")
@@ -89,6 +91,8 @@ class MininetTestbed:
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
         self._bin_ps = bin_ps
+        self._with_ip = ip
+        self.ip: IpPorts | None = None
         self._agents: dict[str, Agent | Iterated | None] = {}  # None: prepared without an agent
         self._alarms = Alarms(dilation)
         self._packet_ins = PacketIns()
@@ -154,6 +158,9 @@ class MininetTestbed:
         joined = {cabling.interfaces[end.node, end.port] for end in self._links.joined_ends()}
         self._watch.await_up(joined, _CARRIER_SECONDS)
         done("links")
+        if self._with_ip:
+            self.ip = IpPorts(record, self.fabric, self.namespaces, self._mtu, switches)
+            self._teardown.add(self.ip.close)
         self.net: Any = make_net(
             self.fabric,
             self.namespaces,
@@ -161,6 +168,7 @@ class MininetTestbed:
             cabling.interfaces,
             record.environment(),
             self.set_link,
+            self.ip.addresses if self.ip else {},
         )
         self._teardown.add(self.net.stop)
         self._processes = SwitchProcesses(self.switch, record, switches, self.fabric, cabling.interfaces)
@@ -179,10 +187,13 @@ class MininetTestbed:
         selector.register(self._watch, selectors.EVENT_READ, self._carriers)
         selector.register(self._packet_ins, selectors.EVENT_READ, self._take_packet_ins)
         selector.register(self._population.connection, selectors.EVENT_READ, self._population_says)
-        for name, process in self._processes.processes.items():
-            handle = os.pidfd_open(process.pid)
-            self._teardown.add(lambda handle=handle: os.close(handle))
-            selector.register(handle, selectors.EVENT_READ, lambda name=name: self._switch_died(name))
+        for part in (self._processes, self.ip) if self.ip else (self._processes,):
+            for name, process in part.processes.items():
+                handle = os.pidfd_open(process.pid)
+                self._teardown.add(lambda handle=handle: os.close(handle))
+                selector.register(
+                    handle, selectors.EVENT_READ, lambda part=part, name=name: _raise(part.died(name))
+                )
         return selector
 
     def stop(self) -> None:
@@ -191,6 +202,16 @@ class MininetTestbed:
             self._teardown.run()
         finally:
             self._record = None
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment for processes in the namespaces, by which `railyard clean` finds them."""
+        return self._running.environment()
+
+    @property
+    def _running(self) -> RunRecord:
+        if self._record is None:
+            raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
+        return self._record
 
     # -- agents
 
@@ -313,9 +334,6 @@ class MininetTestbed:
         self._population.on_silence = self.on_silence
         self._population.hear()
 
-    def _switch_died(self, name: str) -> None:
-        raise self._processes.died(name)
-
     def check(self) -> None:
         """Raise a TestbedError if a switch process has ended by itself."""
         self._processes.check()
@@ -345,9 +363,7 @@ class MininetTestbed:
 
     def record(self, name: str, path: Path) -> None:
         """Write the frames of a link to a pcap file, from now on until stop()."""
-        if self._record is None:
-            raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
-        self._links.record(name, path, self._record)
+        self._links.record(name, path, self._running)
 
     # -- results
 
@@ -397,6 +413,14 @@ class MininetTestbed:
         """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
         return self._ended.bins()
 
+    def carried(self) -> Mapping[str, tuple[int, int]]:
+        """Return the frames that each link has carried so far: from its first to its second end, and back."""
+        jacks = self._links.counters()
+        return {
+            link.name: (jacks[jack_at(link.a)].from_frames, jacks[jack_at(link.b)].from_frames)
+            for link in self.fabric.links
+        }
+
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
         """Return the usage of each link over the whole run: from its first to its second end, and back."""
         return self._ended.usage(self.fabric)
@@ -407,6 +431,10 @@ class MininetTestbed:
             self.fabric, self.dilation, seen, self._links.struck, shaped=self._links.shaped, steps=steps
         )
         return measured
+
+
+def _raise(error: TestbedError) -> NoReturn:
+    raise error
 
 
 def _in_python(host: Participant) -> Agent | Iterated:

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from controller.plan import Entry, Plan
     from emulation.embedded.testbed import EmbeddedTestbed
-    from emulation.mininet.testbed import MininetTestbed
     from lab.run.boot import Booted
     from topologies import Fabric
 
@@ -33,6 +31,8 @@ railyard up full-mesh --dims 2x4 --grpc 127.0.0.1:9559
 railyard up full-mesh --dims 2x4 --live
 railyard up torus --dims 3x3 --p4 mine.json --p4info mine.p4info.txtpb --entries rows.json
 sudo railyard up full-mesh --dims 2x4 --testbed mininet
+A program of your own on every host, over IPv4 that crosses the switches as UB frames:
+sudo railyard up full-mesh --dims 2x4 --testbed mininet --ip --launch "python3 allreduce.py"
 On Mininet's command line every NPU is a host, and sw_NPU is its switch:
 npu0 ip link
 sw_npu0 tcpdump -i npu0-1
@@ -74,6 +74,16 @@ def up(
     tap: Annotated[
         bool, typer.Option("--tap", help="a TAP device at each host port, in a namespace; as root")
     ] = False,
+    ip: Annotated[
+        bool, typer.Option("--ip", help="an IPv4 interface ub0 on every host, for your programs; on mininet")
+    ] = False,
+    launch: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="with --ip: run this command on every host, and end with it; see docs/testbeds/ip.md",
+        ),
+    ] = "",
     live: Annotated[
         bool, typer.Option("--live", help="show the fabric in a browser; on embedded, see `railyard serve`")
     ] = False,
@@ -101,6 +111,8 @@ def up(
     if testbed is Bed.mininet:
         from emulation.mininet.switches import choose
         from emulation.mininet.testbed import MininetTestbed
+        from lab.run.launch import check_command
+        from railyard.cli.up_mininet import keep_mininet, launch_on_mininet
 
         if grpc:
             raise typer.BadParameter("on mininet every switch has an address of its own", param_hint="--grpc")
@@ -108,12 +120,20 @@ def up(
             raise typer.BadParameter("on mininet every host has an interface eth0", param_hint="--tap")
         if live:
             raise typer.BadParameter("is for --testbed embedded", param_hint="--live")
+        if launch and not ip:
+            raise typer.BadParameter("needs IPv4 on the hosts: add --ip", param_hint="--launch")
+        words = check_command(launch) if launch else []
         kind = choose(switch.value if switch else None)
         options = ["--dims", dims] if dims else []
         options += [part for text in param or () for part in ("--param", text)]
-        bed = MininetTestbed(fabric, switch=kind)
-        _keep_mininet(bed, make_plan(fabric), shlex.join([topology, *options]))
+        bed = MininetTestbed(fabric, switch=kind, ip=ip)
+        if words:
+            launch_on_mininet(bed, make_plan(fabric), words)
+        else:
+            keep_mininet(bed, make_plan(fabric), shlex.join([topology, *options]))
         return
+    if ip or launch:
+        raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch")
     if switch is not None:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--switch")
     _keep_embedded(make_plan(fabric), grpc or _GRPC, tap=tap, live=port if live else None)
@@ -190,50 +210,3 @@ def _welcome(fabric: Fabric, testbed: EmbeddedTestbed, entries: int) -> Iterator
     if hosts:
         yield f"`railyard send` reaches {len(hosts)} host ports, {hosts[0]} to {hosts[-1]}."
     yield f"`railyard show` of the same fabric with `--node {last.name}` prints the id of a node."
-
-
-def _keep_mininet(testbed: MininetTestbed, plan: Plan, arguments: str) -> None:
-    import threading
-
-    from emulation.control.loop import ControlLoop
-    from emulation.mininet.net import command_line
-    from lab.run.boot import booted
-
-    stopped = threading.Event()
-    with suppress(KeyboardInterrupt), booted(testbed, plan) as running:
-        ControlLoop(testbed, running.client, plan, mode="direct", detect_ps=0, processing_ps=0)
-        console = out()
-        console.print(
-            f"{plan.fabric.name}: {len(plan.fabric.nodes)} switches ({testbed.switch}), "
-            f"{running.entries} table entries"
-        )
-        for role, namespace in testbed.places().items():
-            console.print(f"{role}: {namespace}", markup=False, soft_wrap=True)
-        if not sys.stdin.isatty():
-            console.print("Ctrl-C ends it")
-            testbed.serve(stopped)
-            return
-        serving = threading.Thread(target=testbed.serve, args=(stopped,))
-        serving.start()
-        try:
-            command_line(testbed.net, _instead_of_ping(arguments, testbed.net))
-        finally:
-            stopped.set()
-            serving.join()
-
-
-def _instead_of_ping(arguments: str, net: Any) -> str:
-    """Return the answer to `pingall` and its like: the commands that send a frame and show it arrive."""
-    first, last = net.hosts[0], net.hosts[-1]
-    craft = f"sudo railyard craft {arguments} --from {first.name} --to {last.name}"
-    return "\n".join(
-        [
-            "Links carry UB frames and hosts have no IP address, so nothing answers a ping.",
-            f"Watch the frames that reach {last.name}:",
-            f"  {last.name} tcpdump -n -i eth0",
-            "Send a frame by hand, in another terminal:",
-            f"  {craft} --send eth0 --namespace {first.namespace}",
-            "Run a collective and measure it:",
-            "  sudo railyard run FILE --testbed mininet",
-        ]
-    )

@@ -11,4 +11,5 @@ machine      requirements on this machine, and Mininet's own package
 watch        changes of carrier
 backlog      waiting until frames inside veth pairs are delivered
 capture      tcpdump on an interface
+tap          TAP devices
 """

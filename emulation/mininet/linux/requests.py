@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Netlink requests for links, queues and filters, encoded from pyroute2's messages."""
 
+import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Any, final
 
 from pyroute2.netlink import NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, nla
@@ -14,10 +16,12 @@ from pyroute2.netlink.rtnl import (
     RTM_GETLINK,
     RTM_GETQDISC,
     RTM_GETSTATS,
+    RTM_NEWADDR,
     RTM_NEWLINK,
     RTM_NEWQDISC,
     RTM_NEWTFILTER,
 )
+from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.ifstatsmsg import ifstatsmsg
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
@@ -26,8 +30,9 @@ from emulation.mininet.linux.netlink import Request
 
 __all__ = [
     "LOSS", "ROOT", "TIMER_SLACK", "Side",
-    "clsact", "delay", "delete_filter", "delete_filters", "delete_group", "delete_link", "delete_root",
-    "link_dump", "loss", "queue_dump", "rate_limit", "redirect", "set_up", "stats_dump", "threshold", "veth",
+    "add_address", "clsact", "delay", "delete_filter", "delete_filters", "delete_group", "delete_link",
+    "delete_root", "link_dump", "loss", "queue_dump", "rate_limit", "redirect", "set_mac", "set_up",
+    "stats_dump", "threshold", "veth",
 ]  # fmt: skip
 
 GROUP = 0x5241
@@ -162,6 +167,22 @@ def set_up(index: int, up: bool, what: str, *, mtu: int | None = None) -> Reques
         message["attrs"] = [("IFLA_MTU", mtu)]
     message["index"], message["change"], message["flags"] = index, _IFF_UP, _IFF_UP if up else 0
     return _request(message, RTM_NEWLINK, 0, what)
+
+
+def set_mac(index: int, mac: bytes, what: str) -> Request:
+    """Set the MAC address of an interface."""
+    message = ifinfmsg()
+    message["index"] = index
+    message["attrs"] = [("IFLA_ADDRESS", ":".join(f"{byte:02x}" for byte in mac))]
+    return _request(message, RTM_NEWLINK, 0, what)
+
+
+def add_address(index: int, address: IPv4Address, prefix_length: int, what: str) -> Request:
+    """Add an IPv4 address to an interface."""
+    message = ifaddrmsg()
+    message["family"], message["prefixlen"], message["index"] = socket.AF_INET, prefix_length, index
+    message["attrs"] = [("IFA_LOCAL", str(address)), ("IFA_ADDRESS", str(address))]
+    return _request(message, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, what)
 
 
 def delete_link(index: int, what: str) -> Request:

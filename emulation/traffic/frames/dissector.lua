@@ -187,6 +187,7 @@ function notes.TPH(frame, values)
   local number = values.opcode == ACK and "of all before psn " .. values.ack_psn or "psn " .. values.psn
   frame.words[#frame.words + 1] = (values.opcode_text or "opcode " .. values.opcode) .. " " .. number
   frame.words[#frame.words + 1] = string.format("queue %d to %d", values.src_q, values.dst_q)
+  frame.carries_ip = values.opcode == IPV4
   for _, flag in ipairs(values.flags_set) do frame.words[#frame.words + 1] = flag:gsub("_", " ") end
 end
 
@@ -282,6 +283,13 @@ local function elements(range, kind)
   return table.concat(shown, ", ")
 end
 
+-- An IPv4 packet is dissected as on any other link; its own words for the info column follow ours.
+local function add_packet(frame, range, pinfo, root)
+  Dissector.get("ip"):call(range:tvb(), pinfo, root)
+  frame.words[#frame.words + 1] = tostring(pinfo.cols.info)
+  pinfo.cols.protocol = "UB"
+end
+
 local function add_payload(frame, range, tree)
   local item = tree:add(fields["ub.payload"], range)
   if frame.dtype and range:len() >= 4 then add_derived(item, "ub.payload.elements", range, elements(range, frame.dtype)) end
@@ -315,7 +323,10 @@ function ub.dissector(buffer, pinfo, root)
     header = after
   end
   local ends = math.min(captured, frame.bytes or captured)
-  if frame.offset < ends then add_payload(frame, buffer(frame.offset, ends - frame.offset), tree) end
+  if frame.offset < ends then
+    local rest = buffer(frame.offset, ends - frame.offset)
+    if frame.carries_ip then add_packet(frame, rest, pinfo, root) else add_payload(frame, rest, tree) end
+  end
   if frame.bytes and frame.bytes < captured then tree:add(fields["ub.padding"], buffer(frame.bytes)) end
   if frame.vl then frame.words[#frame.words + 1] = "VL " .. frame.vl end
   if frame.route then frame.words[#frame.words + 1] = frame.route end

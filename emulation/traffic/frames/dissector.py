@@ -82,6 +82,7 @@ def dissector(nodes: Mapping[int, str] | None = None) -> str:
         "MAX_HOPS": MAX_HOPS,
         "MAX_INSTRUCTIONS": MAX_INSTRUCTIONS,
         "ACK": Opcode.ACK.value,
+        "IPV4": Opcode.IPV4.value,
         "VL_RESPONSE": VL_RESPONSE,
         "CLASS_VLS": CLASS_VLS,
     }

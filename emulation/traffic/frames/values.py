@@ -52,13 +52,14 @@ class Opcode(IntEnum):
     """TPH opcodes.
 
     DATA and ACK have the numbers of the reliable transport in the simulator ns-3-UB; REQUEST and RESPONSE, of
-    memory operations, are this testbed's own.
+    memory operations, and IPV4, an IPv4 packet, are this testbed's own.
     """
 
     DATA = 1
     ACK = 2
     REQUEST = 0x40
     RESPONSE = 0x41
+    IPV4 = 0x50
 
 
 class Operation(IntEnum):

@@ -10,7 +10,7 @@ import pytest
 
 from emulation.mininet.linux import machine
 from emulation.mininet.net import command_line, make_net
-from railyard.cli.up import _instead_of_ping
+from railyard.cli.up_mininet import _instead_of_ping
 from topologies import Fabric
 from topologies.families.registry import build
 

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IPv4 beside UB on the hosts of a Mininet testbed: an interface `ub0` in every host's namespace.
+
+ports     the interfaces, their addresses, and the processes that carry their packets
+carrier   such a process: between TAP devices and the hosts' links
+"""

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of `railyard up` for the Mininet testbed: its command line, and programs on all hosts."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, final
+
+from railyard.cli.display.screen import out
+
+if TYPE_CHECKING:
+    from controller.plan import Plan
+    from emulation.mininet.testbed import MininetTestbed
+
+__all__ = ["keep_mininet", "launch_on_mininet"]
+
+
+def keep_mininet(testbed: MininetTestbed, plan: Plan, arguments: str) -> None:
+    """Keep a fabric running, with Mininet's command line if standard input is a terminal."""
+    from emulation.mininet.net import command_line
+
+    with suppress(KeyboardInterrupt), _served(testbed, plan) as serving:
+        for role, namespace in testbed.places().items():
+            out().print(f"{role}: {namespace}", markup=False, soft_wrap=True)
+        if sys.stdin.isatty():
+            command_line(testbed.net, _instead_of_ping(arguments, testbed.net))
+        else:
+            out().print("Ctrl-C ends it")
+            serving.wait()
+
+
+def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> None:
+    """Run a command on every host, print its output, and the frames that have crossed the fabric."""
+    from lab.run.launch import launch
+
+    console = out()
+
+    def say(node: str, text: str) -> None:
+        console.print(f"{node}: {text}", markup=False, soft_wrap=True)
+
+    with _served(testbed, plan) as serving:
+        before = testbed.carried()
+        launch(testbed, words, say, serving.check)
+        for line in _account(testbed, before):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+@final
+class _Serving:
+    """A thread in which a testbed's time passes; `check` raises its error in the caller's thread."""
+
+    def __init__(self, testbed: MininetTestbed) -> None:
+        self._testbed = testbed
+        self._stopped = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="railyard-serve")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._testbed.serve(self._stopped)
+        except BaseException as error:
+            self._error = error
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def wait(self) -> None:
+        self._thread.join()
+        self.check()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+
+@contextmanager
+def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
+    """Start a testbed with its tables and controllers, and let its time pass; say what it consists of."""
+    from emulation.control.loop import ControlLoop
+    from lab.run.boot import booted
+
+    with booted(testbed, plan) as running:
+        ControlLoop(testbed, running.client, plan, mode="direct", detect_ps=0, processing_ps=0)
+        out().print(
+            f"{plan.fabric.name}: {len(plan.fabric.nodes)} switches ({testbed.switch}), "
+            f"{running.entries} table entries"
+        )
+        if testbed.ip is not None:
+            addresses = list(testbed.ip.addresses.values())
+            out().print(f"IPv4: {addresses[0]} to {addresses[-1]} on ub0, MTU {testbed.ip.mtu}")
+        serving = _Serving(testbed)
+        try:
+            yield serving
+        finally:
+            serving.stop()
+        serving.check()
+
+
+def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
+    """Yield lines with the packets of the hosts, and the frames that carried them over links."""
+    assert testbed.ip is not None
+    counters = testbed.ip.counters().values()
+    sent, received = (sum(getattr(port, name) for port in counters) for name in ("sent", "received"))
+    yield f"IPv4 packets: {sent} sent by hosts, {received} received"
+    crossed = {
+        link: sum(now) - sum(before[link]) for link, now in testbed.carried().items() if now != before[link]
+    }
+    links = len(testbed.fabric.links)
+    yield f"UB frames: {sum(crossed.values())} over {len(crossed)} of {links} links"
+    for link, frames in sorted(crossed.items(), key=lambda item: -item[1])[:3]:
+        yield f"  {link}: {frames}"
+
+
+def _instead_of_ping(arguments: str, net: Any) -> str:
+    """Return the answer to `pingall` and its like: the commands that send a frame and show it arrive."""
+    first, last = net.hosts[0], net.hosts[-1]
+    craft = f"sudo railyard craft {arguments} --from {first.name} --to {last.name}"
+    return "\n".join(
+        [
+            "Links carry UB frames and hosts have no IP address, so nothing answers a ping.",
+            f"Watch the frames that reach {last.name}:",
+            f"  {last.name} tcpdump -n -i eth0",
+            "Send a frame by hand, in another terminal:",
+            f"  {craft} --send eth0 --namespace {first.namespace}",
+            "Run a collective and measure it:",
+            "  sudo railyard run FILE --testbed mininet",
+        ]
+    )
