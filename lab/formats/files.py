@@ -3,6 +3,7 @@
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,8 +45,8 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
         try:
             with gzip.open(raw) as packed, io.BufferedReader(_Bounded(packed, Place(path), limit)) as file:
                 yield file
-        except (OSError, EOFError) as ex:
-            Place(path).refuse(f"no whole gzip file: {ex}")
+        except (OSError, EOFError, zlib.error) as ex:
+            Place(path).refuse(f"the gzip file is damaged or cut short: {ex}")
 
 
 def read_unpacked(path: Path) -> bytes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lab.scenario.document import Document
     from lab.scenario.schema import Scenario
 
-__all__ = ["EXAMPLES", "bundle", "replay"]
+__all__ = ["EXAMPLES", "bundle", "loaded", "ran", "replay"]
 
 EXAMPLES = """
 railyard bundle results/first-train
@@ -41,9 +41,9 @@ def bundle(
     from lab.report.bundle import SUFFIX, pack, write
     from lab.run.prepare import prepare
 
-    file, options = _ran(folder)
+    file, options = ran(folder)
     file = scenario or file
-    checked, document = _loaded(file, options["dims"])
+    checked, document = loaded(file, options["dims"])
     prepared = prepare(checked, document)
     path = target or Path(f"{checked.name}{SUFFIX}")
     write(path, pack(folder, file, checked, prepared, options))
@@ -62,7 +62,7 @@ def replay(path: Path, folder: Path | None) -> bool:
 
     with TemporaryDirectory(prefix="railyard-bundle-") as temporary:
         file, about, before = unpack(path, Path(temporary))
-        checked, document = _loaded(file, about["dims"])
+        checked, document = loaded(file, about["dims"])
         recorded = {capture.stem: capture for capture in sorted(file.parent.glob("results/*.pcap"))}
         with output_folder(folder or Path("results", f"{checked.name}-replay")) as target:
             result = execute(
@@ -100,7 +100,7 @@ def _links(scenario: Scenario, captures: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(name.removeprefix(f"{variant}-") for name, variant in of.items() if variant)]
 
 
-def _ran(folder: Path) -> tuple[Path, dict[str, object]]:
+def ran(folder: Path) -> tuple[Path, dict[str, object]]:
     """Return the scenario file, and seed and dims, of the command that wrote a folder."""
     try:
         command = json.loads((folder / "timing.json").read_text(encoding="utf-8"))["command"]
@@ -112,7 +112,8 @@ def _ran(folder: Path) -> tuple[Path, dict[str, object]]:
     return Path(words[2] if len(words) > 2 else "-"), {"seed": result["seed"], "dims": dims}
 
 
-def _loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
+def loaded(file: Path, dims: object) -> tuple[Scenario, Document]:
+    """Return a scenario, on a full mesh of `dims` if there are any."""
     from lab.scenario.loader import load
     from railyard.cli.options import resized
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railyard export: a fabric or a collective as a file of another tool."""
+"""railyard export: a fabric, a collective or a run as files of another tool."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from railyard.cli.display.screen import out
 from railyard.cli.options import TOPOLOGY
+
+if TYPE_CHECKING:
+    from lab.run.prepare import Prepared
 
 __all__ = ["EXAMPLES", "export"]
 
@@ -17,31 +20,46 @@ EXAMPLES = """
 railyard export graphml ub-rack --out rack.graphml
 railyard export dot full-mesh --dims 2x4 --out mesh.dot
 railyard export msccl experiments/02_real_time/scenario.yaml --out allreduce.xml
+railyard export chakra experiments/23_traffic_graph/scenario.yaml --out traces
+railyard export chakra results/traffic-graph --out traces --gzip
 """
 
 
 def export(
-    name: Annotated[str, typer.Argument(metavar="FORMAT", help="graphml, dot, containerlab or msccl")],
-    what: Annotated[str, typer.Argument(help=f"{TOPOLOGY}; for msccl a scenario file")],
-    target: Annotated[Path, typer.Option("--out", help="file to write")],
+    name: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="graphml, dot, containerlab, msccl or chakra")
+    ],
+    what: Annotated[
+        str,
+        typer.Argument(help=f"{TOPOLOGY}; for msccl and chakra a scenario file or a folder of results"),
+    ],
+    target: Annotated[Path, typer.Option("--out", help="file to write; for chakra a folder")],
     dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
     param: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
     ] = None,
     variant: Annotated[str, typer.Option(help="variant of the scenario; unless given, the first")] = "",
+    packed: Annotated[bool, typer.Option("--gzip", help="compress the traces of chakra")] = False,
 ) -> None:
-    """Write a fabric as GraphML, DOT or containerlab's YAML, or an AllReduce of a scenario as MSCCL's XML."""
+    """Write a fabric, an AllReduce of a scenario, or the traffic of a run, as files of another tool.
+
+    Fabrics become GraphML, DOT or containerlab's YAML; an AllReduce MSCCL's XML. chakra: a trace a rank, with
+    sends, receives, computations and what they wait for; of a run's results, also with their times.
+    """
     from lab.errors import FormatError, OutputError
     from railyard.cli.options import fabric_of
     from topologies.sources.exports import EXPORTS
 
+    if name == "chakra":
+        _chakra(Path(what), variant, target, packed=packed)
+        return
     if name == "msccl":
         text = _msccl(Path(what), variant)
     elif name in EXPORTS:
         text = EXPORTS[name](fabric_of(what, dims, param or ()))
     else:
-        raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(EXPORTS)} or msccl")
+        raise FormatError(f"no format {name!r}", remedy=f"give {', '.join(EXPORTS)}, msccl or chakra")
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as ex:
@@ -53,15 +71,56 @@ def _msccl(path: Path, variant: str) -> str:
     """Return the XML of a scenario's AllReduce."""
     from lab.errors import FormatError
     from lab.formats.msccl.write import to_msccl
-    from lab.run.prepare import prepare
-    from lab.scenario.loader import load
 
-    scenario, document = load(path)
-    names = [each.name for each in scenario.variants]
-    if variant and variant not in names:
-        raise FormatError(f"{path}: no variant {variant!r}", remedy=f"give {', '.join(names)}")
-    ready = next(each for each in prepare(scenario, document) if each.variant.name == (variant or names[0]))
+    name, ready, _ = _prepared(path, variant)
     job = ready.jobs[0]
     if job.collective.kind != "allreduce":
         raise FormatError(f"{path}: {job.collective.kind} is no AllReduce", remedy="name another variant")
-    return to_msccl(job.sliced.schedule, f"{scenario.name}-{ready.variant.name}")
+    return to_msccl(job.sliced.schedule, name)
+
+
+def _chakra(path: Path, variant: str, folder: Path, *, packed: bool) -> None:
+    """Write the traces of a scenario's traffic, with the times of a run's results if there are any."""
+    from lab.formats.chakra.run import traces_of
+    from lab.formats.chakra.write import write_traces
+
+    name, ready, results = _prepared(path, variant)
+    traces, notes = traces_of(ready.jobs, ready.variant.name, results)
+    write_traces(folder, name, traces, packed=packed)
+    console = out()
+    for note in notes:
+        console.print(f"  {note}", markup=False)
+    nodes = sum(len(messages) - 1 for messages in traces.values())
+    console.print(
+        f"written: {folder}/{name}.0.et and others, {len(traces)} ranks, {nodes} nodes",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _prepared(path: Path, variant: str) -> tuple[str, Prepared, dict[str, Any]]:
+    """Return a name, a variant of a scenario, and result.json if the path is a folder of results."""
+    import json
+
+    from lab.errors import FormatError
+    from lab.run.prepare import prepare
+    from lab.scenario.digest import digest
+    from railyard.api.scenarios import only
+    from railyard.cli.bundle import loaded, ran
+
+    results: dict[str, Any] = {}
+    dims: object = ""
+    file = path
+    if path.is_dir():
+        file, options = ran(path)
+        dims = options["dims"]
+        results = json.loads((path / "result.json").read_text(encoding="utf-8"))
+    scenario, document = loaded(file, dims)
+    if results and results["input"] != digest(scenario, results["seed"]):
+        raise FormatError(f"{path}: {file} is another scenario by now", remedy="run it again")
+    names = [each.name for each in scenario.variants]
+    if variant and variant not in names:
+        raise FormatError(f"{path}: no variant {variant!r}", remedy=f"give {', '.join(names)}")
+    chosen = variant or names[0]
+    (ready,) = prepare(only(scenario, [chosen]), document)
+    return f"{scenario.name}-{chosen}", ready, results

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chakra's traces as a traffic graph: collectives are joined over the ranks of a process group."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
+from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import Operation
-from lab.formats.chakra import trace
-from lab.formats.chakra.trace import Node, rank_of, read_trace
+from lab.formats.chakra.esi import read_esi
+from lab.formats.chakra.node import COLLECTIVE, COLLECTIVES, METADATA, RECEIVE, SEND, Node, rank_of
+from lab.formats.chakra.trace import read_trace
 from lab.formats.collectives import collective, end_of
+from lab.formats.files import within
 from lab.formats.imported import Imported, graph_of, mesh_of
 from lab.formats.text import Place
 
@@ -17,6 +21,7 @@ __all__ = ["read_chakra"]
 
 _PS_PER_US = 10**6
 _TAGS = 1 << 20
+_ENDING = re.compile(r"\.(et|json)(\.gz)?$")
 
 
 def read_chakra(paths: Sequence[Path]) -> Imported:
@@ -25,9 +30,12 @@ def read_chakra(paths: Sequence[Path]) -> Imported:
     A computation takes the duration in the trace, on the unit of its kind: 0 GPU, 1 CPU. The nth collectives
     of a process group on all its ranks are one, carried out by the direct algorithm.
     """
-    files = sorted(paths[0].glob("*.et*"), key=rank_of) if paths[0].is_dir() else [*paths]
+    files = [*paths]
+    if paths[0].is_dir():
+        files = [within(paths[0], path) for path in sorted(paths[0].iterdir()) if _ENDING.search(path.name)]
     if not files:
         Place(paths[0]).refuse("no trace", "name files NAME.RANK.et, or a folder of them")
+    files.sort(key=rank_of)
     merged = _Merged()
     for path in files:
         merged.add(path)
@@ -53,7 +61,7 @@ class _Merged:
         if rank in self.nodes:
             place.refuse(f"a second trace of rank {rank}")
         nodes = {}
-        for node in read_trace(path):
+        for node in read_esi(path) if ".json" in path.suffixes else read_trace(path):
             if node.id in nodes:
                 place.refuse(f"node {node.id} is there twice")
             nodes[node.id] = node
@@ -88,9 +96,9 @@ class _Merged:
         for name, members in groups.items():
             rank, node = members[0]
             size = node.number("comm_size", self._places[rank], low=1)
-            kind = trace.COLLECTIVES[int(node.values["comm_type"])]
+            kind = COLLECTIVES[node.number("comm_type", self._places[rank])]
             after = {f"npu{rank}": self._waits(rank, node, ends) for rank, node in members}
-            root = [rank for rank, _ in members].index(int(node.values.get("root_rank", members[0][0])))
+            root = self._root(members)
             operations, taken = collective(name, kind, [*after], size, after, tag, place, root)
             place, tag = place + taken, tag + len(operations)
             result += operations
@@ -108,13 +116,13 @@ class _Merged:
         groups: dict[str, list[tuple[int, Node]]] = defaultdict(list)
         for rank, nodes in sorted(self.nodes.items()):
             for node in sorted(nodes.values(), key=lambda node: node.id):
-                if node.type != trace.COLLECTIVE:
+                if node.type != COLLECTIVE:
                     continue
                 kind = node.values.get("comm_type")
                 if kind is None:
                     self._unknown += 1
                     continue
-                if kind not in trace.COLLECTIVES:
+                if isinstance(kind, str) or kind not in COLLECTIVES:
                     self._places[rank].refuse(f"node {node.id}: comm_type {kind} is not known here")
                 group = str(node.values.get("pg_name", ""))
                 groups[f"{group or 'all'}.{counts[rank, group]}"].append((rank, node))
@@ -137,22 +145,34 @@ class _Merged:
                         f"{first.values.get(key)} in the same collective"
                     )
 
+    def _root(self, members: Sequence[tuple[int, Node]]) -> int:
+        """Return the place of a collective's root among its members; the first unless a node names it."""
+        rank, node = members[0]
+        root = node.number("root_rank", self._places[rank], default=rank)
+        ranks = [rank for rank, _ in members]
+        if root not in ranks:
+            self._places[rank].refuse(f"node {node.id}: root_rank {root} is no member")
+        return ranks.index(root)
+
     def _waits(self, rank: int, node: Node, ends: dict[tuple[int, int], str]) -> tuple[str, ...]:
         known = (other for other in node.waits if other in self.nodes[rank])
         return tuple(dict.fromkeys(ends.get((rank, other), f"r{rank}.{other}") for other in known))
 
     def _operation(self, rank: int, node: Node, after: tuple[str, ...]) -> Operation:
         name, member, place = f"r{rank}.{node.id}", f"npu{rank}", self._places[rank]
-        if node.type in (trace.SEND, trace.RECEIVE):
-            sends = node.type == trace.SEND
+        if node.type in (SEND, RECEIVE):
+            sends = node.type == SEND
             peer = node.number("comm_dst" if sends else "comm_src", place)
             if peer not in self.nodes:
                 place.refuse(f"node {node.id}: rank {peer} has no trace")
             size = node.number("comm_size", place, low=1)
-            tag = int(node.values.get("comm_tag", 0))
+            tag = node.number("comm_tag", place, default=0)
             kind = "send" if sends else "receive"
-            return Operation(name, kind, member, f"npu{peer}", size, tag=tag, after=after)
-        quiet = node.type in (trace.COLLECTIVE, trace.METADATA)
+            adds = not sends and node.values.get("combine") == "reduce"
+            combine = Combine.REDUCE if adds else Combine.COPY
+            return Operation(name, kind, member, f"npu{peer}", size, combine=combine, tag=tag, after=after)
+        quiet = node.type in (COLLECTIVE, METADATA)
         unit = int(bool(node.values.get("is_cpu_op", False)))
-        duration = 0 if quiet else node.duration_us * _PS_PER_US
+        exact = node.number("duration_ps", place, default=node.duration_us * _PS_PER_US)
+        duration = 0 if quiet else exact
         return Operation(name, "compute", member, after=after, compute_ps=duration, unit=unit)

@@ -6,81 +6,27 @@ Numbers of an attribute come in any arm of its `value`. A node waits for its `da
 feeder; its `ctrl_deps` name the caller of an operation of PyTorch, which ends later.
 """
 
-import gzip
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from lab.formats.chakra.node import Node
+from lab.formats.files import unpacked
 from lab.formats.text import Place
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-__all__ = [
-    "COLLECTIVE",
-    "COLLECTIVES",
-    "METADATA",
-    "RECEIVE",
-    "SEND",
-    "Node",
-    "node_class",
-    "rank_of",
-    "read_trace",
-]
-
-METADATA, SEND, RECEIVE, COLLECTIVE = 1, 5, 6, 7
-"""Types of nodes; the others, also loads and stores of memory, are computations."""
-
-COLLECTIVES = {
-    0: "allreduce",
-    1: "reduce",
-    2: "all-gather",
-    5: "broadcast",
-    6: "all-to-all",
-    7: "reduce-scatter",
-    8: "reduce-scatter",
-}
-"""Kinds of collectives by `comm_type`; gather, scatter and barrier have none here."""
+__all__ = ["node_class", "read_trace"]
 
 _MAX_MESSAGE = 1 << 24
-_NAME = re.compile(r".*?(\d+)\.et(?:\.gz)?")
 # Arms of an attribute's value by their protobuf types; the nth is field 3 + 2n, and between them are lists.
 _ARMS = {
     "double": 1, "float": 2, "int32": 5, "int64": 3, "uint32": 13, "uint64": 4, "sint32": 17, "sint64": 18,
     "fixed32": 7, "fixed64": 6, "sfixed32": 15, "sfixed64": 16, "bool": 8, "string": 9,
 }  # fmt: skip
 _STRING, _UINT64, _INT32, _MESSAGE = 9, 4, 5, 11
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of a trace; `duration_us` in microseconds, `values` by the attributes' names."""
-
-    id: int
-    name: str
-    type: int
-    waits: tuple[int, ...]
-    duration_us: int
-    values: Mapping[str, Any]
-
-    def number(self, key: str, place: Place, low: int = 0) -> int:
-        """Return an attribute as a number; FormatError if it is absent or below `low`."""
-        value = self.values.get(key)
-        if isinstance(value, str) or value is None or int(value) < low:
-            place.refuse(f"node {self.id}: {key} is {value!r}", f"give {low} or more")
-        return int(value)
-
-
-def rank_of(path: Path) -> int:
-    """Return the rank of a trace by its name: NAME.RANK.et."""
-    match = _NAME.fullmatch(path.name)
-    if match is None:
-        Place(path).refuse("no rank in the name", "call the file NAME.RANK.et")
-    return int(match[1])
 
 
 def read_trace(path: Path) -> Iterator[Node]:
@@ -91,10 +37,7 @@ def read_trace(path: Path) -> Iterator[Node]:
     place = Place(path)
     at = 0
     try:
-        with path.open("rb") as raw:
-            magic = raw.read(2)
-            raw.seek(0)
-            file: BinaryIO = gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[assignment]  # noqa: SIM115
+        with unpacked(path) as file:
             head = True
             while (data := _message(file, place, at)) is not None:
                 at += len(data)
@@ -103,8 +46,6 @@ def read_trace(path: Path) -> Iterator[Node]:
                 head = False
     except DecodeError:
         place.refuse(f"no message of Chakra near byte {at}")
-    except (OSError, EOFError) as ex:
-        place.refuse(getattr(ex, "strerror", None) or "the compressed file is cut short")
 
 
 def _message(file: BinaryIO, place: Place, at: int) -> bytes | None:
@@ -157,6 +98,7 @@ def node_class() -> Any:
         ("name", 2, _STRING, 1),
         ("type", 3, _INT32, 1),
         ("data_deps", 5, _UINT64, 3),
+        ("start_time_micros", 6, _UINT64, 1),
         ("duration_micros", 7, _UINT64, 1),
     ):
         node.field.add(name=name, number=number, type=kind, label=label)

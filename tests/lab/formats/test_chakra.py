@@ -2,6 +2,7 @@
 """Chakra's traces: nodes in any arm of their attributes, collectives joined over ranks, damage refused."""
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,58 @@ def test_refused(tmp_path: Path, traces: list[bytes], message: str) -> None:
     with pytest.raises(FormatError) as caught:
         _read(tmp_path, traces)
     assert message in str(caught.value)
+
+
+def _esi(**changes: Any) -> dict[str, Any]:
+    node = {"Id": 7, "Name": "c10d::allreduce_", "NodeType": 7, "data_deps": [], "is_cpu_op": False}
+    return node | {"runtime": 28, "comm_type": 0, "comm_size": 64} | changes
+
+
+def _read_esi(folder: Path, *nodes: Any, packed: bool = False) -> Imported:
+    text = json.dumps({"workload_graph": nodes, "ngpus": 2}, indent=1).encode()
+    for rank in range(2):
+        name = f"chakra.{rank}.json" + (".gz" if packed else "")
+        (folder / name).write_bytes(gzip.compress(text) if packed else text)
+    return read_files("chakra", [folder])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_json_of_esi(tmp_path: Path, packed: bool) -> None:
+    compute = {"Id": 0, "Name": "aten::add", "NodeType": 4, "ctrlDeps": [3], "data_deps": [7], "runtime": 318}
+    quiet = {"Id": 9, "NodeType": 7, "data_deps": [0], "is_cpu_op": True}
+    imported = _read_esi(tmp_path, _esi(), compute, quiet, packed=packed)
+    operations = {operation.id: operation for operation in imported.graph.operations}
+    assert operations["r0.0"].compute_ps == 318 * 10**6
+    assert operations["r0.0"].after == ("all.0.end@npu0",)
+    assert operations["r1.9"].compute_ps == 0, "a collective without its kind takes no time"
+    assert imported.name == "chakra"
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (7, "chakra.0.json:3: no key 'data_deps'"),
+        (_esi(NodeType=8), "chakra.0.json:6: NodeType 8; give 0 to 7"),
+        (_esi(data_deps=[-1]), "0 -1; give 0 to"),
+        (_esi(runtime="fast"), "runtime 'fast' is no whole number"),
+        (_esi(comm_size=1.5), "comm_size is no number"),
+        (_esi(comm_size="8"), "node 7: comm_size is '8'; give 1 or more"),
+        (_esi(comm_type="sum"), "node 7: comm_type sum is not known here"),
+        (_esi(comm_type=5, root_rank=4), "node 7: root_rank 4 is no member"),
+        (_esi(NodeType=5, comm_dst=1, comm_tag="x"), "node 7: comm_tag is 'x'"),
+    ],
+)
+def test_json_of_esi_refused(tmp_path: Path, node: Any, message: str) -> None:
+    with pytest.raises(FormatError, match=r"chakra\.\d\.json") as caught:
+        _read_esi(tmp_path, node)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["trace.et", "a.70000.et", "a.123456789012.et"])
+def test_ranks_of_names(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(_trace())
+    with pytest.raises(FormatError, match="no rank below 65536 in the name"):
+        read_files("chakra", [tmp_path])
 
 
 @settings(max_examples=150, deadline=None)

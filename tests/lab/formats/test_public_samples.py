@@ -2,7 +2,7 @@
 """Public files of other tools, in any folders below `pytest --samples FOLDER`: each is read.
 
 Algorithms of RCCL (tools/msccl-algorithms) and msccl-tools, plans of MSCCL++'s tests in a folder mscclpp,
-microbenchmarks of astra-sim, matrices of htsim,
+microbenchmarks of astra-sim, traces of Chakra's tests, matrices of htsim,
 example workloads of SimAI, binary_tree_32.goal of LogGOPSim, and the cases of ns-3-UB have been read so.
 """
 
@@ -23,7 +23,7 @@ def _samples(folder: Path) -> Iterator[tuple[str, Path]]:
             yield "mscclpp", path
         elif path.suffix in _ENDINGS and path.name != "network_attribute.txt":
             yield _ENDINGS[path.suffix], path
-        elif path.is_dir() and any(path.glob("*.et")):
+        elif path.is_dir() and any((*path.glob("*.et"), *path.glob("chakra.*.json"))):
             yield "chakra", path
         elif (path / "traffic.csv").exists():
             yield "ns-3-ub", path

@@ -97,4 +97,4 @@ def test_each_allreduce_of_ours_is_proved_as_msccl(tmp_path: Path, algorithm: st
 
 def test_export_names_what_it_knows(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["export", "gml", "ub-rack", "--out", str(tmp_path / "x")])
-    assert "give graphml, dot, containerlab or msccl" in str(result.exception)
+    assert "give graphml, dot, containerlab, msccl or chakra" in str(result.exception)
