@@ -2,6 +2,7 @@
 """Files of other tools: their traffic, fabrics and faults as scenarios. A format is a file here.
 
 registry      formats by name
+detection     the format of a file
 imported      what files become: a fabric, a traffic graph, faults, notes
 written       the same as files of a scenario
 text          lines of text files, numbers and units; errors with file and line

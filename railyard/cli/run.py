@@ -35,6 +35,7 @@ railyard run experiments/01_first_train/scenario.yaml --dims 2x4 --seed 2 --out 
 railyard run experiments/*/scenario.yaml --quiet --no-report --junit results/junit.xml
 railyard run experiments/02_real_time/scenario.yaml --json - | jq .passed
 railyard run first-train.railyard
+railyard run allreduce-allpairs-8n-ll.xml
 railyard run experiments/01_first_train/scenario.yaml --record
 railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
@@ -43,7 +44,11 @@ sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
 
 def run(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="scenario files, see `railyard list`, or a bundle")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="scenario files, see `railyard list`, a bundle, or files that `railyard import` takes",
+        ),
     ],
     testbed: Annotated[
         Bed, typer.Option(help="embedded: virtual time, no root; mininet: real time, as root")
@@ -122,6 +127,7 @@ def run(
     Exit code 0: all assertions hold; 1: an assertion fails; 2: a scenario is at fault; 3: the machine is.
     """
     from lab.scenario.loader import load
+    from railyard.cli.foreign import scenarios_of
 
     if len(files) == 1 and files[0].suffix == ".railyard":
         from railyard.cli.bundle import replay
@@ -142,6 +148,7 @@ def run(
         raise typer.BadParameter("holds one scenario", param_hint="--trace")
     if trace and not trace.absolute().parent.is_dir():
         raise typer.BadParameter(f"{trace.parent} is no folder; make it first", param_hint="--trace")
+    files = scenarios_of(files, folder, quiet=bench.quiet)
     loaded = [load(file) for file in files]
     scenarios = [(resized(scenario, dims) if dims else scenario, document) for scenario, document in loaded]
     _check_names([scenario.name for scenario, _ in scenarios])

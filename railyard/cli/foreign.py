@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of other tools given to `railyard run`: each becomes a scenario, shown and kept with the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from railyard.cli.display.screen import out
+
+__all__ = ["scenarios_of"]
+
+_SHOWN_LINES = 40
+
+
+def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> list[Path]:
+    """Return the scenario files to run: those given, and those made of files of other tools.
+
+    A scenario is made in the folder imported/ of its results. Traces of Chakra become one scenario together.
+
+    Args:
+        files: Files and folders that the command names.
+        folder: Folder that `--out` names.
+        quiet: Show nothing.
+
+    Raises:
+        FormatError: A file of another tool is at fault.
+        OutputError: The place of the scenario has another scenario, which may have been edited.
+    """
+    if all(file.suffix in (".yaml", ".yml") for file in files):
+        return [*files]
+    from lab.formats.detection import format_of
+
+    names = {file: format_of(file) for file in files}
+    traces = [file for file, name in names.items() if name == "chakra"]
+    scenarios: list[Path] = []
+    for file, name in names.items():
+        if name is None:
+            scenarios.append(file)
+        elif name != "chakra":
+            scenarios.append(_imported(name, [file], folder, several=len(files) > 1, quiet=quiet))
+        elif file is traces[0]:
+            several = len(names) > len(traces)
+            scenarios.append(_imported(name, traces, folder, several=several, quiet=quiet))
+    return scenarios
+
+
+def _imported(name: str, files: Sequence[Path], folder: Path | None, *, several: bool, quiet: bool) -> Path:
+    from lab.formats.registry import read_files
+    from lab.formats.written import scenario_name, write_imported
+
+    imported = read_files(name, files)
+    own = scenario_name(imported)
+    target = Path("results", own) if folder is None else folder / own if several else folder
+    scenario = write_imported(imported, target / "imported", files[0].name, again=True)
+    if not quiet:
+        console = out()
+        lines = scenario.read_text(encoding="utf-8").splitlines()
+        shown = lines[:_SHOWN_LINES]
+        if len(lines) > len(shown):
+            shown.append(f"... {len(lines) - len(shown)} more lines")
+        for line in shown:
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+        console.print(f"written: {scenario}", soft_wrap=True, markup=False)
+    return scenario
