@@ -282,10 +282,15 @@ class Testbed(Protocol):
 
 
 class WatchableTestbed(Testbed, Protocol):
-    """A testbed whose links can be looked at while it runs."""
+    """A testbed whose links can be looked at while it runs, and counters of agents and links with them."""
 
     watch: Watch | None
-    """Watch of run(), if any."""
+    """Watch of run(), if any; set before run() is first called."""
+
+    @property
+    def least_tick_ps(self) -> int:
+        """Least time between two ticks of a watch."""
+        ...
 
     @property
     def link_names(self) -> Sequence[str]:
@@ -306,4 +311,8 @@ class WatchableTestbed(Testbed, Protocol):
         A fault that is applied then happens as a fault that a scenario plans for that time. In real time it
         does nothing.
         """
+        ...
+
+    def check_event(self, event: str) -> None:
+        """Raise an EmulationError if an event of `emulation.faults.EVENTS` cannot happen on this machine."""
         ...

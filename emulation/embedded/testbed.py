@@ -327,6 +327,14 @@ class EmbeddedTestbed:
         return self._links.usage()
 
     @property
+    def least_tick_ps(self) -> int:
+        """Return 1: no time passes during a tick."""
+        return 1
+
+    def check_event(self, event: str) -> None:
+        """Do nothing: every event can happen."""
+
+    @property
     def link_names(self) -> Sequence[str]:
         """Names of the links that `sample` reports."""
         return self._links.names

@@ -3,9 +3,11 @@
 
 testbed      MininetTestbed: start and stop, time, faults, results
 cabling      jacks of a fabric's ports and the names of their interfaces
+link_operations  operations of the testbed on its links: faults, circuits, captures, looks
 links        links of a fabric as patches, their shaping and impairments
 patch        the patch panel: jacks (veth pairs), patches, queues, counters
 counters     counters of jacks, read by netlink dumps
+samples      loads, waiting bytes and states of links while a run goes on
 switches     processes of BMv2 or of the built-in switch
 net          the fabric as Mininet's own classes see it, for its command line
 teardown     actions that undo a testbed, the last first

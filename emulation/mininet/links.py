@@ -3,7 +3,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +24,7 @@ _MOST_SHAPED_BPS = 20e9
 # Instead of waiting for credits, frames wait in a queue that holds what the transport windows allow.
 _QUEUE_BYTES = 16 << 20
 _SETTLE_LOOKS, _SETTLE_SECONDS = 20, 0.05
+_WELL = Impairment()
 
 
 @final
@@ -35,6 +36,7 @@ class Links:
         self._panel = panel
         self._cabling = cabling
         self._dilation = dilation
+        self._names: dict[str, None] = {}
         self._joined: set[str] = set()
         self._failed: set[str] = set()
         self._wrong: dict[tuple[str, int], Impairment] = {}
@@ -53,9 +55,14 @@ class Links:
 
     def joined_ends(self) -> Iterator[End]:
         """Yield the switch ports that are patched, ports to hosts included."""
-        for link in map(self._link, self._joined):
+        for link in map(self.link, self._joined):
             yield from (link.a, link.b)
         yield from (End(node, HOST_PORT) for node in self._cabling.hosts)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the fabric's links; circuits follow in the order of their first use."""
+        return [*self._names]
 
     @property
     def shaped(self) -> bool:
@@ -71,8 +78,15 @@ class Links:
     def _join(self, link: Link) -> None:
         self._panel.patch(*_jacks(link), **self._shape(link.rate_bps))
         self._joined.add(link.name)
+        self._names.setdefault(link.name)
 
-    def _link(self, name: str) -> Link:
+    def state(self, name: str) -> int:
+        """Return 1 for a link that is up, with 2 and 4 for its first and its second direction impaired."""
+        up = name in self._joined and name not in self._failed
+        wrong = [self._wrong.get((name, direction), _WELL) != _WELL for direction in (0, 1)]
+        return up | wrong[0] << 1 | wrong[1] << 2
+
+    def link(self, name: str) -> Link:
         """Return a link of the fabric, or a possible circuit."""
         circuit = circuit_of(self._fabric, name)
         return self._fabric.link(name) if circuit is None else circuit_link(self._fabric, *circuit)
@@ -81,7 +95,7 @@ class Links:
 
     def set_link(self, name: str, up: bool) -> None:
         """Take a link down or up; a circuit that is up carries frames while its optical switch joins it."""
-        link = self._link(name)
+        link = self.link(name)
         (self._failed.discard if up else self._failed.add)(name)
         self.struck |= {link.a, link.b}
         if name in self._joined:
@@ -98,7 +112,7 @@ class Links:
         """Replace the impairment of a direction; TestbedError if the kernel lacks a feature."""
         if direction not in (0, 1):
             raise TestbedError(f"link {name}: no direction {direction}", remedy="there are 0 and 1")
-        link = self._link(name)
+        link = self.link(name)
         if name in self._joined:
             self._impair(link, direction, how)
         self._wrong[name, direction] = how
@@ -151,7 +165,7 @@ class Links:
 
     def record(self, name: str, path: Path, record: RunRecord) -> None:
         """Write the frames of a link, as its first end sees them, to a pcap file until close()."""
-        jack, _ = _jacks(self._link(name))
+        jack, _ = _jacks(self.link(name))
         self._captures.append(self._panel.capture(jack, path, record))
 
     def close(self) -> None:

@@ -9,19 +9,21 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, Self, final
 
-from emulation.circuits import circuit_switches, set_circuit_up
+import numpy as np
+
+from emulation.circuits import circuit_switches
 from emulation.errors import TestbedError
 from emulation.fidelity import Measured
 from emulation.mininet.agents.measure import Between, CpuMeter, Ending
 from emulation.mininet.agents.messages import Idle, Place
 from emulation.mininet.agents.population import Population
 from emulation.mininet.alarms import Alarms
-from emulation.mininet.cabling import cable, jack_at
+from emulation.mininet.cabling import cable
 from emulation.mininet.ip.ports import IpPorts
+from emulation.mininet.link_operations import LinkOperations
 from emulation.mininet.links import Links
 from emulation.mininet.linux.machine import need_machine
 from emulation.mininet.linux.record import RunRecord
@@ -29,20 +31,21 @@ from emulation.mininet.linux.watch import CarrierWatch
 from emulation.mininet.net import make_net
 from emulation.mininet.packet_ins import PacketIns
 from emulation.mininet.patch import PatchPanel
+from emulation.mininet.samples import Samples
 from emulation.mininet.switches import SwitchKind, SwitchProcesses, choose
 from emulation.mininet.teardown import Teardown
 from emulation.testbed import (
-    Impairment,
     LinkUsage,
     PacketInHandler,
     PortHandler,
     SilenceHandler,
     SwitchReport,
+    Watch,
 )
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
 from emulation.traffic.host.make import Hosts, Participant
-from emulation.traffic.host.stats import Ended
+from emulation.traffic.host.stats import NOTHING, Ended
 from topologies import HOST_PORT, Fabric
 
 __all__ = ["DEFAULT_MTU", "MininetTestbed"]
@@ -57,12 +60,13 @@ _LOOK_SECONDS = 0.02
 
 
 @final
-class MininetTestbed:
+class MininetTestbed(LinkOperations):
     """A fabric in real time; a second of the scenario takes `dilation` real seconds.
 
     `switch` is the kind of switch, by default BMv2 if it is installed. `mtu` is the longest UB packet in
     bytes that links carry. Links are held to their rate / dilation if that is at most 20 Gbit/s. `bin_ps` is
-    the width of the bins of delivered_bins(). `ip` gives every host an IPv4 interface `ub0`.
+    the width of the bins of delivered_bins(), `buffer_bytes` what a sample takes for a full queue. `ip` gives
+    every host an IPv4 interface `ub0`.
     """
 
     name = "mininet"
@@ -77,6 +81,7 @@ class MininetTestbed:
         dilation: int = 1,
         mtu: int = DEFAULT_MTU,
         bin_ps: int = 10**9,
+        buffer_bytes: int = 65536,
         ip: bool = False,
     ) -> None:
         if dilation < 1:
@@ -88,9 +93,10 @@ class MininetTestbed:
         self.on_port: PortHandler | None = None
         self.on_packet_in: PacketInHandler | None = None
         self.on_silence: SilenceHandler | None = None
+        self.watch: Watch | None = None
         self.seconds: dict[str, float] = {}
         self._mtu = mtu
-        self._bin_ps = bin_ps
+        self._bin_ps, self._buffer_bytes = bin_ps, buffer_bytes
         self._with_ip = ip
         self.ip: IpPorts | None = None
         self._agents: dict[str, Agent | Iterated | None] = {}  # None: prepared without an agent
@@ -179,6 +185,7 @@ class MininetTestbed:
         self._packet_ins.open()
         self._teardown.add(self._packet_ins.close)
         self._selector = self._watched()
+        self._samples = Samples(self.fabric, self._links, self._buffer_bytes)
         done("switches")
 
     def _watched(self) -> selectors.BaseSelector:
@@ -206,12 +213,6 @@ class MininetTestbed:
     def environment(self) -> dict[str, str]:
         """Return the environment for processes in the namespaces, by which `railyard clean` finds them."""
         return self._running.environment()
-
-    @property
-    def _running(self) -> RunRecord:
-        if self._record is None:
-            raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
-        return self._record
 
     # -- agents
 
@@ -260,7 +261,10 @@ class MininetTestbed:
             longest = max(result.nbytes for result in results)
             rate = self.fabric.host_lanes * self.fabric.lane_rate_bps / self.dilation
             began = time.perf_counter()
-            self._population.launch(places, results[0].dtype, longest, rate, self.dilation, self._bin_ps)
+            self._population.launch(
+                *(places, results[0].dtype, longest, rate, self.dilation, self._bin_ps),
+                watched=self.watch is not None,
+            )
             self.seconds["hosts"] = round(time.perf_counter() - began, 3)
         self._meter = CpuMeter({name: process.pid for name, process in self._processes.processes.items()})
         self._counted = self._links.counters()
@@ -294,7 +298,10 @@ class MininetTestbed:
                 return True
             if until_ps is not None and self.now_ps >= until_ps:
                 return False
-            self._heed(self._alarms.seconds_left(until_ps))
+            if self.watch is not None and self.now_ps >= self.watch.next_ps:
+                self.watch.tick()
+            ends = [until_ps, None if self.watch is None else self.watch.next_ps]
+            self._heed(self._alarms.seconds_left(min((end for end in ends if end is not None), default=None)))
 
     def serve(self, stopped: threading.Event) -> None:
         """Let time pass and dispatch events until `stopped` is set, which is polled."""
@@ -338,33 +345,6 @@ class MininetTestbed:
         """Raise a TestbedError if a switch process has ended by itself."""
         self._processes.check()
 
-    # -- faults
-
-    def set_link(self, name: str, up: bool) -> None:
-        """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
-        self._links.set_link(name, up)
-        set_circuit_up(self.circuits, self.fabric, name, up)
-
-    def set_host_link(self, node: str, up: bool) -> None:
-        """Take the link to a node's host down or up; the host's interface keeps its configuration."""
-        self._links.set_host_link(node, up)
-
-    def impair(self, name: str, direction: int, how: Impairment) -> None:
-        """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
-        self._links.impair(name, direction, how)
-
-    def cut(self, optical: str, low: int, high: int) -> None:
-        """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
-        self._links.cut(optical, low, high)
-
-    def join(self, optical: str, low: int, high: int) -> None:
-        """Set up a circuit for `circuits` between two dark ports."""
-        self._links.join(optical, low, high)
-
-    def record(self, name: str, path: Path) -> None:
-        """Write the frames of a link to a pcap file, from now on until stop()."""
-        self._links.record(name, path, self._running)
-
     # -- results
 
     def _finish(self) -> None:
@@ -389,8 +369,14 @@ class MininetTestbed:
         return bool(self._agents) and not self._population.done
 
     def outcome(self, node: str) -> Ended:
-        """Return the outcome of a node's agent, after run() has returned True."""
-        report = self._ended.reports[node]
+        """Return the outcome of a node's agent.
+
+        Before run() has returned True the array is empty, and the counts are those that the agent noted last.
+        """
+        if self._ending is None:
+            stats, finished_ps = self._population.noted(node) if self._alarms.begun else (NOTHING, None)
+            return Ended(np.zeros(0, np.int32), stats, finished_ps, None)
+        report = self._ending.reports[node]
         array = self._population.array(node)
         return Ended(array, report.stats, report.finished_ps, report.failed, report.times)
 
@@ -413,17 +399,9 @@ class MininetTestbed:
         """Return `delivered_bytes` by bins of `bin_ps`, after run() has returned True."""
         return self._ended.bins()
 
-    def carried(self) -> Mapping[str, tuple[int, int]]:
-        """Return the frames that each link has carried so far: from its first to its second end, and back."""
-        jacks = self._links.counters()
-        return {
-            link.name: (jacks[jack_at(link.a)].from_frames, jacks[jack_at(link.b)].from_frames)
-            for link in self.fabric.links
-        }
-
     def link_usage(self) -> Mapping[str, tuple[LinkUsage, LinkUsage]]:
-        """Return the usage of each link over the whole run: from its first to its second end, and back."""
-        return self._ended.usage(self.fabric)
+        """Return the usage of each link up to now: from its first to its second end, and back."""
+        return self._samples.usage() if self._ending is None else self._ending.usage(self.fabric)
 
     def measured(self, seen: Mapping[str, SwitchReport], steps: int) -> Measured:
         """Return the measurements that judge the times of this run, after run() has returned True."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording in the Trace Event format, for the Perfetto page and chrome://tracing; bounded in size.
 
-Each variant is a process of virtual time. Its tracks: jobs with their iterations, faults, changes of table
-entries, notices, takeovers and rewirings; counters of the whole run; and the load of the busiest links.
+Each variant is a process in the scenario's time. Its tracks: jobs with their iterations, faults, changes of
+table entries, notices, takeovers and rewirings; counters of the whole run; and the load of the busiest links.
 Format: "Trace Event Format", Google, 2016.
 """
 
@@ -79,7 +79,7 @@ def write_trace(path: Path, history: History, jobs: Mapping[str, Sequence[JobRep
 
 
 def trace_events(records: Iterable[Record], jobs: Mapping[str, Sequence[JobReport]]) -> dict[str, Any]:
-    """Return the trace as a JSON object. Times are microseconds of virtual time."""
+    """Return the trace as a JSON object. Times are microseconds of the scenario."""
     header, variants = _variants(records)
     events: list[_Event] = []
     left_out: dict[str, int] = {}
@@ -91,9 +91,11 @@ def trace_events(records: Iterable[Record], jobs: Mapping[str, Sequence[JobRepor
         events += _totals(number, variant)
         events += _loads(number, variant)
     about = {key: header[key] for key in ("scenario", "title", "seed", "railyard") if key in header}
+    slowed = next((variant.about["dilation"] for variant in variants if "dilation" in variant.about), None)
+    clock = "virtual time" if slowed is None else f"real time, slowed down {slowed:,} times"
     return {
         "displayTimeUnit": "ns",
-        "otherData": {**about, "clock": "virtual time", "left_out": left_out},
+        "otherData": {**about, "clock": clock, "left_out": left_out},
         "traceEvents": events,
     }
 

@@ -88,7 +88,8 @@ class Recorder:
         """Begin with a variant; see Watcher."""
         ready, names = run.ready, list(run.testbed.link_names)
         self._run = run
-        self._width_ps = self.next_ps = max(1, ready.bound_ps // _TICKS)
+        self._width_ps = max(ready.bound_ps // _TICKS, run.testbed.least_tick_ps)
+        self.next_ps = run.testbed.now_ps + self._width_ps
         self._ticks, self._links = 0, len(names)
         self._begun, self._ended = set(), set()
         self._takeovers = self._rewirings = 0
@@ -112,6 +113,7 @@ class Recorder:
                         for job in run.jobs.all
                     ],
                     "planned": [{"t": fault.at_ps, "text": fault.text} for fault in ready.faults],
+                    **({} if run.testbed.virtual else {"dilation": run.testbed.dilation}),
                 },
             )
         )
@@ -129,7 +131,8 @@ class Recorder:
         self._ticks += 1
         if self._ticks % _TICKS_OF_WIDTH == 0:
             self._width_ps *= 2
-        self.next_ps += self._width_ps
+        # In real time a tick may come late: the next is not hurried.
+        self.next_ps = max(self.next_ps, run.testbed.now_ps) + self._width_ps
         self.pause(run)
 
     def end(self, run: WatchedRun, seen: Observation) -> None:

@@ -15,7 +15,7 @@ from emulation.control.loop import ControlLoop
 from emulation.control.rewiring import RewiringPolicy
 from emulation.control.takeover import SparePolicy
 from emulation.embedded.testbed import EmbeddedTestbed
-from emulation.errors import CutOffError, DeadlockedError, EmulationError, TestbedError
+from emulation.errors import CutOffError, DeadlockedError, EmulationError
 from emulation.faults import Faults
 from emulation.fidelity import Fidelity, judge
 from emulation.testbed import SwitchReport, Testbed
@@ -114,15 +114,10 @@ def run(
         choice: Testbed of all variants.
         captures: Folder for VARIANT-LINK.pcap, by link whose frames are captured.
         kept: Variants that have finished before, and those that finish now.
-        watcher: Watches all variants, also those that have finished before; embedded testbed only.
+        watcher: Watches all variants, also those that have finished before.
     """
     if watcher is not None:
         kept = None
-        if choice.name != "embedded":
-            raise TestbedError(
-                "the links of a run in real time are counted when it has ended",
-                remedy="watch and record on --testbed embedded",
-            )
     choice.check(prepared, captures=bool(captures))
     runs: dict[str, VariantRun] = {}
     seconds: dict[str, Mapping[str, float]] = {}
@@ -193,7 +188,7 @@ def _observe(
         moves = has_spares(ready.fabric) or variant.control.circuits != "static"
         standstill = Standstill(ready, control, jobs, moves=moves)
         watched = None
-        if watcher is not None and isinstance(testbed, EmbeddedTestbed):
+        if watcher is not None:
             watched = WatchedRun(ready, testbed, jobs, control, faults, standstill)
             watcher.begin(watched)
         try:

@@ -172,6 +172,7 @@ class RealTime:
             dilation=self.dilation or suggest_dilation(ready, self.switch, os.cpu_count() or 1),
             mtu=max(1500, max(job.collective.payload_bytes for job in ready.jobs) + _ROOM_BYTES),
             bin_ps=bin_ps,
+            buffer_bytes=ready.variant.link.credit_bytes,
         )
 
 

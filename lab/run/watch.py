@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watchers of a run: they look at a variant tick by tick, and may strike it with faults by hand.
 
-Looking changes nothing: the result of a watched run is that of the run that nobody watches, byte for byte. A
-fault by hand happens at a time at which nothing else does, so that a scenario with that fault at that time
-repeats the run exactly.
+In virtual time looking changes nothing: the result of a watched run is that of the run that nobody watches,
+byte for byte. A fault by hand happens at a time at which nothing else does, so that a scenario with that
+fault at that time repeats the run exactly. In real time a look takes processor time, and no run repeats
+another.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ class WatchedRun:
         # Virtual time advances only for a fault that can happen.
         self._checked(keys, self.testbed.now_ps + 1)
         self.testbed.settle()
-        fault, ready = self._checked(keys, self.testbed.now_ps)
+        # Real time may not have begun; no fault of a scenario is earlier than this.
+        fault, ready = self._checked(keys, max(1, self.testbed.now_ps))
+        self.testbed.check_event(fault.event)
         self._ready = ready
         self.struck = (*self.struck, fault)
         resolved = _resolved(ready, fault)

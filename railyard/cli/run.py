@@ -39,6 +39,7 @@ railyard run allreduce-allpairs-8n-ll.xml
 railyard run experiments/01_first_train/scenario.yaml --record
 railyard run experiments/01_first_train/scenario.yaml --trace train.json
 sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet
+sudo railyard run experiments/02_real_time/scenario.yaml --testbed mininet --live
 """
 
 
@@ -159,7 +160,8 @@ def run(
         several = folder / scenario.name if folder and len(files) > 1 else folder
         target = several or Path("results", scenario.name)
         try:
-            with _page(file, scenario, own, port) if live else nullcontext() as bench.session:
+            real = testbed is Bed.mininet
+            with _page(file, scenario, own, port, real=real) if live else nullcontext() as bench.session:
                 bench.run(scenario, document, own, target, command)
         except RailyardError as ex:
             if len(files) == 1 and junit is None:
@@ -270,13 +272,13 @@ class _Bench:
 
 
 @contextmanager
-def _page(file: Path, scenario: Scenario, seed: int, port: int) -> Iterator[Session]:
+def _page(file: Path, scenario: Scenario, seed: int, port: int, *, real: bool) -> Iterator[Session]:
     """Show a run in a browser until it has ended."""
     from railyard.cli.display.screen import tell
     from railyard.web.server import serving
     from railyard.web.session import Session
 
-    session = Session("live", source=(file, scenario, seed))
+    session = Session("live", real=real, source=(file, scenario, seed))
     with serving(session, port=port) as address:
         tell(f"{address}\nthe run begins when the page lets it")
         yield session

@@ -78,6 +78,8 @@ class Session:
     paused: bool = True
     """A live run begins paused if this is True."""
     context: Context = field(default_factory=Context)
+    real: bool = False
+    """Whether the run is in real time, which does not wait once it has begun."""
     source: tuple[Path, Scenario, int] | None = None
     """Scenario file, scenario and seed of a live run."""
     changed: Callable[[], None] = lambda: None
@@ -114,6 +116,7 @@ class Session:
             "words": self._words,
             "read_only": self.read_only,
             "saves": self.source is not None,
+            "real": self.real,
             "by_hand": faults,
         }
 
@@ -221,10 +224,14 @@ class Session:
             if verb != "again":
                 raise ScenarioError("the run has ended", remedy="run it again")
             self._again = True
+        elif verb in ("pause", "step") and self.real:
+            raise ScenarioError(
+                f"real time does not {verb}", remedy="drag the time bar, which shows any time up to now again"
+            )
         elif verb == "pause":
             self._paused, self._until = True, ""
         elif verb == "play":
-            pace = values.get("pace")
+            pace = None if self.real else values.get("pace")
             self._pace = None if pace is None else max(1e-6, float(pace))
             self._paused, self._until, self._due = False, "", time.monotonic()
         elif verb == "step":

@@ -4,6 +4,7 @@
 population   the hosts from the testbed's side: start, orders, reports
 generators   the host processes: a parent that forks one process for each host
 messages     messages between the two
+tallies      counts of all hosts in memory that the two share
 driver       a sans-IO host on a raw socket, at a stated rate and on a dilated clock
 measure      measurements of a run: usage of links, lost frames, lateness, processor time
 """

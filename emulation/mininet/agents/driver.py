@@ -32,6 +32,7 @@ _LPH_AT = 14
 _FOREVER_NS = 1 << 62
 _FULL = (errno.ENOBUFS, errno.EAGAIN)
 _AGAIN_NS = 500_000
+_NOTE_NS = 50_000_000
 
 
 @final
@@ -83,16 +84,28 @@ def open_socket(interface: str) -> socket.socket:
 
 @final
 class HostDriver:
-    """Driver of a host at `rate_bps` real bits per second; `tally(n)` is called for n arrived bytes."""
+    """Driver of a host at `rate_bps` real bits per second; `tally(n)` is called for n arrived bytes.
+
+    `note` is called at most 20 times a second while frames arrive or timers expire.
+    """
 
     def __init__(
-        self, host: Host, raw: socket.socket, rate_bps: float, bin_ps: int, tally: Callable[[int], None]
+        self,
+        host: Host,
+        raw: socket.socket,
+        rate_bps: float,
+        bin_ps: int,
+        tally: Callable[[int], None],
+        note: Callable[[], None] | None = None,
     ) -> None:
         self._host = host
         self._raw = raw
         self._ns_per_byte = 8e9 / rate_bps
         self._bin_ps = bin_ps
         self._tally = tally
+        self._note = note
+        self._notes_at = _FOREVER_NS  # time of the next note, once the host has done something
+        self._noted = 0
         self.bins: dict[int, int] = {}
         self._responses: deque[tuple[bytes, int]] = deque()
         self._data: deque[tuple[bytes, int]] = deque()
@@ -143,7 +156,11 @@ class HostDriver:
         asked = True
         while True:
             now = time.monotonic_ns()
-            until = min(self._deadline, self._begins, self._due() if self._since >= 0 else _FOREVER_NS)
+            if now >= self._notes_at and self._note is not None:
+                self._note()
+                self._noted, self._notes_at = now, _FOREVER_NS
+            sends_at = self._due() if self._since >= 0 else _FOREVER_NS
+            until = min(self._deadline, self._begins, self._notes_at, sends_at)
             wait = min(1.0, max(0.0, (until - now) / 1e9))
             # select, since epoll's timeout counts whole milliseconds.
             ready, _, _ = select.select(watched, [], [], wait)
@@ -165,6 +182,8 @@ class HostDriver:
                 asked = not finished()
 
     def _take(self, output: Output) -> None:
+        if self._note is not None:
+            self._notes_at = self._noted + _NOTE_NS
         frames, deadline = output
         if frames:
             now = time.monotonic_ns()

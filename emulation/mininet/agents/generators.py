@@ -19,6 +19,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, final
 
@@ -26,6 +27,7 @@ import numpy as np
 
 from emulation.mininet.agents.driver import Clock, HostDriver, open_socket
 from emulation.mininet.agents.messages import Idle, Job, Place, Report
+from emulation.mininet.agents.tallies import Tallies
 
 # `messages` loads the modules of all hosts once, before the fork.
 from emulation.mininet.linux import netns
@@ -179,12 +181,15 @@ class _Seat:
         raw = open_socket(self._place.interface)
         self._host = self._make_host(self._place.make)
         memory = mmap.mmap(job.memory, 0)
-        tallies = np.frombuffer(memory, np.int64, len(job.places))
+        tallies = Tallies(memory, len(job.places))
+        tally = partial(tallies.arrived, self._index)
 
-        def tally(size: int) -> None:
-            tallies[self._index] += size
+        def note() -> None:
+            tallies.note(self._index, self._before + self._host.stats, self._host.finished_ps)
 
-        driver = self._driver = HostDriver(self._host, raw, job.rate_bps, job.bin_ps, tally)
+        driver = self._driver = HostDriver(
+            self._host, raw, job.rate_bps, job.bin_ps, tally, note if job.watched else None
+        )
         self.parent.send(("ready", None))
         start = os.read(go, 8)
         if len(start) < 8:
@@ -194,7 +199,7 @@ class _Seat:
         driver.run(clock, stop, self._finished, self._orders, self._obey)
         after = os.times()
         host = self._host
-        offset = 8 * len(job.places) + self._index * job.array_bytes
+        offset = Tallies.size(len(job.places)) + self._index * job.array_bytes
         result = host.result.view(np.uint8)
         np.frombuffer(memory, np.uint8, result.size, offset)[:] = result
         report = Report(

@@ -85,7 +85,7 @@ def usage(fabric: Fabric, between: Between) -> dict[str, tuple[LinkUsage, LinkUs
             frames=sent.from_frames,
             bytes=sent.from_bytes,
             busy_ps=sent.from_bytes * 8 * 10**12 // rate_bps,
-            lost_frames=max(0, sent.from_frames - received.to_frames),
+            lost_frames=max(0, sent.from_frames - received.to_frames - received.waiting_frames),
             refused_frames=0,
             max_queued_bytes=0,
         )

@@ -56,8 +56,8 @@ class Place:
 class Job:
     """All hosts of a run; `rate_bps` is in real bits per second.
 
-    `memory` is a file with an int64 for each host, its bytes of data received so far, followed by room for
-    each host's array.
+    `memory` is a file with the Tallies of all hosts, followed by room for each host's array. In a `watched`
+    run the hosts note their counts there while they run.
     """
 
     places: Sequence[Place]
@@ -66,6 +66,7 @@ class Job:
     bin_ps: int
     memory: int
     array_bytes: int
+    watched: bool
 
 
 @final

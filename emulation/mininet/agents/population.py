@@ -14,10 +14,12 @@ import numpy as np
 
 from emulation.errors import EmulationError, MachineError
 from emulation.mininet.agents.messages import Idle, Job, Place, Report
+from emulation.mininet.agents.tallies import Tallies
 from emulation.mininet.linux.record import RunRecord
 from emulation.testbed import SilenceHandler
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.iterations import Iterated
+from emulation.traffic.host.stats import AgentStats
 from emulation.traffic.schedule.data import Array
 
 __all__ = ["Population"]
@@ -62,13 +64,16 @@ class Population:
         rate_bps: float,
         dilation: int,
         bin_ps: int,
+        *,
+        watched: bool,
     ) -> None:
         """Create every host in its namespace, and wait until all are ready."""
         self._places, self._dtype, self._array_bytes = places, dtype, array_bytes
-        os.ftruncate(self._memory, max(1, len(places) * (8 + array_bytes)))
+        self._index = {place.node: index for index, place in enumerate(places)}
+        os.ftruncate(self._memory, max(1, Tallies.size(len(places)) + len(places) * array_bytes))
         self._room = mmap.mmap(self._memory, 0)
-        self._tallies = np.frombuffer(self._room, np.int64, len(places))
-        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, array_bytes))
+        self._tallies = Tallies(self._room, len(places))
+        self.connection.send(Job(places, rate_bps, dilation, bin_ps, self._memory, array_bytes, watched))
         if not self.connection.poll(_READY_SECONDS):
             raise MachineError(
                 f"the hosts were not ready after {_READY_SECONDS:g} s",
@@ -84,6 +89,7 @@ class Population:
         """Replace every host by one that begins at `start_ns` of the machine's monotonic clock."""
         self._number += 1
         self.done = False
+        self._tallies.begin_again()
         self.connection.send(("restart", self._number, start_ns, makes))
 
     def reroute(self, node: str, routes: Mapping[int, frozenset[int]]) -> None:
@@ -103,7 +109,12 @@ class Population:
     @property
     def received_bytes(self) -> int:
         """Bytes of data that all hosts together have received."""
-        return int(self._tallies.sum())
+        return self._tallies.arrived_bytes
+
+    def noted(self, node: str) -> tuple[AgentStats, int | None]:
+        """Return the counts that a host of a watched run noted last, and its finishing time, if any."""
+        index = self._index[node]
+        return self._tallies.stats(index), self._tallies.finished_ps(index)
 
     def reports(self) -> Mapping[str, Report]:
         """Stop every host, and return their reports."""
@@ -114,8 +125,7 @@ class Population:
 
     def array(self, node: str) -> Array:
         """Return a host's result array, after reports()."""
-        index = next(index for index, place in enumerate(self._places) if place.node == node)
-        start = 8 * len(self._places) + index * self._array_bytes
+        start = Tallies.size(len(self._places)) + self._index[node] * self._array_bytes
         return np.frombuffer(self._room, np.uint8, self._array_bytes, start).view(self._dtype).copy()
 
     def _expect(self, kind: str) -> Any:

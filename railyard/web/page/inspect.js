@@ -222,7 +222,7 @@ function ByHand({ page }) {
     ${all.map(([variant, faults]) => html`<div class="dim">${variant}</div>
       <div class="yaml">${faults.map((fault) => `- ${yaml(fault)}\n`)}</div>`)}
     ${session.saves && html`<button class="primary" onClick=${() => page.save()}>Save as a scenario</button>
-      <p class="dim">A run of that file repeats this run exactly.</p>`}
+      <p class="dim">${session.real ? "A run of that file has these faults at these times." : "A run of that file repeats this run exactly."}</p>`}
   </div>`;
 }
 

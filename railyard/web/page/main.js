@@ -13,7 +13,7 @@ import { PANELS } from "./panels.js";
 import { Store, lastBefore } from "./store.js";
 import { Timeline } from "./timeline.js";
 import { html, useStore } from "./ui.js";
-import { us } from "./words.js";
+import { count, us } from "./words.js";
 
 /** What panels may use. */
 export class Page {
@@ -84,7 +84,7 @@ function Head({ page }) {
     : connection === "connecting" ? ["connecting", ""]
     : session.mode === "replay" ? ["replay", ""]
     : session.ended ? ["finished", ""]
-    : session.paused ? ["live, paused", "live"] : ["live", "live"];
+    : session.paused ? ["live, paused", "live"] : [session.real ? "live, in real time" : "live", "live"];
   return html`<header class="head">
     <div class="mark"><img src="/page/icon.svg" alt="" /> Railyard</div>
     <h1 title=${header?.title}>${header?.title ?? ""}</h1>
@@ -228,10 +228,10 @@ function Time({ page }) {
         <${Icon} name=${running ? "pause" : "play"} /></button>
       <button title="one tick further" aria-label="one tick further" disabled=${!allowed} onClick=${() => step(1)}><${Icon} name="step" /></button>
       <button title="to the next event" aria-label="to the next event" disabled=${!allowed} onClick=${() => next(1)}><${Icon} name="event" /></button>
-      <select aria-label="pace" value=${seconds} onChange=${(/** @type {any} */ event) => {
+      ${!(live && session.real) && html`<select aria-label="pace" value=${seconds} onChange=${(/** @type {any} */ event) => {
         pace(Number(event.target.value));
         if (running) play(Number(event.target.value));
-      }}>${PACES.map((of) => html`<option value=${of}>${of ? `run in ${of < 60 ? `${of} s` : `${of / 60} min`}` : "as fast as it can"}</option>`)}</select>
+      }}>${PACES.map((of) => html`<option value=${of}>${of ? `run in ${of < 60 ? `${of} s` : `${of / 60} min`}` : "as fast as it can"}</option>`)}</select>`}
       ${session.mode === "live" && session.ended && !session.read_only && store.connection === "open" && html`
         <button onClick=${() => { store.follow = true; page.connection.send({ do: "again" }); }}>Run again</button>`}
       ${session.mode === "live" && !session.ended && !store.follow && html`
@@ -239,7 +239,7 @@ function Time({ page }) {
     </div>
     <div class="scrub" ref=${host} role="slider" tabindex="0" aria-label="time" aria-valuemin="0"
       aria-valuemax=${Math.round(store.span)} aria-valuenow=${Math.round(store.time)} aria-valuetext=${us(store.time)} onKeyDown=${key}></div>
-    <div class="clock num"><b>${us(store.time)}</b><small>${track?.end ? `of ${us(track.end.completion_ps)}` : "virtual time"}</small></div>
+    <div class="clock num"><b>${us(store.time)}</b><small>${track?.end ? `of ${us(track.end.completion_ps)}` : track?.dilation ? `slowed down ${count(track.dilation)} times` : "virtual time"}</small></div>
   </footer>`;
 }
 

@@ -60,7 +60,8 @@ export class Store {
   rate = 0;
   /** @type {SessionState} */
   session = {
-    mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, saves: false, by_hand: {},
+    mode: "replay", paused: true, pace: null, variant: "", ended: true, words: "", read_only: true, saves: false, real: false,
+    by_hand: {},
   };
   /** @type {"connecting" | "open" | "closed"} */ connection = "connecting";
   /** Why the connection ended. */

@@ -73,6 +73,8 @@ export interface Track {
   label: string;
   tick_ps: number;
   bound_ps: number;
+  /** Real seconds for each second, of a run in real time. */
+  dilation?: number;
   /** Names of links in the order of the bytes of a tick. */
   links: string[];
   totals: string[];
@@ -96,6 +98,8 @@ export interface SessionState {
   read_only: boolean;
   /** Whether there is a scenario to which faults by hand can be added. */
   saves: boolean;
+  /** Whether the run is in real time, which does not wait once it has begun. */
+  real: boolean;
   by_hand: Record<string, Record<string, unknown>[]>;
 }
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tallies: counts of every host in memory that its process shares with the testbed, while the run goes on."""
+
+from mmap import mmap
+from typing import Final, final
+
+import numpy as np
+
+from emulation.traffic.host.stats import NOTHING, AgentStats
+
+__all__ = ["Tallies"]
+
+_ARRIVED, _SENT, _RETRANSMITTED, _RECEIVED, _RTT_PS, _FINISHED = range(6)
+_BYTES: Final = 6 * 8
+
+
+@final
+class Tallies:
+    """Rows of counts, one a host, which its process alone writes; they begin as zeros.
+
+    The bytes of data that have arrived are exact at any time. A host notes all other counts now and then, and
+    only in a run that is watched.
+    """
+
+    def __init__(self, memory: mmap, hosts: int) -> None:
+        self._rows = np.frombuffer(memory, np.int64, hosts * 6).reshape(hosts, 6)
+
+    @staticmethod
+    def size(hosts: int) -> int:
+        """Return the bytes of memory that so many hosts need."""
+        return hosts * _BYTES
+
+    def arrived(self, host: int, size: int) -> None:
+        """Add bytes of data that have arrived."""
+        self._rows[host, _ARRIVED] += size
+
+    def note(self, host: int, stats: AgentStats, finished_ps: int | None) -> None:
+        """Note the counts of a host, and the time at which its array was final, if it is."""
+        finished = 0 if finished_ps is None else 1 + finished_ps
+        self._rows[host, _SENT:] = stats.sent, stats.retransmitted, stats.received, stats.rtt_ps, finished
+
+    def begin_again(self) -> None:
+        """Note that no host is finished, since all have been replaced."""
+        self._rows[:, _FINISHED] = 0
+
+    @property
+    def arrived_bytes(self) -> int:
+        """Bytes of data that all hosts together have received."""
+        return int(self._rows[:, _ARRIVED].sum())
+
+    def stats(self, host: int) -> AgentStats:
+        """Return the counts that a host noted last; those that it does not note are 0."""
+        sent, retransmitted, received, rtt_ps, _ = map(int, self._rows[host, _SENT:])
+        return AgentStats(sent, retransmitted, received, 0, 0, 0, rtt_ps, NOTHING.junk)
+
+    def finished_ps(self, host: int) -> int | None:
+        """Return the time at which a host's array was final; None before."""
+        finished = int(self._rows[host, _FINISHED])
+        return finished - 1 if finished else None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of the Mininet testbed on its links: faults, circuits, captures, and looks at a run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from emulation.circuits import CircuitSwitch, set_circuit_up
+from emulation.errors import TestbedError
+from emulation.mininet.alarms import Alarms
+from emulation.mininet.cabling import jack_at
+from emulation.mininet.links import Links
+from emulation.mininet.linux import kernel
+from emulation.mininet.linux.record import RunRecord
+from emulation.mininet.samples import Samples
+from emulation.testbed import Impairment, LinkSample
+from topologies import Fabric
+
+__all__ = ["LinkOperations"]
+
+_TICK_SECONDS = 0.05
+
+
+class LinkOperations:
+    """The part of a testbed that works on links by its patch panel."""
+
+    fabric: Fabric
+    dilation: int
+    circuits: Mapping[str, CircuitSwitch]
+    _alarms: Alarms
+    _links: Links
+    _record: RunRecord | None
+    _samples: Samples
+
+    # -- faults
+
+    def set_link(self, name: str, up: bool) -> None:
+        """Take a link down or bring it up at the patch panel: both ends lose their carrier."""
+        self._links.set_link(name, up)
+        set_circuit_up(self.circuits, self.fabric, name, up)
+
+    def set_host_link(self, node: str, up: bool) -> None:
+        """Take the link to a node's host down or up; the host's interface keeps its configuration."""
+        self._links.set_host_link(node, up)
+
+    def impair(self, name: str, direction: int, how: Impairment) -> None:
+        """Replace the impairment of a direction; 0 leads from the link's first end to its second."""
+        self._links.impair(name, direction, how)
+
+    def cut(self, optical: str, low: int, high: int) -> None:
+        """Tear a circuit down for `circuits`; frames on it or queued for it are lost."""
+        self._links.cut(optical, low, high)
+
+    def join(self, optical: str, low: int, high: int) -> None:
+        """Set up a circuit for `circuits` between two dark ports."""
+        self._links.join(optical, low, high)
+
+    def record(self, name: str, path: Path) -> None:
+        """Write the frames of a link to a pcap file, from now on until stop()."""
+        self._links.record(name, path, self._running)
+
+    @property
+    def _running(self) -> RunRecord:
+        if self._record is None:
+            raise TestbedError("the Mininet testbed does not run", remedy="call start() first")
+        return self._record
+
+    # -- looking on
+
+    @property
+    def least_tick_ps(self) -> int:
+        """Time between two samples that costs a run little: 20 a real second."""
+        return round(_TICK_SECONDS * 10**12 / self.dilation)
+
+    @property
+    def link_names(self) -> Sequence[str]:
+        """Names of the links that `sample` reports."""
+        return self._links.names
+
+    def sample(self) -> LinkSample:
+        """Return the state of all links since the last sample."""
+        return self._samples.take(self._alarms.now_ps)
+
+    def queued(self, name: str, direction: int) -> Mapping[int, int]:
+        """Return the bytes that waited on a direction of a link at the last sample, all on VL 0.
+
+        The kernel's queues know one class of frames.
+        """
+        waiting = self._samples.waiting(name, direction)
+        return {0: waiting} if waiting else {}
+
+    def settle(self) -> None:
+        """Do nothing: real time does not wait."""
+
+    def check_event(self, event: str) -> None:
+        """Raise a MachineError if this kernel cannot carry out an event by hand."""
+        needed = {"rate": (kernel.TBF,), "delay": (kernel.NETEM, kernel.TBF)}
+        kernel.need(*needed.get(event, ()))
+
+    def carried(self) -> Mapping[str, tuple[int, int]]:
+        """Return the frames that each link has carried so far: from its first to its second end, and back."""
+        jacks = self._links.counters()
+        return {
+            link.name: (jacks[jack_at(link.a)].from_frames, jacks[jack_at(link.b)].from_frames)
+            for link in self.fabric.links
+        }
