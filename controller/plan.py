@@ -124,7 +124,8 @@ class Plan:
     switches' groups were made for.
 
     `weights` gives the share of traffic of each of a pair's buckets; a pair without weights uses all buckets
-    alike. A bucket of weight 0 has a standby path: no data takes it while the others work.
+    alike. A bucket of weight 0 has a standby path: no data takes it while the others work. `demand` has the
+    bytes by pair for which the shares were made; it is empty if the traffic was not known.
     """
 
     fabric: Fabric
@@ -136,6 +137,7 @@ class Plan:
     subscribers: Mapping[str, tuple[str, ...]]
     hashing: Hashing = "per-tier"
     weights: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    demand: Mapping[tuple[str, str], float] = field(default_factory=dict)
     _by_source: dict[str, dict[str, tuple[Path, ...]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

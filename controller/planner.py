@@ -121,6 +121,7 @@ def make_plan(
         subscribers=_Subscribers(fabric, candidates),
         hashing=hashing,
         weights=weights,
+        demand={} if demand is None else check_demand(fabric, demand),
     )
 
 

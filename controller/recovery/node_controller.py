@@ -214,7 +214,11 @@ class NodeController:
         """
         silent = self._silent.get(destination, ())
         present = [path for path in self.routes(destination) if path] if silent else []
-        routes = reroute(router, present if len(present) == BUCKETS else self._planned[destination])
+        routes = reroute(
+            router,
+            present if len(present) == BUCKETS else self._planned[destination],
+            lambda: self._routers.load,
+        )
         return replace_silent(router, routes, silent)
 
     def _lost_buckets(

@@ -2,7 +2,7 @@
 """Routers over the links that work, shared by the controllers of a plan: most know of the same failures."""
 
 from collections.abc import Mapping, Sequence, Set
-from functools import partial
+from functools import cached_property, partial
 from typing import final
 
 from controller.deadlock.turn_rules import rule_set
@@ -10,6 +10,7 @@ from controller.plan import Path, Plan
 from controller.routing.all_path import Router
 from controller.routing.general.router import GraphRouter, router_for
 from controller.routing.paths import PathFinder, hops_of
+from controller.routing.relief import PlannedLoad
 from controller.routing.source_route import MAX_INSTRUCTIONS
 
 __all__ = ["SharedRouters"]
@@ -37,6 +38,11 @@ class SharedRouters:
             finder = PathFinder(self.plan.fabric, key, self.plan.hashing, up_first=self.rules.up_first)
             self._last[key] = router_for(finder, self.rules, self.plan.strategy)
         return self._last[key]
+
+    @cached_property
+    def load(self) -> PlannedLoad:
+        """Load that the plan puts on links."""
+        return PlannedLoad(self.plan)
 
     def destinations_over(self, source: str, link: str) -> Sequence[str]:
         """Return the destinations to which planned paths of a source use a link."""

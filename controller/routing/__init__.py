@@ -6,7 +6,9 @@ switch_paths   paths by switches alone
 relays         paths that begin with a neighbour in the source's domain (PXN)
 all_path       Router: the paths of a pair, by strategy; ports and ECMP routes of `hashed`
 detours        what replaces a path over a failed link: the place where every detour is decided
+relief         longer paths for traffic that leaves a failed link, by the load that the plan puts on links
 silence        what replaces paths over which an agent hears nothing, whichever link is at fault
+single_paths   pairs to which the turn rules leave one path; imported by its name
 columns        longer paths for a demand, by column generation; loads numpy, imported by its name
 standby        paths that carry nothing as planned, for failures and congestion
 weights        shares of paths: equal, by rate, by demand; apportioned to 16 buckets

@@ -32,9 +32,11 @@ STRATEGIES: tuple[Strategy, ...] = (
     "hashed",
 )
 
-# Number of hops up to which every path is a candidate. Longer paths are candidates only when no shorter path
-# exists, or when the strategy asks for them.
+# Number of hops up to which every path is a candidate. Longer paths are candidates only where these are fewer
+# than two: where turn rules order the dimensions, some pairs have a single path of two hops.
 _SPREAD_HOPS = 2
+# Hops up to which a second path of a pair is searched.
+_SECOND_PATH_HOPS = 4
 # Strategies with a single path in a mesh.
 _ONE_PATH = ("shortest", "tables", "hashed")
 _MAX_HOPS = 3
@@ -61,7 +63,8 @@ class Router:
         """Return the paths among which a source may share its traffic; empty when none works.
 
         Within a mesh, `shortest` and `hashed` have one path; the other strategies have all paths of up to two
-        hops, else the shortest paths. By way of switches every strategy has the shortest paths. `detour` adds
+        hops, else the shortest paths, and the next longer paths where that is a single path of several hops.
+        By way of switches every strategy has the shortest paths. `detour` adds
         the paths that a third member of the switches' mesh makes one hop longer; `borrow` adds to these the
         paths by the highest switches. All strategies but the first two add paths by a neighbour that has a
         switch in common with the destination where the source has none. Where no switches lead to the
@@ -85,7 +88,17 @@ class Router:
             return paths[:1]
         for hops in range(len(paths[0]), _SPREAD_HOPS + 1):
             paths += self._allowed_paths(source, destination, hops)
+        if len(paths) == 1 and len(paths[0]) > _SPREAD_HOPS:
+            return paths + self._next_longer_paths(source, destination, len(paths[0]))
         return paths
+
+    def _next_longer_paths(self, source: str, destination: str, fewest: int) -> list[Path]:
+        """Return the allowed paths of the least number of hops, `fewest` or more, that has any."""
+        for hops in range(fewest, _SECOND_PATH_HOPS + 1):
+            paths = self._allowed_paths(source, destination, hops)
+            if paths:
+                return paths
+        return []
 
     def shortest_paths(self, source: str, destination: str) -> list[Path]:
         """Return the allowed paths of fewest hops: up to three, or one more than without failures.

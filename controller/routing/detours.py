@@ -12,11 +12,12 @@ of their own: controller.routing.circuit_paths shares traffic over the circuits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from controller.plan import Path
 from controller.routing.paths import PathFinder
+from controller.routing.relief import PlannedLoad, relieved
 from controller.tables.prefixes import Prefix, descendants
 from controller.tables.segment import NextHop, Segment, has_table
 from topologies import Node
@@ -28,10 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["relay_in_line", "reroute", "upper_end", "withdrawn_segments"]
 
 
-def reroute(router: Router | GraphRouter, planned: Sequence[Path]) -> tuple[Path | None, ...]:
+def reroute(
+    router: Router | GraphRouter, planned: Sequence[Path], load: Callable[[], PlannedLoad] | None = None
+) -> tuple[Path | None, ...]:
     """Return the 16 paths of one destination with each path over a failed link replaced.
 
     Buckets that lost their path share the shortest paths that work evenly, and are None when no path works.
+    If the planned `load` says that these would be overloaded, they take longer paths as well
+    (controller.routing.relief).
     The strategy `shortest` takes the first of these paths within a mesh, `tables` the path by which the
     tables lead a frame now; with `hashed` all buckets move to ports that lead to the destination.
     """
@@ -45,8 +50,14 @@ def reroute(router: Router | GraphRouter, planned: Sequence[Path]) -> tuple[Path
             return router.ecmp_routes(paths)
         if router.strategy == "shortest" and router.in_one_mesh(source, destination):
             paths = paths[:1]
+        spread = None
+        if load is not None and router.uses_longer_paths(source, destination):
+            spread = relieved(router, planned, lost, paths, load())
         for position, bucket in enumerate(lost):
-            routes[bucket] = paths[position % len(paths)] if paths else None
+            if spread is not None:
+                routes[bucket] = spread[position]
+            else:
+                routes[bucket] = paths[position % len(paths)] if paths else None
     return tuple(routes)
 
 

@@ -2,7 +2,7 @@
 """Standby paths: buckets of a pair whose paths carry nothing as planned, for failures and for congestion."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from controller.plan import BUCKETS, Path
 from controller.routing.all_path import Router
@@ -14,7 +14,8 @@ __all__ = ["add_standby_paths"]
 
 # Paths of a pair below which strategy `adaptive` adds standby paths of three hops.
 _ENOUGH = 4
-_LONGER = 3
+# Hops of longer standby paths, for pairs that lack others.
+_LONGER = (3, 4)
 
 
 def add_standby_paths(
@@ -26,8 +27,8 @@ def add_standby_paths(
 ) -> None:
     """Give up to `most` buckets of a pair to paths that share no link with its paths.
 
-    Pairs with a single path get them; with the strategy `adaptive` all pairs do, of three hops where there
-    are few.
+    Pairs with a single path get them; with the strategy `adaptive` all pairs do. Where candidates give none,
+    or too few with `adaptive`, permitted paths of three hops stand by, or of four if none has three.
     """
     adaptive = router.strategy == "adaptive"
     for pair, paths in routes.items() if most else ():
@@ -36,9 +37,10 @@ def add_standby_paths(
             continue
         used = {hop for path in distinct for hop in hops_of(path)}
         others = [path for path in candidates[pair] if used.isdisjoint(hops_of(path))]
-        if adaptive and len(distinct) + len(others) < _ENOUGH and isinstance(router, Router):
-            longer = router.paths_of_length(*pair, _LONGER)
-            others += [path for path in longer if path not in others and used.isdisjoint(hops_of(path))]
+        if (not others or (adaptive and len(distinct) + len(others) < _ENOUGH)) and isinstance(
+            router, Router
+        ):
+            others += _longer(router, pair, used, others)
         others = others[: min(most, BUCKETS - len(distinct))]
         if not others:
             continue
@@ -46,6 +48,19 @@ def add_standby_paths(
             routes[pair], weights[pair] = _beside_one(paths, others)
         else:
             routes[pair], weights[pair] = _beside_several(paths, weights.get(pair), others)
+
+
+def _longer(router: Router, pair: Pair, used: Container[Pair], known: Sequence[Path]) -> list[Path]:
+    """Return longer paths that share no link with the paths in use, of the fewest hops that give any."""
+    for hops in _LONGER if router.uses_longer_paths(*pair) else ():
+        paths = [
+            path
+            for path in router.paths_of_length(*pair, hops)
+            if path not in known and not any(hop in used for hop in hops_of(path))
+        ]
+        if paths or known:
+            return paths
+    return []
 
 
 def _beside_one(paths: Sequence[Path], others: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[float, ...]]:

@@ -22,6 +22,7 @@ __all__ = [
     "check_demand",
     "divide",
     "minimise_utilisation",
+    "rate_between",
     "rate_weights",
     "share_load",
     "utilisation_bound",
@@ -53,11 +54,12 @@ def rate_weights(fabric: Fabric, paths: Sequence[Path], failed: Set[str] = froze
     for path in paths:
         hops = list(hops_of(path))
         shared = [hop for hop in hops if hop[0] in core and hop[1] in core] if core else []
-        rates.append(min(_rate(fabric, *hop, failed) for hop in shared or hops) / len(hops))
+        rates.append(min(rate_between(fabric, *hop, failed) for hop in shared or hops) / len(hops))
     return rates
 
 
-def _rate(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:
+def rate_between(fabric: Fabric, node: str, neighbour: str, failed: Set[str] = frozenset()) -> int:
+    """Return the rate of a hop in bit/s: of all parallel links that have not `failed`."""
     if not fabric.has_parallel:
         return fabric.link_between(node, neighbour).rate_bps
     links = fabric.links_between(node, neighbour)
@@ -114,7 +116,7 @@ def utilisation_bound(finder: PathFinder, demand: Mapping[Pair, float], fastest:
     rates: dict[str, int] = {}
     for node in fabric.nodes:
         neighbours = finder.neighbours(node.name)
-        rates[node.name] = sum(_rate(fabric, node.name, other, finder.failed) for other in neighbours)
+        rates[node.name] = sum(rate_between(fabric, node.name, other, finder.failed) for other in neighbours)
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
     volume = 0.0
@@ -148,7 +150,7 @@ def share_load(
         for hop in hops_of(path):
             if hop not in channel_row:
                 channel_row[hop] = len(channel_row)
-                rates.append(_rate(fabric, *hop))
+                rates.append(rate_between(fabric, *hop))
             load_rows.append(channel_row[hop])
             load_columns.append(column)
             amounts.append(demand[pair])

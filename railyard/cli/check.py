@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "check"]
 
+# Pairs up to which paths are searched exhaustively.
+_MAX_SEARCHED_PAIRS = 20_000
+
 EXAMPLES = """
 railyard check experiments/01_first_train/scenario.yaml
 """
@@ -42,6 +45,27 @@ def _lanes(plan: Plan) -> Iterator[str]:
             f"to {hops} longer than their shortest, which take more lanes"
         )
     yield line
+
+
+def _single_paths(plan: Plan) -> Iterator[str]:
+    """Yield how many pairs of a mesh without switches have one permitted path, whatever its length."""
+    from controller.deadlock.turn_rules import rule_set
+    from controller.routing.all_path import Router
+    from controller.routing.general.order import is_graph
+    from controller.routing.paths import PathFinder
+    from controller.routing.single_paths import pairs_with_one_path
+    from controller.routing.source_route import MAX_INSTRUCTIONS
+
+    fabric = plan.fabric
+    if is_graph(fabric) or any(node.tier for node in fabric.nodes) or len(plan.routes) > _MAX_SEARCHED_PAIRS:
+        return
+    router = Router(PathFinder(fabric, plan.failed), rule_set(plan.rules, fabric), plan.strategy)
+    single = pairs_with_one_path(router, plan.routes)
+    if single:
+        yield (
+            f"{len(single)} of {len(plan.routes)} pairs have a single path of up to {MAX_INSTRUCTIONS} hops "
+            f"under {plan.rules}, such as {single[0][0]} to {single[0][1]}; a failure on it cuts them off"
+        )
 
 
 def _graphs(ready: Prepared) -> Iterator[str]:
@@ -94,7 +118,7 @@ def check(file: Annotated[Path, typer.Argument(help="scenario file")]) -> None:
             markup=False,
             soft_wrap=True,
         )
-        for line in (*_lanes(ready.plan), *_graphs(ready)):
+        for line in (*_lanes(ready.plan), *_single_paths(ready.plan), *_graphs(ready)):
             console.print(f"{ready.variant.name}: {line}", markup=False, soft_wrap=True)
     free = available_bytes()
     lacks = f"; this machine has {in_words(free)} left" if free and free < foreseen_bytes(prepared) else ""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections import Counter
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from controller.deadlock.turn_rules import rule_set
 from controller.routing.all_path import Router
 from controller.routing.detours import reroute
 from controller.routing.paths import PathFinder
+from controller.routing.single_paths import pairs_with_one_path
 from controller.routing.weights import apportion
 from controller.tables.node_entries import all_path_entries
-from topologies import Fabric
+from topologies import Fabric, full_mesh
 
 A, B, C = ("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d")
 
@@ -74,6 +76,26 @@ def test_longer_paths_are_candidates_only_when_there_is_no_other(rack: Fabric) -
     result = cut.candidates("npu0", "npu9")
     assert {len(path) for path in result} == {4}
     assert router(rack, "shortest", "npu0-npu1", "npu0-npu8").candidates("npu0", "npu9") == result[:1]
+
+
+def test_a_single_path_of_two_hops_gets_the_next_longer_ones_beside_it() -> None:
+    cube = full_mesh([4, 4, 4])
+    routes = router(cube, "all-path")
+    # Z before X: one path of two hops, and four of three.
+    assert Counter(len(path) - 1 for path in routes.candidates("npu0", "npu17")) == {2: 1, 3: 4}
+    assert len(router(cube, "shortest").candidates("npu0", "npu17")) == 1
+    pairs = list(permutations((node.name for node in cube.nodes), 2))
+    assert min(len(routes.candidates(*pair)) for pair in pairs) == 2
+    assert pairs_with_one_path(routes, pairs) == []
+
+
+def test_pairs_to_which_the_rules_leave_one_path() -> None:
+    cube = full_mesh([2, 2, 2])
+    pairs = list(permutations((node.name for node in cube.nodes), 2))
+    single = pairs_with_one_path(router(cube, "all-path"), pairs)
+    # Z is left once: no path comes back to it.
+    assert single == [pair for pair in pairs if abs(cube.node(pair[0]).index - cube.node(pair[1]).index) == 4]
+    assert pairs_with_one_path(router(cube, "shortest"), pairs) == []
 
 
 def test_a_node_cut_off_has_no_candidate(rack: Fabric) -> None:

@@ -164,6 +164,16 @@ def test_all_paths_of_adaptive_sources_are_permitted_and_share_no_link_with_plan
     assert nx.is_directed_acyclic_graph(channels)
 
 
+def test_longer_paths_stand_by_where_a_line_has_two_nodes() -> None:
+    mesh = full_mesh([2, 4])
+    demand = {("npu0", "npu1"): 1e6}
+    plan = make_plan(mesh, standby=4, demand=demand | {("npu2", "npu3"): 1e6}, rules="T2-G")
+    in_use = plan.shares("npu0", "npu1")
+    standby = {path for path in plan.routes["npu0", "npu1"] if path not in in_use}
+    assert set(in_use) == {("npu0", "npu1")}
+    assert standby == {("npu0", f"npu{row}", f"npu{row + 1}", "npu1") for row in (2, 4, 6)}
+
+
 def test_shares_of_planned_paths_stay_beside_standby_paths() -> None:
     mesh, demand = full_mesh([8, 8]), {("npu0", "npu9"): 1.0, ("npu1", "npu9"): 2.0}
     plans = [make_plan(mesh, strategy=name, standby=6, demand=demand) for name in ("all-path", "adaptive")]

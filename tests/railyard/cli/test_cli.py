@@ -214,6 +214,9 @@ def test_check_says_what_a_scenario_comes_to(railyard: Railyard, write: Write):
     assert code == 0
     assert "run: 4 nodes, 4 links" in out
     assert "no cycle under T2-G" in out
+    assert "single path" not in out
+    cube = SMALL.replace("[2, 2]", "[2, 2, 2]").replace("elements", "algorithm: dimension-wise, elements")
+    assert "8 of 56 pairs have a single path of up to 6 hops under T2-G" in railyard("check", write(cube))[1]
     ring = "name: ring\ntopology: {name: torus, dims: [8]}\nrouting: {rules: T1-UD}\ncollective: "
     out = railyard("check", write(ring + "{kind: all-to-all, algorithm: direct, elements: 800}\n"))[1]
     assert "1 of 1 lanes; 6 of 56 pairs have paths up to 4 hops longer than their shortest" in out
