@@ -8,7 +8,7 @@ from lab.formats.text import open_file
 
 __all__ = ["format_of"]
 
-_BY_ENDING = {".xml": "msccl", ".et": "chakra", ".goal": "goal", ".cm": "htsim"}
+_BY_ENDING = {".xml": "msccl", ".et": "chakra", ".goal": "goal", ".cm": "htsim", ".topo": "htsim"}
 _BY_KEY = {"gpus": "mscclpp", "workload_graph": "chakra"}
 _HEAD_BYTES = 4096
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""htsim's connection matrices (.cm): flows that begin at a time or when a trigger fires.
+"""htsim's connection matrices (.cm): flows that begin at a time or when a trigger fires, perhaps on a .topo.
 
     Nodes 16
     Connections 2
@@ -19,7 +19,9 @@ from pathlib import Path
 
 from emulation.traffic.graph.operations import Operation
 from lab.formats.imported import Imported, graph_of, mesh_of
-from lab.formats.text import Place, lines_of
+from lab.formats.text import Place, lines_of, open_file
+from topologies import Fabric
+from topologies.sources.files import read_fabric
 
 __all__ = ["read_matrix"]
 
@@ -56,8 +58,15 @@ class _Matrix:
 
 
 def read_matrix(paths: Sequence[Path]) -> Imported:
-    """Return the flows of a connection matrix as sends; node n is npuN of a full mesh."""
-    (path,) = paths
+    """Return the flows of a connection matrix as sends; node n is npuN of a full mesh or a topology file."""
+    topologies = [path for path in paths if path.suffix == ".topo"]
+    matrices = [path for path in paths if path not in topologies]
+    if len(matrices) != 1 or len(topologies) > 1:
+        Place(paths[0]).refuse(
+            f"{len(matrices)} matrices and {len(topologies)} topologies",
+            "give a matrix, and perhaps a topology",
+        )
+    path = matrices[0]
     matrix = _Matrix()
     for place, text in lines_of(path):
         words = text.split()
@@ -80,7 +89,19 @@ def read_matrix(paths: Sequence[Path]) -> Imported:
     graph, notes = graph_of(path.stem, _operations(path, matrix))
     if any("prio" in flow.values for flow in matrix.flows):
         notes = ("`prio` is ignored.", *notes)
+    if topologies:
+        return Imported(path.stem, graph, _fabric(topologies[0], path, matrix), notes=notes)
     return Imported(path.stem, graph, topology=mesh_of(matrix.counts["nodes"]), notes=notes)
+
+
+def _fabric(path: Path, matrix_path: Path, matrix: _Matrix) -> Fabric:
+    """Return the fabric of a topology file, which has a node for each of the matrix."""
+    open_file(path).close()
+    fabric = read_fabric(path)
+    nodes = sum(node.name.startswith("npu") for node in fabric.nodes)
+    if nodes < matrix.counts["nodes"]:
+        Place(matrix_path).refuse(f"{matrix.counts['nodes']} nodes, but {path} has {nodes}")
+    return fabric
 
 
 def _flow(place: Place, words: Sequence[str], counts: Mapping[str, int]) -> _Flow:

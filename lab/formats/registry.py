@@ -34,7 +34,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "chakra": Format("Chakra execution traces, a file a rank", read_chakra, (".et",), several=True),
     "goal": Format("GOAL of LogGOPSim and ATLAHS", read_goal, (".goal",)),
-    "htsim": Format("connection matrix of htsim", read_matrix, (".cm",)),
+    "htsim": Format("connection matrix of htsim, with its topology", read_matrix, (".cm",), several=True),
     "msccl": Format("MSCCL algorithm, as msccl-tools and RCCL have it", read_msccl, (".xml",)),
     "mscclpp": Format("execution plan of MSCCL++", read_plan_files),
     "ns-3-ub": Format("case folder of ns-3-UB", read_case),

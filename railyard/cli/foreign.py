@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from railyard.cli.display.screen import out
@@ -16,7 +16,7 @@ _SHOWN_LINES = 40
 def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> list[Path]:
     """Return the scenario files to run: those given, and those made of files of other tools.
 
-    A scenario is made in the folder imported/ of its results. Traces of Chakra become one scenario together.
+    A scenario is made in the folder imported/ of its results.
 
     Args:
         files: Files and folders that the command names.
@@ -31,18 +31,30 @@ def scenarios_of(files: Sequence[Path], folder: Path | None, *, quiet: bool) -> 
         return [*files]
     from lab.formats.detection import format_of
 
-    names = {file: format_of(file) for file in files}
-    traces = [file for file, name in names.items() if name == "chakra"]
     scenarios: list[Path] = []
-    for file, name in names.items():
+    groups = _groups({file: format_of(file) for file in files})
+    for name, together in groups:
         if name is None:
-            scenarios.append(file)
-        elif name != "chakra":
-            scenarios.append(_imported(name, [file], folder, several=len(files) > 1, quiet=quiet))
-        elif file is traces[0]:
-            several = len(names) > len(traces)
-            scenarios.append(_imported(name, traces, folder, several=several, quiet=quiet))
+            scenarios += together
+        else:
+            scenarios.append(_imported(name, together, folder, several=len(groups) > 1, quiet=quiet))
     return scenarios
+
+
+def _groups(names: Mapping[Path, str | None]) -> list[tuple[str | None, list[Path]]]:
+    """Return the files of each scenario: all traces of Chakra, a matrix of htsim with the topology."""
+    traces = [file for file, name in names.items() if name == "chakra"]
+    topologies = [file for file in names if file.suffix == ".topo"]
+    groups: list[tuple[str | None, list[Path]]] = []
+    for file, name in names.items():
+        if name == "chakra":
+            if file is traces[0]:
+                groups.append((name, traces))
+        elif name == "htsim" and file not in topologies:
+            groups.append((name, [file, *topologies]))
+        elif file not in topologies or len(topologies) == len(names):
+            groups.append((name, [file]))
+    return groups
 
 
 def _imported(name: str, files: Sequence[Path], folder: Path | None, *, several: bool, quiet: bool) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics in files: JSON of `railyard show --json`, GraphML, node-link JSON, topologies of P4 tutorials."""
+"""Fabrics in files: JSON of `railyard show --json`, GraphML, node-link JSON, P4 tutorials, htsim."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from topologies.model.checks import check
 from topologies.model.codec import FORMAT, from_json
 from topologies.model.fabric import Fabric
 from topologies.model.graphs import DELAY_NS, RATE_GBPS, from_graph
+from topologies.sources.htsim import htsim_graph
 from topologies.sources.tutorial import is_tutorial, tutorial_graph
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SUFFIXES", "read_fabric"]
 
-_FORMATS = "give JSON of `railyard show --json`, GraphML, or node-link JSON of networkx"
+_FORMATS = "give JSON of `railyard show --json`, GraphML, node-link JSON of networkx, or .topo of htsim"
 
 # Attributes of a whole graph that fabrics take.
 _GRAPH_KEYS = ("name", "rate_gbps", "delay_ns")
@@ -112,5 +113,13 @@ def _renamed(graph: "nx.Graph") -> "nx.Graph":
     return nx.relabel_nodes(graph, labels)
 
 
-SUFFIXES: dict[str, Callable[[Path, str], Fabric]] = {".json": _from_json, ".graphml": _from_graphml}
+def _from_topo(path: Path, text: str) -> Fabric:
+    return fabric_of_graph(htsim_graph(path, text), path.stem)
+
+
+SUFFIXES: dict[str, Callable[[Path, str], Fabric]] = {
+    ".json": _from_json,
+    ".graphml": _from_graphml,
+    ".topo": _from_topo,
+}
 """Readers of fabrics by the suffix of a file."""

@@ -10,6 +10,7 @@ from lab.errors import FormatError
 from lab.formats.imported import Imported
 from lab.formats.registry import read_files
 from tests.lab.formats.samples import FAULTS, GOAL, LINKS, MATRIX, NODES, TASKS, case
+from tests.topologies.sources.test_htsim import TWO_TIERS
 
 
 def _read(name: str, folder: Path, text: str) -> Imported:
@@ -82,6 +83,21 @@ def test_matrix_refuses(tmp_path: Path, old: str, new: str, message: str) -> Non
     with pytest.raises(FormatError, match="sample") as caught:
         _read("htsim", tmp_path, MATRIX.replace(old, new, 1))
     assert message in str(caught.value)
+
+
+def test_a_matrix_on_a_topology(tmp_path: Path) -> None:
+    matrix, topology = tmp_path / "a.cm", tmp_path / "a.topo"
+    matrix.write_text(MATRIX)
+    topology.write_text(TWO_TIERS)
+    imported = read_files("htsim", [matrix, topology])
+    assert imported.fabric is not None
+    assert {node.name for node in imported.fabric.nodes} >= {"npu0", "npu7", "tor1", "agg1"}
+    with pytest.raises(FormatError, match="0 matrices and 1 topologies"):
+        read_files("htsim", [topology])
+    matrix.write_text(MATRIX.replace("Nodes 4", "Nodes 9"))
+    topology.write_text(TWO_TIERS)
+    with pytest.raises(FormatError, match=r"a\.cm: 9 nodes, but .*a\.topo has 8"):
+        read_files("htsim", [topology, matrix])
 
 
 def test_case_of_ns3_ub(tmp_path: Path) -> None:

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topology files of htsim (.topo): fat trees of two or three tiers.
+
+    Nodes 8
+    Tiers 3
+    Podsize 4
+
+    Tier 0
+    Downlink_speed_Gbps 200
+    Radix_Down 2
+    Radix_Up 2
+    Downlink_Latency_ns 1000
+    Switch_Latency_ns 0
+    Oversubscribed 1
+
+    Tier 1
+    ...
+
+Tier 0 has the ToRs, tier 1 the aggregation switches of a pod, or the spines of two tiers, tier 2 the cores.
+`Bundle` is the number of parallel links from a switch of a tier down to each switch below. Keys are read in
+any case. Queues and flow control are Railyard's. A link has half of the latency of each switch that it joins,
+so that a path has the whole latency of every switch on it.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, final
+
+from topologies.errors import TopologyError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["htsim_graph"]
+
+_MAX = 1 << 16
+_MAX_LINKS = 1 << 20
+_MAX_NS = 10**9
+_SWITCHES = ("tor", "agg", "core")
+_HEAD = ("nodes", "tiers", "podsize")
+# Keys of a tier with the value that stands for them; None: the key is needed.
+_KEYS: dict[str, int | None] = {
+    "downlink_speed_gbps": None,
+    "radix_down": None,
+    "downlink_latency_ns": None,
+    "radix_up": 0,
+    "switch_latency_ns": 0,
+    "oversubscribed": 1,
+    "bundle": 1,
+    "queue_up": 0,
+    "queue_down": 0,
+}
+
+
+@final
+@dataclass(slots=True)
+class _File:
+    """Numbers of a file by key, those of tier n with its lines."""
+
+    path: Path
+    head: dict[str, int] = field(default_factory=dict)
+    tiers: dict[int, dict[str, int]] = field(default_factory=dict)
+    lines: dict[int, int] = field(default_factory=dict)
+
+    def refuse(self, line: int, message: str, remedy: str = "") -> NoReturn:
+        """Raise TopologyError with file and line."""
+        raise TopologyError(f"{self.path}:{line}: {message}", remedy=remedy)
+
+    def number(self, line: int, key: str, words: list[str], low: int, high: int = _MAX) -> int:
+        """Return the number behind a key."""
+        text = words[1] if len(words) > 1 else ""
+        if not (text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high):
+            self.refuse(line, f"{key} {text[:20]!r}", f"give {low} to {high}")
+        return int(text)
+
+    def of(self, tier: int, key: str) -> int:
+        """Return a number of a tier."""
+        return self.tiers[tier][key]
+
+
+def htsim_graph(path: Path, text: str) -> "nx.MultiGraph":
+    """Return the graph of a file; TopologyError names file and line of what is wrong.
+
+    Hosts are npu0, npu1 and so on in htsim's order, switches tor0, agg0, core0 and so on.
+    """
+    file = _read(path, text)
+    nodes, tiers, pod = (file.head[key] for key in _HEAD)
+    down = file.of(0, "radix_down")
+    if nodes % pod or pod % down:
+        file.refuse(
+            1,
+            f"{nodes} nodes in pods of {pod} with ToRs of {down}",
+            "give multiples: nodes, pod, radix of ToRs",
+        )
+    if tiers == 2 and pod != nodes:
+        file.refuse(1, f"two tiers with pods of {pod} of {nodes} nodes", f"give Podsize {nodes}")
+    return _graph(file, *_counts(file, nodes, nodes // pod))
+
+
+def _read(path: Path, text: str) -> _File:
+    """Return the numbers of a file, each in its bounds."""
+    file = _File(path)
+    tier = -1
+    line = 0
+    for line, row in enumerate(text.splitlines(), 1):
+        words = row.split()
+        if not words or words[0].startswith("#"):
+            continue
+        key = words[0].lower()
+        if key == "tier":
+            tier = file.number(line, "Tier", words, 0, 2)
+            if tier in file.tiers:
+                file.refuse(line, f"tier {tier} is there twice")
+            file.tiers[tier], file.lines[tier] = {}, line
+            continue
+        known = _HEAD if tier < 0 else _KEYS
+        if key not in known:
+            file.refuse(
+                line, f"key {words[0][:40]!r}", f"give {', '.join(known)}, or begin a tier with `Tier 0`"
+            )
+        values = file.head if tier < 0 else file.tiers[tier]
+        if key in values:
+            file.refuse(line, f"{key} is there twice")
+        high = _MAX_NS if key.endswith("_ns") or key.startswith("queue") else 3 if key == "tiers" else _MAX
+        low = 2 if key in _HEAD else 0 if key.endswith("latency_ns") or key.startswith("queue") else 1
+        values[key] = file.number(line, key, words, low, high)
+    _complete(file, line)
+    return file
+
+
+def _complete(file: _File, last: int) -> None:
+    """Refuse a file without a key that it needs; give the others their values."""
+    for key in _HEAD:
+        if key not in file.head:
+            file.refuse(1, f"no {key}", "begin with Nodes, Tiers and Podsize")
+    tiers = file.head["tiers"]
+    for tier in range(tiers):
+        if tier not in file.tiers:
+            file.refuse(max(last, 1), f"no tier {tier}; the file may be cut short", f"add `Tier {tier}`")
+        values, line = file.tiers[tier], file.lines[tier]
+        for key, default in _KEYS.items():
+            if default is None and key not in values:
+                file.refuse(line, f"tier {tier} has no {key}")
+            values.setdefault(key, default or 0)
+        top = tier == tiers - 1
+        if top == bool(values["radix_up"]):
+            what = "no switches above it, but a radix_up" if top else "no radix_up"
+            file.refuse(line, f"tier {tier} has {what}")
+
+
+def _counts(file: _File, nodes: int, pods: int) -> tuple[int, int, int]:
+    """Return the numbers of ToRs, aggregation switches and cores; refuse speeds and radices that differ."""
+    switches = [nodes // file.of(0, "radix_down")]
+    for tier in range(1, file.head["tiers"]):
+        below, line = tier - 1, file.lines[tier]
+        bundle = file.of(tier, "bundle")
+        links = switches[below] * file.of(below, "radix_up")
+        down = file.of(tier, "radix_down")
+        if down % bundle or file.of(below, "radix_up") % bundle or links % down:
+            file.refuse(
+                line,
+                f"{links} links up from tier {below}, radix {down} down in bundles of {bundle}",
+                "give radices that are multiples of the bundle, and whole switches",
+            )
+        capacity = file.of(below, "radix_down") * file.of(below, "downlink_speed_gbps")
+        wanted = file.of(below, "radix_up") * file.of(tier, "downlink_speed_gbps")
+        if capacity != wanted * file.of(below, "oversubscribed"):
+            file.refuse(
+                line,
+                f"tier {below} has {capacity} Gbit/s down and {wanted} up, but is oversubscribed "
+                f"{file.of(below, 'oversubscribed')} to 1",
+                "correct radix, speed or `Oversubscribed`",
+            )
+        switches.append(links // down)
+    tors, aggs, cores = (*switches, 0)[:3]
+    up, bundle = file.of(0, "radix_up"), file.of(1, "bundle")
+    if aggs % pods or aggs // pods * bundle != up:
+        file.refuse(
+            file.lines[1],
+            f"{aggs} switches in {pods} pods do not take {up} links of a ToR in bundles of {bundle}",
+            "correct `Radix_Down` or `Bundle` of tier 1",
+        )
+    if cores and (
+        cores % (aggs // pods) or cores // (aggs // pods) * file.of(2, "bundle") != file.of(1, "radix_up")
+    ):
+        file.refuse(
+            file.lines[2],
+            f"{cores} cores do not take {file.of(1, 'radix_up')} links of each of {aggs} switches below",
+            "correct `Radix_Down` or `Bundle` of tier 2",
+        )
+    if nodes + tors * up + aggs * file.of(1, "radix_up") > _MAX_LINKS:
+        file.refuse(1, f"more than {_MAX_LINKS} links")
+    return tors, aggs, cores
+
+
+def _graph(file: _File, tors: int, aggs: int, cores: int) -> "nx.MultiGraph":
+    """Return the graph: ToRs joined to all switches of their pod, the nth of a pod to each nth core."""
+    import networkx as nx
+
+    graph = nx.MultiGraph()
+    nodes = file.head["nodes"]
+    pods = nodes // file.head["podsize"]
+    graph.add_nodes_from((f"npu{number}" for number in range(nodes)), kind="npu")
+    for name, count in zip(_SWITCHES, (tors, aggs, cores), strict=True):
+        graph.add_nodes_from((f"{name}{number}" for number in range(count)), kind="switch")
+    latency = [file.tiers.get(tier, {}).get("switch_latency_ns", 0) / 2 for tier in range(3)]
+
+    def join(lower: str, upper: str, tier: int) -> None:
+        delay = file.of(tier, "downlink_latency_ns") + latency[tier] + (latency[tier - 1] if tier else 0)
+        for _ in range(file.of(tier, "bundle")):
+            graph.add_edge(lower, upper, rate_gbps=file.of(tier, "downlink_speed_gbps"), delay_ns=delay)
+
+    for number in range(nodes):
+        join(f"npu{number}", f"tor{number // file.of(0, 'radix_down')}", 0)
+    aggs_of_pod, tors_of_pod = aggs // pods, tors // pods
+    for tor in range(tors):
+        first = tor // tors_of_pod * aggs_of_pod
+        for agg in range(first, first + aggs_of_pod):
+            join(f"tor{tor}", f"agg{agg}", 1)
+    if cores:
+        for agg in range(aggs):
+            for core in range(agg % aggs_of_pod, cores, aggs_of_pod):
+                join(f"agg{agg}", f"core{core}", 2)
+    return graph
