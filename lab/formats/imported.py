@@ -26,6 +26,7 @@ class Imported:
         fabric: Fabric of the files; None if they have none.
         topology: Lines `topology:` of a scenario with a fabric for this traffic, if the files have none.
         faults: Faults as a scenario has them.
+        settings: Further keys of the scenario's variant, as `routing`.
         notes: Sentences on what the files say and Railyard does otherwise.
     """
 
@@ -34,6 +35,7 @@ class Imported:
     fabric: Fabric | None = None
     topology: Mapping[str, Any] = field(default_factory=dict)
     faults: Sequence[Mapping[str, Any]] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 

@@ -5,12 +5,14 @@
     topology.csv    nodeId1, portId1, nodeId2, portId2, bandwidth, delay
     traffic.csv     taskId, source, destination, bytes, opType, priority, delay, phaseId, dependOnPhases
     fault.csv       taskId, faultType and what the types need; optional
+    network_attribute.txt   of its attributes UseShortestPaths alone; optional
 
 A task begins `delay` after the last task of the phases on which it depends. Paths are planned here:
-routing_table.csv, transport_channel.csv and network_attribute.txt are not read.
+routing_table.csv and transport_channel.csv are not read.
 """
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,8 +36,10 @@ _REQUEST_BYTES = 4
 _MAX_NODES = 1 << 16
 _SLOWER = (2, 4)
 _FAULTS = ("loss", "delay", "congestion", "flap", "lower rate", "corruption")
-_NOT_READ = "routing_table.csv, transport_channel.csv and network_attribute.txt are not read: paths, queues \
-and transport are Railyard's."
+_NOT_READ = (
+    "routing_table.csv and transport_channel.csv are not read: paths, queues and transport are Railyard's."
+)
+_SHORTEST = re.compile(r'default ns3::UbTransportChannel::UseShortestPaths "(\w+)"')
 
 
 def read_case(paths: Sequence[Path]) -> Imported:
@@ -50,7 +54,22 @@ def read_case(paths: Sequence[Path]) -> Imported:
     operations, notes = _tasks(folder / "traffic.csv", endpoints)
     faults = _faults(folder / "fault.csv", fabric, rates, notes)
     traffic, further = graph_of(folder.name, operations)
-    return Imported(folder.name, traffic, fabric, faults=tuple(faults), notes=(_NOT_READ, *notes, *further))
+    return Imported(
+        folder.name,
+        traffic,
+        fabric,
+        faults=tuple(faults),
+        settings={"routing": {"strategy": "shortest"}} if _shortest(folder / "network_attribute.txt") else {},
+        notes=(_NOT_READ, *notes, *further),
+    )
+
+
+def _shortest(path: Path) -> bool:
+    """Return whether the attributes keep frames on shortest paths; False without the file."""
+    if not path.exists():
+        return False
+    values = [match[1] for _, text in lines_of(path) if (match := _SHORTEST.search(text))]
+    return values[-1:] == ["true"]
 
 
 def _rows(path: Path, columns: int) -> Iterator[tuple[Place, list[str]]]:

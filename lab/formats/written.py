@@ -51,7 +51,7 @@ def _scenario(imported: Imported, origin: str) -> str:
 
     from ruamel.yaml import YAML
 
-    variant: dict[str, object] = {"name": "run", "graph": {"file": "graph.json"}}
+    variant: dict[str, object] = {"name": "run", "graph": {"file": "graph.json"}, **imported.settings}
     if imported.faults:
         variant["faults"] = [dict(fault) for fault in imported.faults]
     document = {

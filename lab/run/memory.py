@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emulation.errors import MachineError
+from emulation.traffic.graph.truth import moves_inputs_only
+from lab.run.jobs.plan import JobPlan
 from lab.run.prepare import Prepared
 from lab.scenario.schema import ELEMENT_BYTES
 
@@ -38,8 +40,11 @@ _PROCESS, _PLANNED = 80 * _MB, 500
 _BASE = 120 * _MB
 # Bytes a node (its switch, agent and P4Runtime client), a link, a table entry.
 _NODE, _LINK, _ENTRY = 100 << 10, 4 << 10, 160
-# Copies of every array: input, agent, result, the arithmetic truth and its proof.
-_ARRAYS = 5
+# Copies of every array of a collective: input, agent, result, the arithmetic truth and its proof. Inputs of a
+# graph are made anew when they are needed; its truth is not kept if it is made of inputs.
+_ARRAYS, _GRAPH_ARRAYS, _MOVED_ARRAYS = 5, 2, 1
+# Bytes an operation of a graph: with its tasks, plans, connection and reports; room of a frame by payload.
+_OPERATION, _FRAME_ROOM = 16 << 10, 1.2
 
 
 def whole_bytes(prepared: Sequence[Prepared]) -> int:
@@ -55,14 +60,25 @@ def foreseen_bytes(prepared: Sequence[Prepared]) -> int:
 
 def _variant_bytes(ready: Prepared) -> int:
     fabric = ready.fabric
-    arrays = sum(job.elements for job in ready.jobs) * ELEMENT_BYTES
     return (
         _BASE
         + _NODE * len(fabric.nodes)
         + _LINK * len(fabric.links)
         + _ENTRY * _entries(ready)
-        + _ARRAYS * arrays
+        + sum(_job_bytes(job, ready.transport.window) for job in ready.jobs)
     )
+
+
+def _job_bytes(job: JobPlan, window: int) -> int:
+    arrays = job.elements * ELEMENT_BYTES
+    if job.graph is None:
+        return _ARRAYS * arrays
+    operations = [operation for lowered in job.graph.jobs for operation in lowered.job.graph.operations]
+    copies = _MOVED_ARRAYS if moves_inputs_only(job.graph) else _GRAPH_ARRAYS
+    # Sends that wait for nothing may all be under way at once, each with a window of frames.
+    most = window * job.collective.payload_bytes
+    under_way = sum(min(o.size, most) for o in operations if o.kind == "send" and not o.after)
+    return copies * arrays + _OPERATION * len(operations) + round(_FRAME_ROOM * under_way)
 
 
 def _entries(ready: Prepared) -> int:

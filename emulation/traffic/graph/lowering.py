@@ -10,7 +10,7 @@ from typing import final
 
 from emulation.errors import EmulationError
 from emulation.traffic.graph.levels import bounds_of, set_levels
-from emulation.traffic.graph.memory import Movement, Placed, place
+from emulation.traffic.graph.memory import Movement, Placed, place, set_windows
 from emulation.traffic.graph.operations import Graph
 from emulation.traffic.graph.order import in_order
 from emulation.traffic.schedule.dag import Schedule, Transfer
@@ -72,7 +72,7 @@ class SlicedGraph:
         self._elements = tuple(elements)
         self._parts = parts
         transfers = tuple(
-            Transfer(m.write_level, m.source, m.target, m.read, m.length, m.combine, m.write - m.read)
+            Transfer(m.write_level, m.source, m.target, m.data, m.length, m.combine, m.write - m.data)
             for job in jobs
             for m in job.placed.movements.values()
             if m.source != m.target
@@ -108,7 +108,7 @@ def lower(jobs: Sequence[JobGraph], members: Sequence[str], slice_elements: int)
     placed = [place(job.graph, ranks, order, used) for job, order in zip(jobs, orders, strict=True)]
     elements = [max(1, size) for size in used]
     movements = [movement for each in placed for movement in each.movements.values()]
-    bounds = bounds_of(movements, elements)
+    bounds = bounds_of(movements, [max(1, end) for end in set_windows(movements, used)])
     for each, order in zip(placed, orders, strict=True):
         set_levels(each, order, bounds)
     tasks = _Tasks(len(members))
@@ -117,11 +117,13 @@ def lower(jobs: Sequence[JobGraph], members: Sequence[str], slice_elements: int)
         begins, ends = tasks.add(job, each, ranks, bounds, slice_elements)
         lowered.append(Lowered(job, each, tuple(order), begins, ends))
     plans = _plans(movements, bounds, tasks)
+    windows = _windows(movements, bounds)
     parts = []
     for rank, ends_of_cells in enumerate(bounds):
         cells = [*pairwise(ends_of_cells)]
+        shifts = windows[rank]
         slices = [
-            (low + start, min(slice_elements, high - low - start), cell)
+            (low + start + shifts.get(cell, 0), min(slice_elements, high - low - start), cell)
             for cell, (low, high) in enumerate(cells)
             for start in range(0, high - low, slice_elements)
         ]
@@ -228,6 +230,17 @@ def _slices(movement: Movement, bounds: Sequence[Sequence[int]], slice_elements:
     return sum(-(-(high - low) // slice_elements) for low, high in pairwise(ends[first : last + 1]))
 
 
+def _windows(movements: Sequence[Movement], bounds: Sequence[Sequence[int]]) -> list[dict[int, int]]:
+    """Return, by rank and cell, the distance of a window's elements from its virtual place."""
+    shifts: list[dict[int, int]] = [{} for _ in bounds]
+    for m in movements:
+        if m.data != m.read:
+            ends = bounds[m.source]
+            cells = range(bisect_left(ends, m.read), bisect_left(ends, m.read + m.length))
+            shifts[m.source].update(dict.fromkeys(cells, m.data - m.read))
+    return shifts
+
+
 def _plans(
     movements: Sequence[Movement], bounds: Sequence[Sequence[int]], tasks: _Tasks
 ) -> list[tuple[CellPlan, ...]]:
@@ -235,7 +248,7 @@ def _plans(
     sends: dict[_At, list[tuple[int, Send]]] = defaultdict(list)
     phases: dict[_At, list[Phase]] = defaultdict(list)
     for m in movements:
-        shift = m.write - m.read
+        shift = m.write - m.data
         send = Send(m.write_level, m.target, m.combine, shift, tasks.leaving[id(m)])
         phase = Phase(m.write_level, m.combine, (m.source,), tasks.arriving[id(m)])
         for rank, start, group, item in (

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places of data in the arrays of the members.
 
-The array of a member begins with its buffer, whose places operations name. Behind it, every send, copy and
-arrival without a named place has a place of its own, so that each carries data that no other carries.
+The array of a member begins with its buffer, whose places operations name. Behind it, every arrival without a
+named place has a place of its own. Sends and copies without a named place read windows of a common range of
+random elements: windows overlap, but begin at different elements, so that each carries data that no other
+carries, and a thousand sends of a member take little more memory than the longest of them.
+
+Cells and levels need places that no other movement touches; a window is at a virtual place behind the array.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.operations import ELEMENT_BYTES, Graph, Operation
 
-__all__ = ["Movement", "Placed", "place"]
+__all__ = ["Movement", "Placed", "place", "set_windows"]
+
+# Place of a window before it has one.
+_WINDOW = -1
 
 
 @final
@@ -21,7 +29,8 @@ class Movement:
     """A send with its receive, or a copy, in elements of the arrays of two ranks.
 
     `operation` is the place of the send or copy in the graph, `receive` that of the receive or -1. The
-    elements leave the source at `read_level` and change the target's array at `write_level`.
+    elements leave the source at `read_level` and change the target's array at `write_level`. They are those
+    of the array from `data` on; `read` is their place among the cells, which differs for a window.
     """
 
     operation: int
@@ -32,6 +41,7 @@ class Movement:
     write: int
     length: int
     combine: Combine
+    data: int
     read_level: int = 0
     write_level: int = 0
 
@@ -64,6 +74,7 @@ def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: li
     for _, rank, start, size in _named(graph, ranks):
         used[rank] = max(used[rank], first[rank] + start // ELEMENT_BYTES + _elements(size))
     movements: dict[int, Movement] = {}
+    windows: dict[int, list[Movement]] = defaultdict(list)
 
     def at(rank: int, given: int | None, length: int) -> int:
         if given is not None:
@@ -82,11 +93,28 @@ def place(graph: Graph, ranks: Mapping[str, int], order: Sequence[int], used: li
         if isinstance(operation.read, str):
             read = movements[graph.number[operation.read]].write
         else:
-            read = at(source, operation.read, length)
+            read = _WINDOW if operation.read is None else at(source, operation.read, length)
         write = at(target, end.write, length)
-        movements[number] = Movement(number, receive, source, target, read, write, length, end.combine)
+        movements[number] = Movement(number, receive, source, target, read, write, length, end.combine, read)
+        if read == _WINDOW:
+            windows[source].append(movements[number])
+    for rank, reading in windows.items():
+        start = used[rank]
+        for shift, movement in enumerate(reading):
+            movement.data = start + shift
+            used[rank] = max(used[rank], movement.data + movement.length)
     areas = {rank: (start, used[rank] - start) for rank, start in first.items()}
     return Placed(graph, movements, areas)
+
+
+def set_windows(movements: Iterable[Movement], used: Sequence[int]) -> list[int]:
+    """Give every window a virtual place; return the ends of all places by rank, `used` without any window."""
+    ends = [*used]
+    for movement in movements:
+        if movement.read == _WINDOW:
+            movement.read = ends[movement.source]
+            ends[movement.source] += movement.length
+    return ends
 
 
 def _target(operation: Operation) -> str:

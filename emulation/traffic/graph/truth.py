@@ -1,24 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that a graph leaves behind, worked out operation by operation, without slices, levels or frames."""
+"""Arrays that a graph leaves behind, worked out operation by operation, without slices, levels or frames.
 
-from collections.abc import Sequence
+Most graphs of point-to-point flows write every element at most once, and never an element that is sent: each
+element of a result is then an element of an input. Such a result is compared source by source, without a
+second copy of the arrays.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import final, overload
 
 import numpy as np
 
 from emulation.traffic.frames.values import Combine
 from emulation.traffic.graph.lowering import Lowered, SlicedGraph
+from emulation.traffic.graph.memory import Movement
 from emulation.traffic.schedule.data import Array, Comparison, make_data
 
-__all__ = ["compare_graph", "graph_inputs", "graph_truth"]
+__all__ = ["GraphInputs", "compare_graph", "graph_truth", "moves_inputs_only"]
 
 
-def graph_inputs(sliced: SlicedGraph, dtype: str, seed: int) -> tuple[Array, ...]:
-    """Return the initial arrays of all ranks: random elements, so that a stale element shows."""
-    ranks = range(sliced.schedule.ranks)
-    inputs = tuple(make_data(rank, sliced.elements_of(rank), dtype, seed) for rank in ranks)
-    for array in inputs:
-        array.setflags(write=False)
-    return inputs
+@final
+@dataclass(frozen=True, slots=True)
+class GraphInputs(Sequence[Array]):
+    """Initial arrays of all ranks: random elements, so that a stale element shows.
+
+    An array is made anew from the seed each time that it is asked for; none is kept.
+    """
+
+    sliced: SlicedGraph
+    dtype: str
+    seed: int
+
+    def __len__(self) -> int:
+        return self.sliced.schedule.ranks
+
+    @overload
+    def __getitem__(self, rank: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> Sequence[Array]: ...
+
+    def __getitem__(self, rank: int | slice) -> Array | Sequence[Array]:
+        if isinstance(rank, slice):
+            return [self[number] for number in range(*rank.indices(len(self)))]
+        if not 0 <= rank < len(self):
+            raise IndexError(f"rank {rank} of {len(self)}")
+        return make_data(rank, self.sliced.elements_of(rank), self.dtype, self.seed)
+
+
+def moves_inputs_only(sliced: SlicedGraph) -> bool:
+    """Return whether each element is written at most once, by a copy of an element that nothing writes."""
+    written: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    read: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for movement in chain.from_iterable(job.placed.movements.values() for job in sliced.jobs):
+        if movement.combine is not Combine.COPY:
+            return False
+        written[movement.target].append((movement.write, movement.write + movement.length))
+        read[movement.source].append((movement.data, movement.data + movement.length))
+    return all(_disjoint(ranges, read[rank]) for rank, ranges in written.items())
+
+
+def _disjoint(written: Sequence[tuple[int, int]], read: Sequence[tuple[int, int]]) -> bool:
+    """Return whether written ranges overlap neither each other nor a range that is read."""
+    last_end, last_written_end = 0, 0
+    for low, high, writes in sorted([(*at, True) for at in written] + [(*at, False) for at in read]):
+        if low < (last_end if writes else last_written_end):
+            return False
+        last_end = max(last_end, high)
+        if writes:
+            last_written_end = high
+    return True
 
 
 def graph_truth(sliced: SlicedGraph, inputs: Sequence[Array]) -> list[Array]:
@@ -39,7 +93,7 @@ def _carry_out(job: Lowered, rows: list[Array]) -> None:
     for number in job.order:
         movement = job.placed.movements.get(number)
         if movement is not None:
-            taken = rows[movement.source][movement.read : movement.read + movement.length].copy()
+            taken = rows[movement.source][movement.data : movement.data + movement.length].copy()
             if movement.receive >= 0:
                 on_the_way[number] = taken
                 continue
@@ -59,20 +113,57 @@ def compare_graph(
     results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph
 ) -> tuple[Comparison, ...]:
     """Compare the final arrays with the truth, bit for bit; return a comparison for each job's part."""
-    expected = graph_truth(sliced, inputs)
+    compared = _moved if moves_inputs_only(sliced) else _carried_out
     comparisons = []
-    for job in sliced.jobs:
-        wrong, first = 0, ""
-        for rank, (start, length) in job.placed.areas.items():
-            result, right = (
-                array[start : start + length].view(np.uint32) for array in (results[rank], expected[rank])
-            )
-            differs = np.flatnonzero(result != right)
-            if differs.size:
-                wrong += 1
-                first = first or _described(job, sliced.members[rank], rank, start + int(differs[0]))
-        comparisons.append(Comparison(not wrong, wrong, first))
+    for job, wrong in zip(sliced.jobs, compared(results, inputs, sliced), strict=True):
+        first = min(wrong, default=-1)
+        words = _described(job, sliced.members[first], first, wrong[first]) if wrong else ""
+        comparisons.append(Comparison(not wrong, len(wrong), words))
     return tuple(comparisons)
+
+
+def _carried_out(
+    results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph
+) -> Iterator[dict[int, int]]:
+    """Yield, for each job, the ranks with wrong elements and the first of each."""
+    expected = graph_truth(sliced, inputs)
+    for job in sliced.jobs:
+        wrong: dict[int, int] = {}
+        for rank, (start, length) in job.placed.areas.items():
+            end = start + length
+            _note(wrong, rank, start, results[rank][start:end], expected[rank][start:end])
+        yield wrong
+
+
+def _moved(results: Sequence[Array], inputs: Sequence[Array], sliced: SlicedGraph) -> list[dict[int, int]]:
+    """Return what `_carried_out` yields, for a graph that moves elements of the inputs only."""
+    wrong: list[dict[int, int]] = [{} for _ in sliced.jobs]
+    leaving: list[dict[int, list[Movement]]] = [defaultdict(list) for _ in sliced.jobs]
+    written: list[dict[int, list[tuple[int, int]]]] = [defaultdict(list) for _ in sliced.jobs]
+    for number, job in enumerate(sliced.jobs):
+        for m in job.placed.movements.values():
+            leaving[number][m.source].append(m)
+            written[number][m.target].append((m.write, m.write + m.length))
+    for rank in range(len(sliced.members)):
+        own = inputs[rank]
+        for number, job in enumerate(sliced.jobs):
+            for m in leaving[number][rank]:
+                taken = own[m.data : m.data + m.length]
+                _note(
+                    wrong[number], m.target, m.write, results[m.target][m.write : m.write + m.length], taken
+                )
+            low, length = job.placed.areas.get(rank, (0, 0))
+            for start, end in [*sorted(written[number][rank]), (low + length, low + length)]:
+                _note(wrong[number], rank, low, results[rank][low:start], own[low:start])
+                low = end
+    return wrong
+
+
+def _note(wrong: dict[int, int], rank: int, start: int, result: Array, right: Array) -> None:
+    """Note the first element that differs, from `start` on, unless an earlier element of the rank does."""
+    differs = np.flatnonzero(result.view(np.uint32) != right.view(np.uint32))
+    if differs.size:
+        wrong[rank] = min(wrong.get(rank, start + int(differs[0])), start + int(differs[0]))
 
 
 def _described(job: Lowered, member: str, rank: int, element: int) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import final
 
 from emulation.testbed import Testbed
-from emulation.traffic.graph.truth import graph_inputs
+from emulation.traffic.graph.truth import GraphInputs
 from emulation.traffic.host.iterations import IterationReport
 from emulation.traffic.host.make import Participant, RepeatingParticipant, make_agents
 from emulation.traffic.host.stats import NOTHING, AgentStats, Ended, Outcome
@@ -103,7 +103,7 @@ class Job:
         self.inputs: Sequence[Array] = (
             make_inputs(len(plan.members), collective.elements, collective.dtype, seed)
             if graph is None
-            else graph_inputs(graph, collective.dtype, seed)
+            else GraphInputs(graph, collective.dtype, seed)
         )
         self._addresses = [ready.fabric.node(name).address for name in plan.members]
         self.holders = list(plan.members)

@@ -7,7 +7,7 @@ import pytest
 
 from emulation.traffic.graph.lowering import JobGraph, SlicedGraph, lower
 from emulation.traffic.graph.operations import Graph, Operation
-from emulation.traffic.graph.truth import compare_graph, graph_inputs
+from emulation.traffic.graph.truth import GraphInputs, compare_graph
 from emulation.traffic.host.agent import Agent
 from emulation.traffic.host.make import make_agents
 from emulation.traffic.host.transport import TransportParameters
@@ -27,7 +27,7 @@ def test_twins(seed: int) -> None:
         for number in range(random.choice([1, 1, 2]))
     ]
     sliced = lower(jobs, MEMBERS, random.choice([4, 16, 64]))
-    inputs = graph_inputs(sliced, random.choice(["int32", "float32"]), seed)
+    inputs = GraphInputs(sliced, random.choice(["int32", "float32"]), seed)
     parameters = TransportParameters(window=random.choice([1, 4, 64]), ack_every=1)
     kinds = [
         make_agents(hosts, sliced, inputs, ADDRESSES, job=7, parameters=parameters)
@@ -56,7 +56,7 @@ def test_twins(seed: int) -> None:
 def run(operations: list[Operation], slice_elements: int = 16) -> tuple[SlicedGraph, list[Agent]]:
     graph = Graph("small", tuple(operations))
     sliced = lower([JobGraph("job", graph)], graph.members, slice_elements)
-    inputs = graph_inputs(sliced, "int32", 1)
+    inputs = GraphInputs(sliced, "int32", 1)
     addresses = [0x40 + rank for rank in range(len(graph.members))]
     agents = [Agent(rank, sliced, data, addresses) for rank, data in enumerate(inputs)]
     MemoryWire(agents).run()

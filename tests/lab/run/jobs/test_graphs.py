@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import railyard
-from emulation.traffic.graph.truth import compare_graph, graph_inputs
+from emulation.traffic.graph.truth import GraphInputs, compare_graph
 from lab.errors import ScenarioError
 from lab.run.prepare import prepare
 from lab.run.runner import observe
@@ -164,7 +164,7 @@ def test_a_wrong_element_is_found(write: Write) -> None:
     (ready,) = prepare(*load(write(HEAD + ROWS)))
     sliced = ready.jobs[0].graph
     assert sliced is not None
-    inputs = graph_inputs(sliced, "int32", 1)
+    inputs = GraphInputs(sliced, "int32", 1)
     (comparison,) = compare_graph(inputs, inputs, sliced)
     assert comparison.wrong_ranks == 2  # nothing has been sent
     assert comparison.first == "job job: npu1 has a wrong element 0 of data"
