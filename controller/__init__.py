@@ -16,6 +16,7 @@ of a fabric with the routes from which they were made. A `Path` lists the names 
     recovery/   reaction of a node to failures; hellos, LACP, spares
     circuits/   optical circuits between Pods for a demand, and the plans of their change
     jobs/       priorities and paths of jobs (Crux)
+    discovery/  a fabric found by source-routed requests, and its cables beside the plan's
     p4runtime/  client that writes entries into switches
 """
 

@@ -14,6 +14,7 @@ assertions.
     recording  everything that happened in a run, as records
     frames     one frame built, sent, captured or followed by hand
     labs       the lesson engine: a lab started, checked, graded
+    topology_scan  a scan of an emulated fabric
     files      where compiled programs, experiments and labs are, in a source tree or a wheel
     program    hash of the program, on which results depend
     version    Railyard's version

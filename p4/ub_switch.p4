@@ -5,6 +5,7 @@
 #include <v1model.p4>
 
 #include "include/size.p4"
+#include "include/route_size.p4"
 #include "include/types.p4"
 #include "include/headers.p4"
 #include "include/parser.p4"

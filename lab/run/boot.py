@@ -17,7 +17,7 @@ from lab.files import PROGRAMS
 from lab.run.own_program import BUILT_IN, OwnPrograms
 from topologies import Fabric, RailyardError
 
-__all__ = ["Booted", "InstallProgress", "booted", "filled", "programs_of", "running"]
+__all__ = ["Booted", "InstallProgress", "booted", "filled", "programs_of", "read_program", "running"]
 
 
 class InstallProgress(Protocol):
@@ -43,7 +43,7 @@ def programs_of(fabric: Fabric) -> Mapping[str, ProgramFiles]:
     Raises:
         ProgramError: A file is missing; the message names it.
     """
-    files = {program: _read(program) for program in sorted({node.program for node in fabric.nodes})}
+    files = {program: read_program(program) for program in sorted({node.program for node in fabric.nodes})}
     return {node.name: files[node.program] for node in fabric.nodes}
 
 
@@ -100,7 +100,8 @@ def running(testbed: Testbed) -> Iterator[None]:
         testbed.stop()
 
 
-def _read(program: str) -> ProgramFiles:
+def read_program(program: str) -> ProgramFiles:
+    """Return a compiled program of p4/build by its name; ProgramError names a missing file."""
     paths = [PROGRAMS / f"{program}.json", PROGRAMS / f"{program}.p4info.txtpb"]
     try:
         return ProgramFiles(*(path.read_bytes() for path in paths))

@@ -28,23 +28,13 @@ const bit<16> ETHERTYPE_UB = 0x88B5;
 
 // LPH.cfg: what follows the link packet header.
 const bit<4> CFG_CNA16 = 0x6;        // UnifiedBus code: CNA16 network header
-const bit<4> CFG_SOURCE_ROUTE = 0xC; // this testbed's: source-route header, then network header
-
-// UB-Mesh, All-Path-Routing: an 8-byte header with a 12-bit bitmap and six instructions.
-const bit<4> MAX_HOPS = 12;
-const bit<4> MAX_INSTRUCTIONS = 6;
 
 // A flit is 20 bytes, a block 32 flits, a packet 16 blocks (UnifiedBus, as ns-3-UB models it).
 const bit<5> FLIT_BYTES = 20;
-const bit<5> SRH_BYTES = 8;
-
-// Direction group of the port that leads to the NPU's own side; mesh groups start at 1.
-const bit<3> GROUP_LOCAL = 0;
 
 // A class has two VLs, and its number is what is left of a VL without its last bit. Class 1 are responses and management;
 // data are of class 0 and of 2 to 7, by their service level.
 const bit<4> VL_RESPONSE = 2;
-const bit<3> CLASS_RESPONSE = 1;
 const bit<3> PRIORITY_RESPONSE = 7;
 
 #endif

@@ -11,6 +11,7 @@ from pathlib import Path
 from scripts.pictures import (
     charts,
     collectives,
+    discovery,
     fabrics,
     house,
     jobs,
@@ -32,6 +33,7 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
     "shell": routes.shell,
     "spare": routes.spare,
     "paths": routes.paths,
+    "scan": discovery.scan,
     "link-states": links.link_states,
     "link-timing": links.link_timing,
     "steps": collectives.steps,

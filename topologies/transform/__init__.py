@@ -2,6 +2,7 @@
 """Fabrics derived from a fabric: other circuits or lanes, spares in the place of failed nodes.
 
 circuits  circuits of optical switches as links, and the fabric with other circuits
+cabling   cables exchanged or not plugged in
 lanes     lanes of endpoints dealt otherwise among the dimensions
 spares    idle endpoints and switches, and the fabric in which they replace failed ones
 remedies  replacements for a failed node, in the order in which to try them

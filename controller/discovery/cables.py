@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A discovered fabric beside the planned fabric: which cable is wrong, and where it belongs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, final
+
+from controller.discovery.entries import guid_of
+from controller.discovery.scan import Discovered
+from topologies import HOST_PORT, End, Fabric
+
+__all__ = ["Finding", "compare_cables"]
+
+Kind = Literal["swapped", "wrong", "missing", "extra", "node"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A difference; `ends` are the ports to look at, `text` says what is there and what was planned."""
+
+    kind: Kind
+    ends: tuple[End, ...]
+    text: str
+
+
+def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
+    """Return all differences between the cables of a planned fabric and those that a scan found.
+
+    Empty if the two are the same graph, port by port. Two cables whose ends are exchanged are one finding.
+    """
+    names = {guid_of(node): node.name for node in fabric.nodes}
+    found = {_end(names, place): _end(names, other) for place, other in discovered.links.items()}
+    planned = {end: peer for link in fabric.links for end, peer in ((link.a, link.b), (link.b, link.a))}
+    return [*_strangers(names, discovered), *_differences(planned, found), *_unreached(fabric, discovered)]
+
+
+def _end(names: Mapping[int, str], place: tuple[int, int]) -> End:
+    guid, port = place
+    return End(names.get(guid, f"{guid:032x}"), port)
+
+
+def _differences(planned: Mapping[End, End], found: Mapping[End, End]) -> Iterator[Finding]:
+    done: set[End] = set()
+    for end, peer in found.items():
+        if end in done or planned.get(end) == peer:
+            continue
+        done |= {end, peer}
+        here, there = planned.get(end), planned.get(peer)
+        if here is not None and there is not None and found.get(here) == there:
+            # The other cable joins the ports to which these two should lead.
+            done |= {here, there}
+            yield Finding(
+                "swapped",
+                (end, peer, here, there),
+                f"two cables are exchanged: {_name(end)} leads to {_name(peer)} instead of {_name(here)}, "
+                f"and {_name(there)} to {_name(here)} instead of {_name(peer)}",
+            )
+            continue
+        wanted = " and ".join(
+            f"{_name(port)} belongs to {_name(other)}"
+            for port, other in ((end, here), (peer, there))
+            if other is not None
+        )
+        kind: Kind = "wrong" if wanted else "extra"
+        text = f"{_name(end)} leads to {_name(peer)}: {wanted or 'no cable is planned there'}"
+        yield Finding(kind, (end, peer), text)
+    for end, peer in planned.items():
+        if end in done or end in found or peer in found or peer in done:
+            continue
+        done |= {end, peer}
+        yield Finding("missing", (end, peer), f"{_name(end)} leads nowhere: it belongs to {_name(peer)}")
+
+
+def _strangers(names: Mapping[int, str], discovered: Discovered) -> Iterator[Finding]:
+    for guid, device in discovered.nodes.items():
+        if guid not in names:
+            way = ", ".join(map(str, device.path)) or "none"
+            yield Finding("node", (), f"node {guid:032x} is not planned; ports on the way to it: {way}")
+
+
+def _unreached(fabric: Fabric, discovered: Discovered) -> Iterator[Finding]:
+    for node in fabric.nodes:
+        if guid_of(node) not in discovered.nodes and any(port.number != HOST_PORT for port in node.ports):
+            yield Finding("node", (), f"{node.name} was not reached")
+
+
+def _name(end: End) -> str:
+    return f"port {end.port} of {end.node}"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries of the program ub_scan: what a node knows of itself, without a plan."""
+
+from collections.abc import Mapping, Sequence
+
+from controller.plan import Entry, Exact
+from topologies import HOST_PORT, Fabric, Node, NodeKind
+
+__all__ = ["class_of", "guid_of", "scan_entries"]
+
+_VENDOR = int.from_bytes(b"RAILYARD", "big")
+_KINDS = tuple(NodeKind)
+_TOPOLOGY_QUERY = 0
+
+
+def guid_of(node: Node) -> int:
+    """Return the GUID that is burnt into a node, 128 bits: this testbed's name and a serial number."""
+    return _VENDOR << 64 | node.device_id
+
+
+def class_of(kind: NodeKind) -> int:
+    """Return the class code of a kind of node: its place in NodeKind."""
+    return _KINDS.index(kind)
+
+
+def scan_entries(fabric: Fabric) -> Mapping[str, Sequence[Entry]]:
+    """Return the entries of each node: its GUID, its class and its ports; a port's link is not among them."""
+    return {node.name: tuple(_entries(node)) for node in fabric.nodes}
+
+
+def _entries(node: Node) -> Sequence[Entry]:
+    numbers = [port.number for port in node.ports if port.number != HOST_PORT]
+    guid = guid_of(node)
+    identity = Entry(
+        "identity",
+        (("cmd", Exact(_TOPOLOGY_QUERY)),),
+        "identify",
+        (
+            ("guid_high", guid >> 64),
+            ("guid_low", guid & (1 << 64) - 1),
+            ("class_code", class_of(node.kind)),
+            ("ports", max(numbers, default=0)),
+        ),
+    )
+    ports = [
+        Entry("port", (("port", Exact(number)),), "leave", (("egress_port", number),)) for number in numbers
+    ]
+    return [identity, *ports]

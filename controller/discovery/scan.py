@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topology scan: breadth first from a root, a request through every port that leads to an unknown end.
+
+A state machine without clock or socket. Its driver sends the requests of a wave, hands over what comes back,
+and asks for the next wave once nothing comes any more; a port whose request nobody answers is dark.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import final
+
+from controller.discovery.wire import Answer, Hops, read_answer, request
+from controller.errors import PlanError
+
+__all__ = ["Device", "Discovered", "TopologyScan"]
+
+_NUMBERS = 1 << 16
+
+# A node and one of its ports.
+Place = tuple[int, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A node as the scan knows it: its GUID, its class, its number of ports, and how it was reached.
+
+    `path` names the egress ports from the root on, `back` those of the way back.
+    """
+
+    guid: int
+    class_code: int
+    ports: int
+    path: tuple[int, ...] = ()
+    back: tuple[int, ...] = ()
+
+
+@final
+@dataclass(slots=True)
+class Discovered:
+    """Nodes by GUID, the root first; the far end of each port; dark ports; number of requests.
+
+    `links` has both ends of each link as keys.
+    """
+
+    nodes: dict[int, Device] = field(default_factory=dict)
+    links: dict[Place, Place] = field(default_factory=dict)
+    dark: list[Place] = field(default_factory=list)
+    requests: int = 0
+    unexpected: int = 0
+
+    @property
+    def longest_path(self) -> int:
+        """Hops of the longest path of a request that was answered."""
+        return max((len(device.path) for device in self.nodes.values()), default=0)
+
+
+@final
+class TopologyScan:
+    """A scan from one node; the driver is at that node, and knows no other."""
+
+    def __init__(self, hops: Hops = Hops.BITS_8) -> None:
+        self.discovered = Discovered()
+        self._hops = hops
+        self._waiting: dict[int, Place | None] = {}  # by number of the request; None for the root's own
+        self._nodes: deque[int] = deque()
+        self._begun = False
+
+    def next_wave(self) -> list[bytes]:
+        """Return the next requests; an empty list if the scan has ended.
+
+        Requests of the wave before that have no answer yet count as unanswered: their ports are dark.
+
+        Raises:
+            PlanError: The root does not answer, or a node is farther than a path reaches.
+        """
+        dark = [place for place in self._waiting.values() if place is not None]
+        self.discovered.dark += dark
+        if None in self._waiting.values():
+            raise PlanError(
+                "the root of the scan does not answer", remedy="load the program ub_scan and its entries"
+            )
+        self._waiting.clear()
+        if not self._begun:
+            self._begun = True
+            return [self._request(None, (), ())]
+        while self._nodes:
+            node = self.discovered.nodes[self._nodes.popleft()]
+            frames = [
+                self._request((node.guid, port), (*node.path, port), (0, *node.back))
+                for port in range(1, node.ports + 1)
+                if (node.guid, port) not in self.discovered.links
+            ]
+            if frames:
+                return frames
+        return []
+
+    def receive(self, frame: bytes) -> None:
+        """Take a frame that came back; a frame that answers no request is counted and ignored."""
+        answer = read_answer(frame)
+        if answer is None or answer.number not in self._waiting:
+            self.discovered.unexpected += 1
+            return
+        place = self._waiting.pop(answer.number)
+        if place is None:
+            self._add(answer, (), ())
+            return
+        guid, port = place
+        if answer.sent_by != port:
+            self.discovered.unexpected += 1
+            return
+        sender = self.discovered.nodes[guid]
+        end = (answer.guid, answer.port)
+        self.discovered.links[place] = end
+        self.discovered.links[end] = place
+        if answer.guid not in self.discovered.nodes:
+            self._add(answer, (*sender.path, port), (answer.port, *sender.back))
+
+    def _add(self, answer: Answer, path: tuple[int, ...], back: tuple[int, ...]) -> None:
+        device = Device(answer.guid, answer.class_code, answer.ports, path, back)
+        self.discovered.nodes[answer.guid] = device
+        self._nodes.append(answer.guid)
+
+    def _request(self, place: Place | None, path: tuple[int, ...], back: tuple[int, ...]) -> bytes:
+        number = self.discovered.requests % _NUMBERS
+        self.discovered.requests += 1
+        self._waiting[number] = place
+        return request(number, path, back, self._hops)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railyard scan: discover a fabric without addresses or routes, and compare its cables with the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railyard.cli.display.screen import out
+from railyard.cli.options import TOPOLOGY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from controller.discovery import Discovered, Finding
+    from topologies import Fabric
+
+__all__ = ["EXAMPLES", "scan"]
+
+EXAMPLES = """
+railyard scan ub-rack
+Two cables exchanged, as a person might plug them:
+railyard scan full-mesh --dims 4x4 --swap npu0-npu1 npu5-npu6
+railyard scan ub-rack-lrs --root cpu0 --unplug npu0-npu1 --json
+"""
+
+
+def scan(
+    topology: Annotated[str, typer.Argument(help=f"the planned fabric: {TOPOLOGY}")],
+    dims: Annotated[str, typer.Option(help="nodes in each dimension, as 4x4")] = "",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="a parameter of the topology; may be repeated"),
+    ] = None,
+    root: Annotated[
+        str, typer.Option(metavar="NODE", help="node at which the controller is; the first by default")
+    ] = "",
+    swap: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="LINK LINK", help="two links whose second ends are exchanged in the fabric"),
+    ] = None,
+    unplug: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LINK", help="a link that is missing in the fabric; may be repeated"),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="print nodes, links, dark ports and findings as JSON")
+    ] = False,
+) -> None:
+    """Discover a fabric by source-routed requests alone, and name each cable that is not where it belongs.
+
+    Every node runs the P4 program ub_scan, which knows its own GUID and its ports. The controller sends a
+    request through every port, hop by hop further, and compares the answers with the planned fabric.
+
+    Exit code 1 if the fabric differs from the plan.
+    """
+    from controller.discovery import compare_cables
+    from lab.topology_scan import scan_fabric
+    from railyard.cli.options import fabric_of
+    from topologies.transform import cabling
+
+    planned = fabric_of(topology, dims, param or ())
+    cabled = planned if swap is None else cabling.swap_cables(planned, *swap)
+    for name in unplug or ():
+        cabled = cabling.unplug(cabled, name)
+    discovered, time_ps = scan_fabric(cabled, root)
+    findings = compare_cables(planned, discovered)
+    if json:
+        _print_json(planned, discovered, findings, time_ps)
+    else:
+        _print(planned, discovered, findings, time_ps)
+    if findings:
+        raise typer.Exit(1)
+
+
+def _print(planned: Fabric, discovered: Discovered, findings: Sequence[Finding], time_ps: int) -> None:
+    console = out()
+    lines = [
+        (
+            f"{planned.name}: {len(discovered.nodes)} nodes, {len(discovered.links) // 2} links, "
+            f"{len(discovered.dark)} dark ports; {discovered.requests} requests, paths of up to "
+            f"{discovered.longest_path} hops, {time_ps / 10**6:.3f} µs"
+        ),
+        *(finding.text for finding in findings),
+        f"{len(findings)} difference{'s' * (len(findings) != 1)} from the plan"
+        if findings
+        else "equal to the plan, port by port",
+    ]
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _print_json(planned: Fabric, discovered: Discovered, findings: Sequence[Finding], time_ps: int) -> None:
+    import json
+
+    from controller.discovery import guid_of
+
+    names = {guid_of(node): node.name for node in planned.nodes}
+
+    def end(place: tuple[int, int]) -> list[str | int]:
+        return [names.get(place[0], f"{place[0]:032x}"), place[1]]
+
+    nodes = [
+        {
+            "name": names.get(device.guid),
+            "guid": f"{device.guid:032x}",
+            "ports": device.ports,
+            "path": device.path,
+        }
+        for device in discovered.nodes.values()
+    ]
+    links = [[end(a), end(b)] for a, b in discovered.links.items() if a <= b]
+    shown = [
+        {"kind": f.kind, "ends": [[at.node, at.port] for at in f.ends], "text": f.text} for f in findings
+    ]
+    document = {
+        "fabric": planned.name,
+        "nodes": nodes,
+        "links": links,
+        "dark": [end(place) for place in discovered.dark],
+        "requests": discovered.requests,
+        "time_ps": time_ps,
+        "findings": shown,
+    }
+    print(json.dumps(document, indent=1))
