@@ -30,9 +30,9 @@ def compare_cables(fabric: Fabric, discovered: Discovered) -> list[Finding]:
     Empty if the two are the same graph, port by port. Two cables whose ends are exchanged are one finding.
     """
     names = {guid_of(node): node.name for node in fabric.nodes}
-    found = {_end(names, place): _end(names, other) for place, other in discovered.links.items()}
+    cabled = {_end(names, place): _end(names, other) for place, other in discovered.links.items()}
     planned = {end: peer for link in fabric.links for end, peer in ((link.a, link.b), (link.b, link.a))}
-    return [*_strangers(names, discovered), *_differences(planned, found), *_unreached(fabric, discovered)]
+    return [*_strangers(names, discovered), *_differences(planned, cabled), *_unreached(fabric, discovered)]
 
 
 def _end(names: Mapping[int, str], place: tuple[int, int]) -> End:
@@ -40,14 +40,14 @@ def _end(names: Mapping[int, str], place: tuple[int, int]) -> End:
     return End(names.get(guid, f"{guid:032x}"), port)
 
 
-def _differences(planned: Mapping[End, End], found: Mapping[End, End]) -> Iterator[Finding]:
+def _differences(planned: Mapping[End, End], cabled: Mapping[End, End]) -> Iterator[Finding]:
     done: set[End] = set()
-    for end, peer in found.items():
+    for end, peer in cabled.items():
         if end in done or planned.get(end) == peer:
             continue
         done |= {end, peer}
         here, there = planned.get(end), planned.get(peer)
-        if here is not None and there is not None and found.get(here) == there:
+        if here is not None and there is not None and cabled.get(here) == there:
             # The other cable joins the ports to which these two should lead.
             done |= {here, there}
             yield Finding(
@@ -66,7 +66,7 @@ def _differences(planned: Mapping[End, End], found: Mapping[End, End]) -> Iterat
         text = f"{_name(end)} leads to {_name(peer)}: {wanted or 'no cable is planned there'}"
         yield Finding(kind, (end, peer), text)
     for end, peer in planned.items():
-        if end in done or end in found or peer in found or peer in done:
+        if end in done or end in cabled or peer in cabled or peer in done:
             continue
         done |= {end, peer}
         yield Finding("missing", (end, peer), f"{_name(end)} leads nowhere: it belongs to {_name(peer)}")

@@ -5,7 +5,7 @@
     topology.csv    nodeId1, portId1, nodeId2, portId2, bandwidth, delay
     traffic.csv     taskId, source, destination, bytes, opType, priority, delay, phaseId, dependOnPhases
     fault.csv       taskId, faultType and what the types need; optional
-    network_attribute.txt   of its attributes UseShortestPaths alone; optional
+    network_attribute.txt   of its attributes UseShortestPaths and EnableRetrans alone; optional
 
 A task begins `delay` after the last task of the phases on which it depends. Paths are planned here:
 routing_table.csv and transport_channel.csv are not read.
@@ -39,7 +39,8 @@ _FAULTS = ("loss", "delay", "congestion", "flap", "lower rate", "corruption")
 _NOT_READ = (
     "routing_table.csv and transport_channel.csv are not read: paths, queues and transport are Railyard's."
 )
-_SHORTEST = re.compile(r'default ns3::UbTransportChannel::UseShortestPaths "(\w+)"')
+_ATTRIBUTE = re.compile(r'default ns3::UbTransportChannel::(\w+) "(\w+)"')
+_NO_TIMEOUT_US = 10_000
 
 
 def read_case(paths: Sequence[Path]) -> Imported:
@@ -59,17 +60,22 @@ def read_case(paths: Sequence[Path]) -> Imported:
         traffic,
         fabric,
         faults=tuple(faults),
-        settings={"routing": {"strategy": "shortest"}} if _shortest(folder / "network_attribute.txt") else {},
+        settings=_settings(folder / "network_attribute.txt"),
         notes=(_NOT_READ, *notes, *further),
     )
 
 
-def _shortest(path: Path) -> bool:
-    """Return whether the attributes keep frames on shortest paths; False without the file."""
+def _settings(path: Path) -> dict[str, Any]:
+    """Return the routing and the transport that the attributes ask for; nothing without the file."""
     if not path.exists():
-        return False
-    values = [match[1] for _, text in lines_of(path) if (match := _SHORTEST.search(text))]
-    return values[-1:] == ["true"]
+        return {}
+    values = {match[1]: match[2] for _, text in lines_of(path) if (match := _ATTRIBUTE.search(text))}
+    settings: dict[str, Any] = {}
+    if values.get("UseShortestPaths") == "true":
+        settings["routing"] = {"strategy": "shortest"}
+    if values.get("EnableRetrans") == "false":
+        settings["transport"] = {"initial_rto_us": _NO_TIMEOUT_US, "min_rto_us": _NO_TIMEOUT_US}
+    return settings
 
 
 def _rows(path: Path, columns: int) -> Iterator[tuple[Place, list[str]]]:

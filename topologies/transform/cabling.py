@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same nodes with other cables: exchanged, or not plugged in."""
+"""Fabrics with the same nodes and other cables: exchanged, or not plugged in."""
 
 from dataclasses import replace
 
@@ -24,5 +24,5 @@ def swap_cables(fabric: Fabric, first: str, second: str) -> Fabric:
 
 def unplug(fabric: Fabric, name: str) -> Fabric:
     """Return the fabric without a link; TopologyError if the link is unknown."""
-    gone = fabric.link(name)
-    return replace(fabric, links=tuple(link for link in fabric.links if link is not gone))
+    removed = fabric.link(name)
+    return replace(fabric, links=tuple(link for link in fabric.links if link is not removed))

@@ -71,8 +71,8 @@ def test_a_cable_where_none_is_planned() -> None:
 
 def test_nodes_that_are_not_planned_and_nodes_that_are_not_reached() -> None:
     discovered = seen(MESH)
-    gone = guid_of(MESH.node("npu3"))
-    del discovered.nodes[gone]
+    unreached = guid_of(MESH.node("npu3"))
+    del discovered.nodes[unreached]
     discovered.nodes[77] = Device(77, 0, 1, (1, 2))
     texts = [finding.text for finding in compare_cables(MESH, discovered)]
     assert texts == [f"node {77:032x} is not planned; ports on the way to it: 1, 2", "npu3 was not reached"]

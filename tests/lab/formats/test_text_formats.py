@@ -100,6 +100,21 @@ def test_a_matrix_on_a_topology(tmp_path: Path) -> None:
         read_files("htsim", [topology, matrix])
 
 
+@pytest.mark.parametrize(
+    ("shortest", "again", "settings"),
+    [
+        ("true", "true", {"routing": {"strategy": "shortest"}}),
+        ("false", "false", {"transport": {"initial_rto_us": 10_000, "min_rto_us": 10_000}}),
+        ("false", "true", {}),
+    ],
+)
+def test_attributes_of_ns3_ub(tmp_path: Path, shortest: str, again: str, settings: dict[str, object]) -> None:
+    lines = [f'UseShortestPaths "{shortest}"', f'EnableRetrans "{again}"']
+    text = "".join(f"default ns3::UbTransportChannel::{line}\n" for line in lines)
+    (case(tmp_path) / "network_attribute.txt").write_text(text)
+    assert read_files("ns-3-ub", [tmp_path]).settings == settings
+
+
 def test_case_of_ns3_ub(tmp_path: Path) -> None:
     imported = read_files("ns-3-ub", [case(tmp_path)])
     fabric, operations = imported.fabric, _by_id(imported)
