@@ -59,7 +59,7 @@ class _Array:
 
     def read(self, movement: Movement, operation: int) -> list[int]:
         """Note a read; return the operations that wrote the elements."""
-        first, end = movement.read, movement.read + movement.length
+        first, end = movement.data, movement.data + movement.length
         self._reads.append(_Touch(first, end, operation))
         return _overlapping(self._writes, first, end)
 
