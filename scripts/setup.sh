@@ -41,6 +41,7 @@ lab_packages() {
     [ -d /usr/lib/python3/dist-packages/mininet ] || echo mininet
     command -v tcpdump >/dev/null || echo tcpdump
     command -v tshark >/dev/null || echo tshark
+    command -v ping >/dev/null || echo iputils-ping
     # For the tests of the live page; Ubuntu has Chromium as a snap only.
     command -v chromium >/dev/null || ! grep -qs '^ID=debian' /etc/os-release || echo chromium
 }

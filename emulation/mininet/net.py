@@ -7,7 +7,8 @@ settings are not changed.
 """
 
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import MappingProxyType
@@ -15,9 +16,9 @@ from typing import Any, final
 
 from emulation.mininet.linux.machine import load
 from emulation.traffic.frames.ip import PREFIX_LENGTH
-from topologies import HOST_PORT, Fabric
+from topologies import HOST_PORT, Fabric, RailyardError
 
-__all__ = ["command_line", "in_namespace", "make_net"]
+__all__ = ["Verb", "command_line", "in_namespace", "make_net"]
 
 # Verbs of Mininet's command line, and commands on its hosts, that send IP packets.
 _IP_VERBS = ("pingall", "pingpair", "pingallfull", "pingpairfull", "iperf", "iperfudp")
@@ -65,37 +66,84 @@ def make_net(
     return net
 
 
-def command_line(net: Any, instead: str, script: str | None = None) -> None:
+@final
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of the command line.
+
+    `run` takes the words behind the verb and yields lines of answer; a RailyardError that it raises is shown.
+    `complete` takes a line and the limits of its part to complete, and returns words for that part.
+    """
+
+    run: Callable[[str], Iterable[str]]
+    help: str
+    complete: Callable[[str, int, int], list[str]]
+
+
+def command_line(
+    net: Any, instead: str, script: str | None = None, verbs: Mapping[str, Verb] = MappingProxyType({})
+) -> None:
     """Run Mininet's command line until `exit`, or the commands of a file.
 
     Args:
         net: the network that `make_net` returned.
-        instead: answer to commands that send IP packets, which the fabric does not carry.
+        instead: answer to commands that send IP packets, if no host has an IP address.
         script: path of a file with commands; without it, commands come from standard input.
+        verbs: further verbs by name, which replace Mininet's own.
     """
     log = load("mininet.log")
     log.setLogLevel("output")  # what its commands answer, not what it does
+    has_ip = any(host.IP() for host in net.hosts)
 
     class CommandLine(load("mininet.cli").CLI):
-        """Mininet's command line without the commands that need IP."""
+        """Mininet's command line with further verbs; commands that need IP are answered if no host has it."""
 
         def default(self, line: str) -> None:
             node, *command = line.split()
-            if node in self.mn and command and command[0] in _IP_TOOLS:
+            if not has_ip and node in self.mn and command and command[0] in _IP_TOOLS:
                 log.output(f"{instead}\n")
             else:
                 super().default(line)
 
+        def completenames(self, text: str, *ignored: Any) -> list[str]:
+            return [*super().completenames(text, *ignored), *self._nodes(text)]
+
+        def completedefault(self, text: str, *_: Any) -> list[str]:
+            return self._nodes(text)
+
+        def _nodes(self, text: str) -> list[str]:
+            return sorted(name for name in self.mn if name.startswith(text))
+
     def refuse(*_: object) -> None:
         log.output(f"{instead}\n")
 
-    for verb in _IP_VERBS:
-        setattr(CommandLine, f"do_{verb}", refuse)
+    if not has_ip:
+        for name in _IP_VERBS:
+            setattr(CommandLine, f"do_{name}", refuse)
+    for name, verb in verbs.items():
+        setattr(CommandLine, f"do_{name}", _action(verb, log.output))
+        setattr(CommandLine, f"complete_{name}", _completer(verb))
     if script is None:
         CommandLine(net)
     else:
         with Path(script).open(encoding="utf-8") as commands:
             CommandLine(net, stdin=commands, script=script)
+
+
+def _action(verb: Verb, say: Callable[[str], None]) -> Callable[[Any, str], None]:
+    def act(_: Any, line: str) -> None:
+        try:
+            for answer in verb.run(line):
+                say(f"{answer}\n")
+        except RailyardError as error:
+            say(f"*** {error}\n")
+
+    act.__doc__ = verb.help
+    return act
+
+
+def _completer(verb: Verb) -> Callable[[Any, str, str, int, int], list[str]]:
+    return lambda _, text, line, begin, end: verb.complete(line, begin, end)
 
 
 @final

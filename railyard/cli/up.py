@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +35,9 @@ sudo railyard up full-mesh --dims 2x4 --testbed mininet --ip --launch "python3 a
 On Mininet's command line every NPU is a host, and sw_NPU is its switch:
 npu0 ip link
 sw_npu0 tcpdump -i npu0-1
-link npu0 npu1 down
+pingall
+cut npu0 npu1
+path npu0 npu5
 """
 
 
@@ -124,13 +125,11 @@ def up(
             raise typer.BadParameter("needs IPv4 on the hosts: add --ip", param_hint="--launch")
         words = check_command(launch) if launch else []
         kind = choose(switch.value if switch else None)
-        options = ["--dims", dims] if dims else []
-        options += [part for text in param or () for part in ("--param", text)]
         bed = MininetTestbed(fabric, switch=kind, ip=ip)
         if words:
             launch_on_mininet(bed, make_plan(fabric), words)
         else:
-            keep_mininet(bed, make_plan(fabric), shlex.join([topology, *options]))
+            keep_mininet(bed, make_plan(fabric))
         return
     if ip or launch:
         raise typer.BadParameter("is for --testbed mininet", param_hint="--ip, --launch")

@@ -14,11 +14,12 @@ from railyard.cli.display.screen import out
 if TYPE_CHECKING:
     from controller.plan import Plan
     from emulation.mininet.testbed import MininetTestbed
+    from lab.run.boot import Booted
 
 __all__ = ["keep_mininet", "launch_on_mininet"]
 
 
-def keep_mininet(testbed: MininetTestbed, plan: Plan, arguments: str) -> None:
+def keep_mininet(testbed: MininetTestbed, plan: Plan) -> None:
     """Keep a fabric running, with Mininet's command line if standard input is a terminal."""
     from emulation.mininet.net import command_line
 
@@ -26,7 +27,10 @@ def keep_mininet(testbed: MininetTestbed, plan: Plan, arguments: str) -> None:
         for role, namespace in testbed.places().items():
             out().print(f"{role}: {namespace}", markup=False, soft_wrap=True)
         if sys.stdin.isatty():
-            command_line(testbed.net, _instead_of_ping(arguments, testbed.net))
+            from lab.shell.verbs import verbs
+
+            instead = _instead_of_ping(testbed.net)
+            command_line(testbed.net, instead, verbs=verbs(testbed, serving.running.client))
         else:
             out().print("Ctrl-C ends it")
             serving.wait()
@@ -52,7 +56,8 @@ def launch_on_mininet(testbed: MininetTestbed, plan: Plan, words: list[str]) -> 
 class _Serving:
     """A thread in which a testbed's time passes; `check` raises its error in the caller's thread."""
 
-    def __init__(self, testbed: MininetTestbed) -> None:
+    def __init__(self, testbed: MininetTestbed, running: Booted) -> None:
+        self.running = running
         self._testbed = testbed
         self._stopped = threading.Event()
         self._error: BaseException | None = None
@@ -93,7 +98,7 @@ def _served(testbed: MininetTestbed, plan: Plan) -> Iterator[_Serving]:
         if testbed.ip is not None:
             addresses = list(testbed.ip.addresses.values())
             out().print(f"IPv4: {addresses[0]} to {addresses[-1]} on ub0, MTU {testbed.ip.mtu}")
-        serving = _Serving(testbed)
+        serving = _Serving(testbed, running)
         try:
             yield serving
         finally:
@@ -116,18 +121,16 @@ def _account(testbed: MininetTestbed, before: Any) -> Iterator[str]:
         yield f"  {link}: {frames}"
 
 
-def _instead_of_ping(arguments: str, net: Any) -> str:
-    """Return the answer to `pingall` and its like: the commands that send a frame and show it arrive."""
-    first, last = net.hosts[0], net.hosts[-1]
-    craft = f"sudo railyard craft {arguments} --from {first.name} --to {last.name}"
+def _instead_of_ping(net: Any) -> str:
+    """Return the answer to `ping` and its like on hosts without an IP address."""
+    first, last = net.hosts[0].name, net.hosts[-1].name
     return "\n".join(
         [
             "Links carry UB frames and hosts have no IP address, so nothing answers a ping.",
-            f"Watch the frames that reach {last.name}:",
-            f"  {last.name} tcpdump -n -i eth0",
-            "Send a frame by hand, in another terminal:",
-            f"  {craft} --send eth0 --namespace {first.namespace}",
-            "Run a collective and measure it:",
-            "  sudo railyard run FILE --testbed mininet",
+            "A UB frame from every host to every other:",
+            "  pingall",
+            f"A frame of your own, followed through the switches: path {first} {last}, or",
+            f"  craft {first} {last} --payload-bytes 64",
+            "IPv4 for your programs: start `railyard up` with --ip.",
         ]
     )

@@ -3,15 +3,16 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess, run
 
 import pytest
 
 from emulation.mininet.linux import machine
-from emulation.mininet.net import command_line, make_net
+from emulation.mininet.net import Verb, command_line, make_net
 from railyard.cli.up_mininet import _instead_of_ping
-from topologies import Fabric
+from topologies import Fabric, TopologyError
 from topologies.families.registry import build
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,13 +96,25 @@ def test_mininets_ping_answers_with_commands_that_work(
         {},
         lambda link, up: cut.append((link, up)),
     )
+
+    def twice(line: str) -> Iterator[str]:
+        if not line:
+            raise TopologyError("nothing to say", remedy="say something")
+        yield from (line, line)
+
+    def complete(line: str, begin: int, end: int) -> list[str]:
+        return []
+
     script = tmp_path / "commands"
-    script.write_text("pingall\nnpu0 ping npu3\niperf npu0 npu1\nlink npu0 npu1 down\n")
-    with caplog.at_level(0, logger="mininet"):
-        command_line(net, _instead_of_ping("full-mesh --dims 2x2", net), str(script))
-    said = caplog.text
-    sending = (
-        "railyard craft full-mesh --dims 2x2 --from npu0 --to npu3 --send eth0 --namespace railyard-1-npu0"
+    script.write_text(
+        "pingpair\nnpu0 ping npu3\niperf npu0 npu1\nlink npu0 npu1 down\ntwice a b\ntwice\nhelp twice\n"
     )
-    assert said.count(sending) == 3
+    with caplog.at_level(0, logger="mininet"):
+        command_line(
+            net, _instead_of_ping(net), str(script), {"twice": Verb(twice, "say it twice", complete)}
+        )
+    said = caplog.text
+    assert said.count("craft npu0 npu3 --payload-bytes 64") == 3
     assert cut == [("npu0-npu1", False)]
+    assert "a b\n" in said
+    assert "*** nothing to say; say something" in said
