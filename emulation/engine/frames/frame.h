@@ -2,11 +2,14 @@
 // Frames, and pools of them, so that forwarding a frame allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "index.h"
@@ -56,26 +59,7 @@ inline void store_word(std::uint8_t* bytes, std::uint64_t word) {
 }
 
 class FramePool;
-
-struct Frame {
-    static constexpr std::uint32_t kHeadroom = 128;
-    static constexpr std::uint32_t kTailroom = 8;  // behind a frame, so that the word of its last byte exists
-
-    std::uint32_t start = 0, length = 0;
-    std::size_t size_class = 0;
-    Held held;
-    std::uint8_t vl = 0;
-    bool pending = false;             // egress has not run yet; it continues with `phv`
-    std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
-    Time enqueued = 0;
-    std::unique_ptr<std::uint8_t[]> buffer;
-    std::unique_ptr<Phv> phv;  // stays with the frame in the pool
-    FramePool* pool = nullptr;
-
-    std::uint8_t* data() { return buffer.get() + start; }
-    const std::uint8_t* data() const { return buffer.get() + start; }
-    std::string_view view() const { return {reinterpret_cast<const char*>(data()), length}; }
-};
+struct Frame;
 
 struct ReleaseFrame {
     void operator()(Frame* frame) const;
@@ -83,13 +67,87 @@ struct ReleaseFrame {
 // Owns a frame, which goes back to its pool with the handle.
 using FrameHandle = std::unique_ptr<Frame, ReleaseFrame>;
 
-// Frames for reuse, by the size of their buffers. A pool outlives every handle that it returns.
+// Bytes behind the header of a frame that are not in the frame's buffer: part of the sender's array, or a
+// copy of it once the array has changed. The sender and all frames that carry the bytes share a payload.
+struct Payload {
+    const std::uint8_t* bytes = nullptr;
+    std::uint32_t size = 0, users = 0;
+    FrameHandle copy;
+    // Payloads that refer to the same part of an array, a list that begins at `first`; null: `copy` has the
+    // bytes.
+    Payload **first = nullptr, *previous = nullptr, *next = nullptr;
+    FramePool* pool = nullptr;
+
+    void refer(Payload*& list) {
+        first = &list;
+        previous = nullptr;
+        next = list;
+        if (next != nullptr) next->previous = this;
+        list = this;
+    }
+    // Leave the list.
+    void unlink() {
+        if (first == nullptr) return;
+        if (next != nullptr) next->previous = previous;
+        (previous != nullptr ? previous->next : *first) = next;
+        first = nullptr;
+    }
+    // Copy the bytes, which are about to change.
+    void keep();
+};
+
+struct alignas(64) Frame {  // a line of the cache
+    static constexpr std::uint32_t kHeadroom = 128;
+    static constexpr std::uint32_t kTailroom = 8;  // behind a frame, so that the word of its last byte exists
+
+    // `stored` bytes of `length` are in the buffer; the others are the beginning of the payload.
+    std::uint32_t start = 0, length = 0, stored = 0, size_class = 0;
+    Held held;
+    std::uint8_t* buffer = nullptr;
+    Payload* payload = nullptr;
+    FramePool* pool = nullptr;
+    std::uint8_t vl = 0;
+    bool pending = false;             // egress has not run yet; it continues with `phv`
+    std::uint32_t enqueue_depth = 0;  // frames in its queue when it was enqueued, at time `enqueued`
+    Time enqueued = 0;
+    std::unique_ptr<Phv> phv;  // stays with the frame in the pool
+
+    std::uint8_t* data() { return buffer + start; }
+    const std::uint8_t* data() const { return buffer + start; }
+    std::uint8_t byte(std::uint32_t at) const {
+        return at < stored ? data()[at] : payload->bytes[at - stored];
+    }
+    void truncate(std::uint32_t bytes) {
+        length = std::min(length, bytes);
+        stored = std::min(stored, length);
+    }
+    // Copy the payload behind the header, so that all bytes are in the buffer.
+    void join() {
+        if (stored < length) [[unlikely]]
+            append();
+    }
+    std::string_view view() {
+        join();
+        return {reinterpret_cast<const char*>(data()), length};
+    }
+
+   private:
+    void append();
+};
+
+// Frames for reuse, by the size of their buffers, and payloads. A pool outlives every handle that it returns.
 class FramePool {
    public:
     FramePool() = default;
     FramePool(const FramePool&) = delete;
     FramePool& operator=(const FramePool&) = delete;
-    ~FramePool() { assert(idle() == owned_.size()); }
+    ~FramePool() {
+        assert(idle() == frames_.size() && free_payloads_.size() == payloads_.size());
+        for (Frame* const frame : frames_) {
+            frame->~Frame();
+            ::operator delete(frame, kAligned);
+        }
+    }
 
     // Return a frame of `length` bytes whose content is undefined.
     FrameHandle acquire(std::size_t length) {
@@ -98,17 +156,13 @@ class FramePool {
         auto& free = free_[size_class];
         Frame* frame = nullptr;
         if (free.empty()) {
-            owned_.push_back(std::make_unique<Frame>());
-            frame = owned_.back().get();
-            frame->pool = this;
-            frame->size_class = size_class;
-            frame->buffer = std::make_unique_for_overwrite<std::uint8_t[]>(size_class * kStep);
+            frame = create(size_class);
         } else {
             frame = free.back();
             free.pop_back();
         }
         frame->start = Frame::kHeadroom;
-        frame->length = static_cast<std::uint32_t>(length);
+        frame->length = frame->stored = static_cast<std::uint32_t>(length);
         frame->held = {};
         frame->vl = 0;
         frame->pending = false;
@@ -119,10 +173,54 @@ class FramePool {
         if (length > 0) std::memcpy(frame->data(), bytes, length);  // the address of 0 bytes may be null
         return frame;
     }
+    FrameHandle copy(const Frame& original) {
+        FrameHandle frame = acquire(original.data(), original.stored);
+        if (original.stored < original.length) carry(*frame, *original.payload, original.length);
+        return frame;
+    }
+    // Let a frame carry a payload behind its bytes, as far as `length`.
+    static void carry(Frame& frame, Payload& payload, std::uint32_t length) {
+        frame.payload = &payload;
+        frame.length = length;
+        ++payload.users;
+    }
+    // Return a payload with one user, which has to drop it.
+    Payload* share(const std::uint8_t* bytes, std::uint32_t size) {
+        if (free_payloads_.empty()) {
+            payloads_.push_back(std::make_unique<Payload>());
+            payloads_.back()->pool = this;
+            free_payloads_.push_back(payloads_.back().get());
+        }
+        Payload* const payload = free_payloads_.back();
+        free_payloads_.pop_back();
+        payload->bytes = bytes;
+        payload->size = size;
+        payload->users = 1;
+        return payload;
+    }
+    static void drop(Payload* payload) {
+        if (--payload->users > 0) return;
+        payload->unlink();
+        payload->copy.reset();
+        payload->pool->free_payloads_.push_back(payload);
+    }
 
    private:
     friend struct ReleaseFrame;
-    void release(Frame* frame) { free_[frame->size_class].push_back(frame); }
+    void release(Frame* frame) {
+        if (frame->payload != nullptr) drop(std::exchange(frame->payload, nullptr));
+        free_[frame->size_class].push_back(frame);
+    }
+    // A frame and its buffer are neighbours in memory: a frame that has left the cache costs fewer misses.
+    Frame* create(std::size_t size_class) {
+        void* const memory = ::operator new(sizeof(Frame) + size_class * kStep, kAligned);
+        frames_.push_back(new (memory) Frame);
+        Frame* const frame = frames_.back();
+        frame->pool = this;
+        frame->size_class = static_cast<std::uint32_t>(size_class);
+        frame->buffer = static_cast<std::uint8_t*>(memory) + sizeof(Frame);
+        return frame;
+    }
     std::size_t idle() const {
         std::size_t count = 0;
         for (const auto& free : free_) count += free.size();
@@ -131,10 +229,30 @@ class FramePool {
 
     // Buffers are multiples of this: fine enough to waste little, coarse enough that few sizes are in use.
     static constexpr std::size_t kStep = 256;
+    static constexpr std::align_val_t kAligned{alignof(Frame)};
     std::vector<std::vector<Frame*>> free_;
-    std::vector<std::unique_ptr<Frame>> owned_;
+    std::vector<Frame*> frames_;
+    std::vector<Payload*> free_payloads_;
+    std::vector<std::unique_ptr<Payload>> payloads_;
 };
 
 inline void ReleaseFrame::operator()(Frame* frame) const { frame->pool->release(frame); }
+
+inline void Payload::keep() {
+    unlink();
+    copy = pool->acquire(bytes, size);
+    bytes = copy->data();
+}
+
+inline void Frame::append() {
+    const FrameHandle larger = pool->acquire(length);
+    std::memcpy(larger->data(), data(), stored);
+    std::memcpy(larger->data() + stored, payload->bytes, length - stored);
+    std::swap(buffer, larger->buffer);
+    std::swap(size_class, larger->size_class);
+    start = kHeadroom;
+    stored = length;
+    FramePool::drop(std::exchange(payload, nullptr));
+}
 
 }  // namespace railyard

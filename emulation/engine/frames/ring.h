@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -20,27 +21,27 @@ class Ring {
     }
     const T& operator[](std::size_t at) const {
         assert(at < size_);
-        return cells_[(first_ + at) & (cells_.size() - 1)];
+        return cells_[(first_ + at) & mask()];
     }
     T& operator[](std::size_t at) {
         assert(at < size_);
-        return cells_[(first_ + at) & (cells_.size() - 1)];
+        return cells_[(first_ + at) & mask()];
     }
 
     void push_back(T value) {
         if (size_ == cells_.size()) grow();
-        cells_[(first_ + size_++) & (cells_.size() - 1)] = std::move(value);
+        cells_[(first_ + size_++) & mask()] = std::move(value);
     }
     void push_front(T value) {
         if (size_ == cells_.size()) grow();
-        first_ = (first_ - 1) & (cells_.size() - 1);
+        first_ = (first_ - 1) & mask();
         cells_[first_] = std::move(value);
         ++size_;
     }
     T pop_front() {
         assert(!empty());
         T value = std::move(cells_[first_]);
-        first_ = (first_ + 1) & (cells_.size() - 1);
+        first_ = (first_ + 1) & mask();
         --size_;
         return value;
     }
@@ -49,6 +50,7 @@ class Ring {
     }
 
    private:
+    std::uint32_t mask() const { return static_cast<std::uint32_t>(cells_.size() - 1); }
     void grow() {
         std::vector<T> larger(cells_.empty() ? 8 : 2 * cells_.size());
         for (std::size_t i = 0; i < size_; ++i) larger[i] = std::move((*this)[i]);
@@ -56,7 +58,7 @@ class Ring {
         first_ = 0;
     }
     std::vector<T> cells_;  // their number is a power of two
-    std::size_t first_ = 0, size_ = 0;
+    std::uint32_t first_ = 0, size_ = 0;
 };
 
 }  // namespace railyard

@@ -44,8 +44,9 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     const Peer::Pair own{rank_->address, rank_->rank, rank_->ranks, job, rank_->dtype};
     for (const PeerSpec& spec : rank_->peers) {
         peers_.push_back(std::make_unique<Peer>(spec, own, parameters_, trips_, payloads_));
-        by_address_[spec.address] = peers_.back().get();
+        by_address_.emplace_back(spec.address, peers_.back().get());
     }
+    std::sort(by_address_.begin(), by_address_.end());
     queues_.resize(plan.sends.size());
     for (std::size_t send = 0; send < queues_.size(); ++send) {
         queues_[send].send = static_cast<std::uint32_t>(send);
@@ -63,6 +64,13 @@ Agent::Agent(std::shared_ptr<const Rank> rank, std::shared_ptr<Bytes> data, std:
     ready_.clear();
     for (const auto& peer : peers_)
         if (peer->waiting) ready_.push_back(peer.get());
+}
+
+Peer* Agent::peer_at(std::uint16_t address) const {
+    const auto at =
+        std::lower_bound(by_address_.begin(), by_address_.end(), address,
+                         [](const auto& entry, std::uint16_t searched) { return entry.first < searched; });
+    return at != by_address_.end() && at->first == address ? at->second : nullptr;
 }
 
 bool Agent::done() const {
@@ -119,7 +127,7 @@ void Agent::start(Time now, Answer& answer) {
     if (progress_) progress_->start(now);
     if (open_ == 0 && !computing()) finished_ = now;
     if (reducer_) {
-        reducer_->begin(now, answer.pool);
+        reducer_->begin(now);
         deadline_ = std::min(deadline_, reducer_->due());
     }
     work(now, answer);
@@ -140,18 +148,19 @@ void Agent::leave() {
     free_held_.clear();
     for (SliceState& slice : slices_) slice.held = 0;
     if (reducer_) reducer_->leave();
+    payloads_.keep_all();
 }
 
 void Agent::on_frame(FrameHandle frame, Time now, Answer& answer) {
     answer.deadline.reset();
     if (failed_) return;
+    arrange(*frame);
     Fields fields;
     if (const char* junk = scan(frame->data(), frame->length, fields); junk != nullptr) {
         ++junk_[junk];
         return answer_deadline(answer);
     }
-    const auto entry = by_address_.find(fields.scna);
-    Peer* const peer = entry == by_address_.end() || fields.dcna != rank_->address ? nullptr : entry->second;
+    Peer* const peer = fields.dcna == rank_->address ? peer_at(fields.scna) : nullptr;
     const auto number = peer == nullptr ? std::nullopt : peer->number(fields);
     if (!number) ++junk_["connection"];
     else if (fields.opcode == kOpcodeData) on_data(*peer, *number, fields, std::move(frame), now, answer);
@@ -186,13 +195,13 @@ void Agent::on_reroute(const Routes& routes, Time now, Answer& answer) {
     answer.deadline.reset();
     if (failed_) return;
     for (const auto& [address, buckets] : routes) {
-        const auto entry = by_address_.find(address);
-        if (entry == by_address_.end()) continue;
-        for (const auto& sender : entry->second->senders) {
+        Peer* const peer = peer_at(address);
+        if (peer == nullptr) continue;
+        for (const auto& sender : peer->senders) {
             sender->on_reroute(buckets, now, answer);
             deadline_ = std::min(deadline_, sender->timer);
         }
-        for (Receiver& receiver : entry->second->receivers)
+        for (Receiver& receiver : peer->receivers)
             if (receiver.last_by(buckets)) receiver.acknowledge(now, answer);
     }
     answer_deadline(answer);
@@ -204,7 +213,7 @@ void Agent::on_timer(Time now, Answer& answer) {
     const std::size_t before = answer.departures.size();
     Time deadline = kNever;
     if (reducer_) {
-        reducer_->run(now, answer.pool);
+        reducer_->run(now);
         if (!ready_.empty() && started_) pump(now, answer);
         deadline = reducer_->due();
     }
@@ -267,17 +276,17 @@ void Agent::on_data(Peer& peer, std::size_t number, const Fields& fields, FrameH
         const SliceState& slice = slices_[index];
         if (reducer_) {
             reducer_->take(index, place, static_cast<std::uint32_t>(source - sources.begin()),
-                           std::move(frame), now, answer.pool);
+                           std::move(frame), now);
         } else if (sources.size() == 1 && slice.applied == place && slice.unsent == 0 &&
                    (!progress_ || progress_->open(phase->task))) {
-            apply(index, *phase, {&frame, 1}, now, answer.pool);
-            settle(index, now, answer.pool);
+            apply(index, *phase, {&frame, 1}, now);
+            settle(index, now);
         } else {
             HeldPhase& waiting = held(index, place, sources.size());
             FrameHandle& own = waiting.frames[static_cast<std::size_t>(source - sources.begin())];
             waiting.count += own == nullptr;
             own = std::move(frame);
-            if (waiting.count == sources.size()) settle(index, now, answer.pool);
+            if (waiting.count == sources.size()) settle(index, now);
         }
     } else {
         ask(peer.address(), receiver.silent_buckets());

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -102,6 +101,7 @@ class Agent final : public Participant {
     };
 
     const CellPlan& plan_of(std::uint32_t index) const;
+    Peer* peer_at(std::uint16_t address) const;  // null: none
     void answer_deadline(Answer& answer) const;
     void tell();
     void ask(std::uint16_t address, BucketSet silent) const;
@@ -109,9 +109,8 @@ class Agent final : public Participant {
                  Answer& answer);
     void on_ack(Peer& peer, std::size_t number, const Fields& fields, Time now, Answer& answer);
     HeldPhase& held(std::uint32_t index, std::uint32_t place, std::size_t sources);
-    void settle(std::uint32_t index, Time now, FramePool& pool);
-    void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
-               FramePool& pool);
+    void settle(std::uint32_t index, Time now);
+    void apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now);
     void finish(std::uint32_t index, const Phase& phase, Time now);
     void release(std::uint32_t index, std::uint32_t applied);
     void leave_by(std::uint32_t index, const std::vector<std::uint32_t>& sends);
@@ -119,7 +118,7 @@ class Agent final : public Participant {
     void work(Time now, Answer& answer);
     void pump(Time now, Answer& answer);
     void copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
-    void left(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool);
+    void left(std::uint32_t index, std::uint32_t send, Time now);
     bool computing() const { return progress_ && progress_->computing(); }
 
     std::shared_ptr<const Rank> rank_;
@@ -129,8 +128,8 @@ class Agent final : public Participant {
     RoundTrips trips_;
     std::uint16_t job_;
     std::vector<std::unique_ptr<Peer>> peers_;
-    std::unordered_map<std::uint16_t, Peer*> by_address_;
-    std::vector<SendQueue> queues_;  // by send
+    std::vector<std::pair<std::uint16_t, Peer*>> by_address_;  // sorted
+    std::vector<SendQueue> queues_;                            // by send
     Ring<Peer*> ready_;
     Time deadline_ = kNever;  // at or before the first timer; if before, on_timer has nothing to do
     std::vector<SliceState> slices_;

@@ -30,8 +30,8 @@ Agent::HeldPhase& Agent::held(std::uint32_t index, std::uint32_t place, std::siz
 }
 
 // Apply a slice's next phases, in order, while all their contributions have arrived.
-void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
-    if (reducer_) return reducer_->settle(index, now, pool);
+void Agent::settle(std::uint32_t index, Time now) {
+    if (reducer_) return reducer_->settle(index, now);
     SliceState& slice = slices_[index];
     const auto& phases = plan_of(index).phases;
     while (slice.applied < phases.size()) {
@@ -50,7 +50,7 @@ void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
         const std::uint32_t at = *link;
         *link = held_[at - 1].next;
         std::vector<FrameHandle> frames = std::move(held_[at - 1].frames);
-        apply(index, phase, frames, now, pool);
+        apply(index, phase, frames, now);
         frames.clear();
         held_[at - 1].frames = std::move(frames);  // its memory is for reuse
         free_held_.push_back(at);
@@ -58,20 +58,18 @@ void Agent::settle(std::uint32_t index, Time now, FramePool& pool) {
 }
 
 // `frames` are the contributions, by place of their source.
-void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now,
-                  FramePool& pool) {
+void Agent::apply(std::uint32_t index, const Phase& phase, std::span<const FrameHandle> frames, Time now) {
     const std::uint32_t size = table_.size[index];
-    payloads_.keep(index, pool);
+    payloads_.keep(index);
     std::uint8_t* const own = payloads_.array() + table_.offset[index];
-    const auto payload = [](const FrameHandle& frame) { return frame->data() + kDataHeaderBytes; };
     if (phase.op == kCopy) {
-        std::memcpy(own, payload(frames[0]), size);
+        std::memcpy(own, content(*frames[0]), size);
     } else {
         // In rank order, with the own elements at the place of this rank.
         terms_.clear();
         for (std::size_t i = 0; i < phase.sources.size(); ++i) {
             if (terms_.size() == i && phase.sources[i] > rank_->rank) terms_.push_back(own);
-            terms_.push_back(payload(frames[i]));
+            terms_.push_back(content(*frames[i]));
         }
         if (terms_.size() == phase.sources.size()) terms_.push_back(own);
         add_in_order(own, terms_, size, rank_->dtype, room_);
@@ -129,7 +127,7 @@ void Agent::work(Time now, Answer& answer) {
         while (const auto task = progress_->next_due(now)) {
             const std::uint32_t send = send_of_[*task];
             for (const std::uint32_t index : progress_->release(*task)) {
-                if (send == kNone) settle(index, now, answer.pool);
+                if (send == kNone) settle(index, now);
                 else enqueue(index, send);
             }
         }
@@ -158,18 +156,18 @@ void Agent::copy(std::uint32_t index, std::uint32_t send, Time now, FramePool& p
     waiting.frames[0] = std::move(frame);
     waiting.count = 1;
     --queues_[send].left;
-    left(index, send, now, pool);
-    settle(target, now, pool);
+    left(index, send, now);
+    settle(target, now);
 }
 
 // A slice has left by a send.
-void Agent::left(std::uint32_t index, std::uint32_t send, Time now, FramePool& pool) {
+void Agent::left(std::uint32_t index, std::uint32_t send, Time now) {
     SliceState& slice = slices_[index];
     --slice.unsent;
     if (progress_) progress_->slice_done(rank_->plan->sends[send].task, now);
     if (slice.unsent == 0 && slice.blocked) {
         slice.blocked = false;
-        settle(index, now, pool);
+        settle(index, now);
     }
 }
 
@@ -205,7 +203,7 @@ void Agent::pump(Time now, Answer& answer) {
         deadline_ = std::min(deadline_, sender->timer);
         if (!peer.active.empty()) ready_.push_back(&peer);
         else peer.waiting = false;
-        left(index, queue.send, now, answer.pool);
+        left(index, queue.send, now);
     }
 }
 

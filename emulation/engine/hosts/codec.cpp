@@ -105,8 +105,8 @@ DataWriter::DataWriter(const Templates& templates, Ends ends, int lb_mode, std::
 }
 
 FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
-                              const Message& message, const std::uint8_t* payload) const {
-    FrameHandle frame = pool.acquire(kDataHeaderBytes + message.size);
+                              const Message& message, Payload& payload) const {
+    FrameHandle frame = pool.acquire(kDataHeaderBytes);
     std::uint8_t* bytes = frame->data();
     std::memcpy(bytes, header_.data(), kDataHeaderBytes);
     set_length(bytes, kDataHeaderBytes + message.size);
@@ -118,7 +118,7 @@ FrameHandle DataWriter::frame(FramePool& pool, std::uint8_t lb, std::uint8_t fla
     put<2>(bytes, kChunkAt, message.chunk);
     put<4>(bytes, kOffsetAt, message.offset);
     put<4>(bytes, kSizeAt, message.size);
-    std::memcpy(bytes + kDataHeaderBytes, payload, message.size);
+    FramePool::carry(*frame, payload, static_cast<std::uint32_t>(kDataHeaderBytes + message.size));
     return frame;
 }
 

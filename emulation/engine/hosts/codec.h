@@ -30,6 +30,15 @@ struct Fields {
 // behind the packet's end are the carrier's padding.
 const char* scan(const std::uint8_t* frame, std::size_t size, Fields& fields);
 
+// Let the bytes in the frame's buffer be the header of a data frame, and no more, or all.
+inline void arrange(Frame& frame) {
+    if (frame.stored != kDataHeaderBytes) frame.join();
+}
+// Payload of a data frame that has been arranged.
+inline const std::uint8_t* content(const Frame& frame) {
+    return frame.stored < frame.length ? frame.payload->bytes : frame.data() + kDataHeaderBytes;
+}
+
 // Addresses and queues of a connection's frames.
 struct Ends {
     std::uint16_t scna, dcna, src_q, dst_q;
@@ -52,7 +61,7 @@ class DataWriter {
    public:
     DataWriter(const Templates& templates, Ends ends, int lb_mode, std::uint16_t job, std::uint8_t dtype);
     FrameHandle frame(FramePool& pool, std::uint8_t lb, std::uint8_t flags, std::uint32_t psn,
-                      const Message& message, const std::uint8_t* payload) const;
+                      const Message& message, Payload& payload) const;
 
    private:
     std::array<std::uint8_t, kDataHeaderBytes> header_;

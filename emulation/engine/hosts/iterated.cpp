@@ -89,6 +89,7 @@ void Iterated::start(Time now, Answer& answer) {
 }
 
 void Iterated::on_frame(FrameHandle frame, Time now, Answer& answer) {
+    arrange(*frame);
     const std::uint32_t number = number_of(*frame);
     find(number)->on_frame(std::move(frame), now, answer);
     take(number, answer);

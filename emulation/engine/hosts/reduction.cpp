@@ -55,15 +55,15 @@ bool Reducer::stages(std::uint32_t index, std::uint32_t applied) {
     return true;
 }
 
-void Reducer::begin(Time now, FramePool& pool) {
+void Reducer::begin(Time now) {
     for (const std::uint32_t index : staged_)
         tasks_.push_back({unit_->work(size_of(index), 1, now), index, kStage});
     staged_.clear();
-    run(now, pool);
+    run(now);
 }
 
 void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame,
-                   Time now, FramePool& pool) {
+                   Time now) {
     const std::uint32_t size = size_of(index);
     const bool in_sram = unit_->ccu() && unit_->claim(size);
     if (!unit_->ccu()) unit_->memory(0, size);
@@ -74,15 +74,15 @@ void Reducer::take(std::uint32_t index, std::uint32_t phase, std::uint32_t sourc
     held.frames[source] = std::move(frame);
     held.in_sram[source] = in_sram;
     ++held.count;
-    settle(index, now, pool);
+    settle(index, now);
 }
 
-void Reducer::settle(std::uint32_t index, Time now, FramePool& pool) {
-    offer(index, now, pool);
-    run(now, pool);
+void Reducer::settle(std::uint32_t index, Time now) {
+    offer(index, now);
+    run(now);
 }
 
-void Reducer::run(Time now, FramePool& pool) {
+void Reducer::run(Time now) {
     while (!tasks_.empty() && tasks_.front().end <= now) {
         const Task task = tasks_.front();
         tasks_.pop_front();
@@ -93,8 +93,8 @@ void Reducer::run(Time now, FramePool& pool) {
         }
         const Phase& phase = phases(task.index)[agent_.slices[task.index].applied];
         if (unit_->ccu()) add(task.index, phase, task.source);
-        else reduce(task.index, phase, now, pool);
-        offer(task.index, now, pool);
+        else reduce(task.index, phase, now);
+        offer(task.index, now);
     }
 }
 
@@ -105,7 +105,7 @@ void Reducer::leave() {
 }
 
 // Give the unit what it may take of a slice's present phase; end the phase if nothing is left.
-void Reducer::offer(std::uint32_t index, Time now, FramePool& pool) {
+void Reducer::offer(std::uint32_t index, Time now) {
     SliceState& slice = agent_.slices[index];
     const std::vector<Phase>& all = phases(index);
     while (slice.applied < all.size()) {
@@ -125,7 +125,7 @@ void Reducer::offer(std::uint32_t index, Time now, FramePool& pool) {
             slice.blocked = true;
             return;
         }
-        write(index, phase, now, pool);
+        write(index, phase, now);
     }
 }
 
@@ -142,22 +142,21 @@ void Reducer::offer_whole(std::uint32_t index, Work& work, bool complete, Time n
 }
 
 // End a phase of the cores.
-void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now, FramePool& pool) {
+void Reducer::reduce(std::uint32_t index, const Phase& phase, Time now) {
     work_.erase(index);
     const auto entry = held_.extract(key(index, agent_.slices[index].applied));
     const std::vector<FrameHandle>& frames = entry.mapped().frames;
     const std::uint32_t size = size_of(index);
-    const auto payload = [](const FrameHandle& frame) { return frame->data() + kDataHeaderBytes; };
-    agent_.payloads.keep(index, pool);
+    agent_.payloads.keep(index);
     if (phase.op == kCopy) {
         unit_->memory(size, size);
-        std::memcpy(own(index), payload(frames[0]), size);
+        std::memcpy(own(index), content(*frames[0]), size);
     } else {
         unit_->memory((frames.size() + 1) * size, size);
         terms_.clear();
         for (std::size_t place = 0; place < frames.size(); ++place) {
             if (terms_.size() == place && phase.sources[place] > agent_.rank) terms_.push_back(own(index));
-            terms_.push_back(payload(frames[place]));
+            terms_.push_back(content(*frames[place]));
         }
         if (terms_.size() == frames.size()) terms_.push_back(own(index));
         add_in_order(own(index), terms_, size, agent_.dtype, room_);
@@ -178,7 +177,7 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
     if (place == 0) work.in_sram = in_sram;  // the sum takes the place of its first frame
     else if (in_sram) unit_->free(size);
     if (!work.in_sram) unit_->memory(place > 0 ? size : 0, size);
-    const std::uint8_t* const part = frame->data() + kDataHeaderBytes;
+    const std::uint8_t* const part = content(*frame);
     terms_.clear();
     if (place > 0) terms_.push_back(work.total.data());
     const bool before = source > agent_.rank && (place == 0 || sources[place - 1] < agent_.rank);
@@ -194,14 +193,14 @@ void Reducer::add(std::uint32_t index, const Phase& phase, std::size_t place) {
 }
 
 // End a phase of the CCU.
-void Reducer::write(std::uint32_t index, const Phase& phase, Time now, FramePool& pool) {
+void Reducer::write(std::uint32_t index, const Phase& phase, Time now) {
     const auto work = work_.extract(index);
     held_.erase(key(index, agent_.slices[index].applied));
     const std::uint32_t size = size_of(index);
     if (work.mapped().in_sram) unit_->free(size);
     else unit_->memory(size, 0);
     unit_->memory(0, size);
-    agent_.payloads.keep(index, pool);
+    agent_.payloads.keep(index);
     std::memcpy(own(index), work.mapped().total.data(), size);
     agent_.finish(index, phase, now);
 }

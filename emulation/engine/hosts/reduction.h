@@ -83,15 +83,14 @@ class Reducer {
     Time due() const { return tasks_.empty() ? kNever : tasks_.front().end; }
     // Whether sends that a phase has released wait for a copy into the communication buffer.
     bool stages(std::uint32_t index, std::uint32_t applied);
-    void begin(Time now, FramePool& pool);
+    void begin(Time now);
     void sent(std::uint32_t index) { unit_->memory(size_of(index), 0); }
     // Take the frame of a source of the phase at `phase`; `source` is its place among the phase's sources.
-    void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now,
-              FramePool& pool);
+    void take(std::uint32_t index, std::uint32_t phase, std::uint32_t source, FrameHandle frame, Time now);
     // Go on with a slice, after an arrival or after its last released send has left.
-    void settle(std::uint32_t index, Time now, FramePool& pool);
+    void settle(std::uint32_t index, Time now);
     // End the tasks that are due.
-    void run(Time now, FramePool& pool);
+    void run(Time now);
     // Let go of all frames.
     void leave();
 
@@ -125,11 +124,11 @@ class Reducer {
     static std::uint64_t key(std::uint32_t index, std::uint32_t phase) {
         return std::uint64_t{index} << 32 | phase;
     }
-    void offer(std::uint32_t index, Time now, FramePool& pool);
+    void offer(std::uint32_t index, Time now);
     void offer_whole(std::uint32_t index, Work& work, bool complete, Time now);
-    void reduce(std::uint32_t index, const Phase& phase, Time now, FramePool& pool);
+    void reduce(std::uint32_t index, const Phase& phase, Time now);
     void add(std::uint32_t index, const Phase& phase, std::size_t place);
-    void write(std::uint32_t index, const Phase& phase, Time now, FramePool& pool);
+    void write(std::uint32_t index, const Phase& phase, Time now);
 
     std::shared_ptr<ReductionUnit> unit_;
     Agent agent_;

@@ -39,12 +39,11 @@ void Sender::send(const Message& message, std::uint32_t slice, std::uint32_t sta
     frame.start = start;
     frame.lb = lb;
     frame.sent_at = now;
-    payloads_.refer(frame);
+    payloads_.refer(frame, answer.pool);
     ++sent;
     unfinished += kDataHeaderBytes + message.size;
     if (timer == kNever) timer = now + rto_;
-    answer.add(writer_.frame(answer.pool, lb, flags, psn, message, payloads_.of(frame)),
-               2 * parameters_.level);
+    answer.add(writer_.frame(answer.pool, lb, flags, psn, message, *frame.payload), 2 * parameters_.level);
 }
 
 bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::uint8_t /*flags*/) {
@@ -63,7 +62,7 @@ bool Sender::on_ack(std::uint32_t ack_psn, std::uint64_t sack, Time now, std::ui
     for (std::uint32_t psn = base_; psn != base_ + moved; ++psn) {
         Sent& frame = at(psn);
         unfinished -= kDataHeaderBytes + frame.message.size;
-        payloads_.drop(frame);
+        Payloads::drop(frame);
     }
     if (again_ && ((ack_psn - recover_) & kPsnMask) < kHalf) again_ = false;
     else if (!again_) sample(now - at(ack_psn - 1).sent_at);
@@ -124,12 +123,12 @@ void Sender::send_again(std::uint32_t psn, std::uint8_t lb, bool ack_now, Time n
     frame.sent_at = now;
     ++retransmitted;
     const std::uint8_t flags = ack_now ? kRetransmission | kAckNow : kRetransmission;
-    answer.add(writer_.frame(answer.pool, lb, flags, psn & kPsnMask, frame.message, payloads_.of(frame)),
+    answer.add(writer_.frame(answer.pool, lb, flags, psn & kPsnMask, frame.message, *frame.payload),
                2 * parameters_.level);
 }
 
 void Sender::leave() {
-    for (Sent& frame : frames_) payloads_.drop(frame);
+    for (Sent& frame : frames_) Payloads::drop(frame);
     frames_.clear();
 }
 

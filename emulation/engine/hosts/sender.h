@@ -35,7 +35,7 @@ class Sender {
     Sender(const TransportParameters& parameters, const DataWriter& writer, std::uint8_t lb,
            Payloads& payloads);
     Sender(const Sender&) = delete;
-    virtual ~Sender() = default;
+    virtual ~Sender() { leave(); }
 
     // Frames from the oldest unacknowledged frame to the newest sent.
     std::uint32_t in_flight() const { return (next_psn_ - base_) & kPsnMask; }

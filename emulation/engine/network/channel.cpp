@@ -9,7 +9,7 @@
 namespace railyard {
 
 Channel::Channel(const LinkConfig& given, std::string called)
-    : config(given), rate_bps(given.rate_bps), name(std::move(called)) {
+    : rate_bps(given.rate_bps), config(given), name(std::move(called)) {
     if (config.rate_bps <= 0)
         throw std::invalid_argument("link " + name + ": a rate of " + std::to_string(config.rate_bps) +
                                     " bit/s; it must be positive");
@@ -21,7 +21,7 @@ Channel::Channel(const LinkConfig& given, std::string called)
             if (const auto quantum = config.quanta[vl]; quantum <= 0)
                 throw std::invalid_argument("link " + name + ": a quantum of " + std::to_string(quantum) +
                                             " bytes for VL " + std::to_string(vl) + "; it must be positive");
-    credits.fill(config.credit_bytes);
+    for (Lane& lane : lanes) lane.credits = config.credit_bytes;
 }
 
 Time Channel::serialisation(std::uint32_t bytes) const {
@@ -49,30 +49,30 @@ bool Channel::put(FrameHandle& frame) {
     }
     if (lossless()) {
         check_fits(*frame);
-    } else if (queued[vl] + frame->length > config.queue_bytes) {
+    } else if (lanes[vl].queued + frame->length > config.queue_bytes) {
         ++stats.refused_full;
         return false;
     }
-    queued[vl] += frame->length;
-    queues[vl].push_back(std::move(frame));
-    stats.max_queued_bytes = std::max(stats.max_queued_bytes, static_cast<std::uint64_t>(queued[vl]));
+    lanes[vl].queued += frame->length;
+    lanes[vl].queue.push_back(std::move(frame));
+    stats.max_queued_bytes = std::max(stats.max_queued_bytes, static_cast<std::uint64_t>(lanes[vl].queued));
     ready |= 1u << vl;
     ++waiting;
     return true;
 }
 
 FrameHandle Channel::take(std::size_t vl) {
-    FrameHandle frame = queues[vl].pop_front();
-    queued[vl] -= frame->length;
-    if (queues[vl].empty()) ready &= ~(1u << vl);
+    FrameHandle frame = lanes[vl].queue.pop_front();
+    lanes[vl].queued -= frame->length;
+    if (lanes[vl].queue.empty()) ready &= ~(1u << vl);
     --waiting;
     return frame;
 }
 
 void Channel::put_back(FrameHandle frame) {
     const std::size_t vl = frame->vl;
-    queued[vl] += frame->length;
-    queues[vl].push_front(std::move(frame));
+    lanes[vl].queued += frame->length;
+    lanes[vl].queue.push_front(std::move(frame));
     ready |= 1u << vl;
     ++waiting;
 }
@@ -104,8 +104,8 @@ std::optional<std::size_t> Channel::next_by_deficit() {
     if (left == 0) return std::nullopt;
     for (;; turn_ = (turn_ + 1) % kVls, started_ = false) {
         if ((left >> turn_ & 1u) == 0) continue;
-        if (!std::exchange(started_, true)) deficits_[turn_] += config.quanta[turn_];
-        if (deficits_[turn_] >= queues[turn_].front()->length) return turn_;
+        if (!std::exchange(started_, true)) lanes[turn_].deficit += config.quanta[turn_];
+        if (lanes[turn_].deficit >= lanes[turn_].queue.front()->length) return turn_;
     }
 }
 
@@ -113,14 +113,14 @@ Time Channel::send(FrameHandle frame, std::size_t vl, Time now) {
     if (config.scheduler != Scheduler::Strict) {
         if (config.scheduler == Scheduler::RoundRobin) turn_ = (vl + 1) % kVls;
         // An empty queue loses its deficit.
-        deficits_[vl] = has(vl) ? deficits_[vl] - frame->length : 0;
+        lanes[vl].deficit = has(vl) ? lanes[vl].deficit - frame->length : 0;
     }
     busy_until = now + serialisation(frame->length);
     stats.busy += busy_until - now;
     stats.frames += 1;
     stats.bytes += frame->length;
     stats.frames_by_vl[vl] += 1;
-    if (lossless()) credits[vl] -= frame->length;
+    if (lossless()) lanes[vl].credits -= frame->length;
     Flying flight{busy_until + config.delay, std::move(frame)};
     if (instrumented) [[unlikely]]
         instrument(flight, now);
@@ -169,14 +169,14 @@ void Channel::record(std::shared_ptr<PcapFile> file) {
 
 void Channel::collect(Time now) {
     while (!returning.empty() && returning.front().time <= now) {
-        credits[returning.front().vl] += returning.front().bytes;
+        lanes[returning.front().vl].credits += returning.front().bytes;
         std::pop_heap(returning.begin(), returning.end());
         returning.pop_back();
     }
 }
 
 void Channel::give_back(const Held& freed, Time when) {
-    held[freed.vl] -= freed.bytes;
+    lanes[freed.vl].held -= freed.bytes;
     returning.push_back({when + config.delay, freed.bytes, freed.vl});
     std::push_heap(returning.begin(), returning.end());
 }
@@ -186,8 +186,8 @@ void Channel::bring_up(Time now) {
     // Credits of buffers that are not free yet return later.
     std::erase_if(returning, [&](const Returning& credit) { return credit.time <= now + config.delay; });
     std::make_heap(returning.begin(), returning.end());
-    for (std::size_t v = 0; v < kVls; ++v) credits[v] = config.credit_bytes - held[v];
-    for (const Returning& credit : returning) credits[credit.vl] -= credit.bytes;
+    for (std::size_t v = 0; v < kVls; ++v) lanes[v].credits = config.credit_bytes - lanes[v].held;
+    for (const Returning& credit : returning) lanes[credit.vl].credits -= credit.bytes;
 }
 
 }  // namespace railyard

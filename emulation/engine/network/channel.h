@@ -95,35 +95,41 @@ class Channel {
         bool lost = false;  // occupies the wire, and is dropped at arrival
     };
 
-    LinkConfig config;
-    std::int64_t rate_bps;  // present rate
-    bool up = true;
-    bool instrumented = false;  // impaired or recorded; other channels only pay for the test
-    unsigned ready = 0;         // a bit for each VL with frames
-    std::size_t waiting = 0;
-    Time busy_until = 0, wake_at = -1;
-    Index<Link> link;  // none: the channel is of the link of `host`
-    int direction = 0;
-    Index<Host> host;
-    Index<Switch> from_switch, to_switch;  // none: `host`
-    std::uint32_t from_port = 0, to_port = 0;
-    Index<Channel> successor;  // channel that has taken over the receive buffer
-    Ring<Flying> flying;
     struct Returning {
         Time time;
         std::int64_t bytes;
         std::size_t vl;
         bool operator<(const Returning& o) const { return time > o.time; }
     };
+
+    // What every frame needs comes first, in few lines of the cache.
+    Time busy_until = 0, wake_at = -1;
+    std::int64_t rate_bps;  // present rate
+    std::size_t waiting = 0;
+    unsigned ready = 0;  // a bit for each VL with frames
+    bool up = true;
+    bool instrumented = false;             // impaired or recorded; other channels only pay for the test
+    Index<Switch> from_switch, to_switch;  // none: `host`
+    std::uint32_t from_port = 0, to_port = 0;
+    Index<Host> host;
+    Index<Channel> successor;  // channel that has taken over the receive buffer
+    Ring<Flying> flying;
     std::vector<Returning> returning;  // a heap
+    LinkConfig config;
     ChannelStats stats;
-    std::array<std::int64_t, kVls> queued{}, credits{}, held{};  // held: bytes in the receive buffer
-    std::array<Ring<FrameHandle>, kVls> queues;
+    // State of a VL; held: bytes in the receive buffer.
+    struct alignas(64) Lane {
+        Ring<FrameHandle> queue;
+        std::int64_t queued = 0, credits = 0, held = 0, deficit = 0;
+    };
+    std::array<Lane, kVls> lanes;
+    Index<Link> link;  // none: the channel is of the link of `host`
+    int direction = 0;
     std::string name;
 
    private:
     bool has(std::size_t vl) const { return (ready >> vl & 1u) != 0; }
-    bool able(std::size_t vl) { return credits[vl] >= queues[vl].front()->length || !lossless(); }
+    bool able(std::size_t vl) { return lanes[vl].credits >= lanes[vl].queue.front()->length || !lossless(); }
     std::optional<std::size_t> next_in_turn();
     std::optional<std::size_t> next_by_deficit();
     void instrument(Flying& flight, Time now);
@@ -134,7 +140,6 @@ class Channel {
     std::vector<std::shared_ptr<PcapFile>> recorders_;
     std::size_t turn_ = 0;  // the VL whose turn it is
     bool started_ = false;  // the quantum of this turn has been added
-    std::array<std::int64_t, kVls> deficits_{};
 };
 
 }  // namespace railyard

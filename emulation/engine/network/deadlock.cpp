@@ -12,8 +12,8 @@ std::vector<Network::Waiting> Network::deadlock() const {
     std::vector<std::vector<std::size_t>> waits(n);
     for (std::size_t c = 0; c < channels_.size(); ++c)
         for (std::size_t v = 0; v < kVls; ++v)
-            for (std::size_t i = 0; i < channels_[c].queues[v].size(); ++i) {
-                const Frame* f = channels_[c].queues[v][i].get();
+            for (std::size_t i = 0; i < channels_[c].lanes[v].queue.size(); ++i) {
+                const Frame* f = channels_[c].lanes[v].queue[i].get();
                 if (!f->held.channel) continue;
                 auto& to = waits[buffer_of(f->held).at() * kVls + f->held.vl];
                 if (std::find(to.begin(), to.end(), c * kVls + v) == to.end()) to.push_back(c * kVls + v);

@@ -34,13 +34,13 @@ bool Network::dequeue(Index<Channel> index, std::size_t vl) {
     FrameHandle frame = c.take(vl);
     --waiting_frames_;
     const QueueRecord record{frame->enqueued, now_, frame->enqueue_depth,
-                             static_cast<std::uint32_t>(c.queues[vl].size())};
+                             static_cast<std::uint32_t>(c.lanes[vl].queue.size())};
     if (lane_bit_) frame->vl /= 2;  // programs see the priority, without the lane
     frame = egress(std::move(frame), c.from_switch, c.from_port, record);
     if (frame == nullptr) return false;
     frame->vl = static_cast<std::uint8_t>(vl);
     if (c.lossless()) c.check_fits(*frame);
-    const bool fits = !c.lossless() || c.credits[vl] >= frame->length;
+    const bool fits = !c.lossless() || c.lanes[vl].credits >= frame->length;
     c.put_back(std::move(frame));
     ++waiting_frames_;
     return fits;

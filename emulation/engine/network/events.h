@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,36 +30,39 @@ struct Event {
 };
 
 // A 4-ary heap, half as deep as a binary heap. Most events insert one successor: the root's cell stays open
-// for it.
+// for it. The next few events wait in a line before the heap, so that memory can be fetched for them ahead of
+// their time.
 class EventQueue {
    public:
-    std::size_t size() const { return cells_.size() - open_; }
+    static constexpr std::size_t kLine = 8;
+
+    std::size_t size() const { return count_ + cells_.size() - open_; }
 
     Time next_time() {
-        if (open_) close();
-        return time_of(cells_.front());
+        if (count_ == 0) refill();
+        return time_of(line_[first_]);
     }
     Event pop() {
-        if (open_) close();
-        open_ = true;
-        const auto low = static_cast<std::uint64_t>(cells_.front());
-        return {time_of(cells_.front()), static_cast<EventKind>(low & 7),
-                static_cast<std::size_t>(low >> 3 & (kIndices - 1))};
+        if (count_ == 0) refill();
+        const Event event = event_of(line_[first_]);
+        first_ = (first_ + 1) % kLine;
+        --count_;
+        for (int i = 0; i < 2 && count_ < kLine && cells_.size() > open_; ++i) refill();
+        return event;
+    }
+    // Event number `place` of the line, if it is that long; earlier events may still be inserted.
+    std::optional<Event> ahead(std::size_t place) const {
+        if (place >= count_) return std::nullopt;
+        return event_of(line_[(first_ + place) % kLine]);
     }
     void push(Time time, EventKind kind, std::size_t index) {
         if (index >= kIndices)
             throw std::length_error("more than " + std::to_string(kIndices) + " links, hosts or alarms");
         if (sequence_ == kSequences) renumber();
-        const Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift |
-                          static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
-        if (open_) {
-            open_ = false;
-            return sink(cell);
-        }
-        std::size_t at = cells_.size();
-        cells_.push_back(cell);
-        for (; at > 0 && cell < cells_[(at - 1) / 4]; at = (at - 1) / 4) cells_[at] = cells_[(at - 1) / 4];
-        cells_[at] = cell;
+        Cell cell = static_cast<Cell>(time) << 64 | sequence_++ << kSequenceShift |
+                    static_cast<std::uint64_t>(index) << 3 | static_cast<std::uint64_t>(kind);
+        if (count_ > 0 && cell < last()) cell = insert(cell);
+        if (cell != kNothing) push(cell);
     }
 
    private:
@@ -68,8 +73,42 @@ class EventQueue {
     static constexpr int kSequenceShift = 24;
     static constexpr std::uint64_t kSequences = std::uint64_t{1} << (64 - kSequenceShift);
 
-    static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
+    static constexpr Cell kNothing = 0;
 
+    static Time time_of(Cell cell) { return static_cast<Time>(cell >> 64); }
+    static Event event_of(Cell cell) {
+        const auto low = static_cast<std::uint64_t>(cell);
+        return {time_of(cell), static_cast<EventKind>(low & 7),
+                static_cast<std::size_t>(low >> 3 & (kIndices - 1))};
+    }
+
+    const Cell& last() const { return line_[(first_ + count_ - 1) % kLine]; }
+    // Move the first event of the heap to the end of the line.
+    void refill() {
+        if (open_) close();
+        line_[(first_ + count_++) % kLine] = cells_.front();
+        open_ = true;
+    }
+    // Insert an event in the line, at its place; return the event that has to leave a full line for the heap.
+    Cell insert(Cell cell) {
+        const Cell leaving = count_ == kLine ? last() : kNothing;
+        if (count_ < kLine) ++count_;
+        std::size_t place = count_ - 1;
+        for (; place > 0 && cell < line_[(first_ + place - 1) % kLine]; --place)
+            line_[(first_ + place) % kLine] = line_[(first_ + place - 1) % kLine];
+        line_[(first_ + place) % kLine] = cell;
+        return leaving;
+    }
+    void push(Cell cell) {
+        if (open_) {
+            open_ = false;
+            return sink(cell);
+        }
+        std::size_t at = cells_.size();
+        cells_.push_back(cell);
+        for (; at > 0 && cell < cells_[(at - 1) / 4]; at = (at - 1) / 4) cells_[at] = cells_[(at - 1) / 4];
+        cells_[at] = cell;
+    }
     void close() {
         open_ = false;
         const Cell last = cells_.back();
@@ -96,14 +135,17 @@ class EventQueue {
     // After 10^12 events, number the pending events from 0 in their order.
     void renumber() {
         if (open_) close();
+        for (; count_ > 0; --count_) cells_.push_back(last());
         std::sort(cells_.begin(), cells_.end());  // a sorted array is a heap
-        sequence_ = 0;
+        sequence_ = 1;
         constexpr auto kField = static_cast<Cell>(kSequences - 1) << kSequenceShift;
         for (Cell& cell : cells_) cell = (cell & ~kField) | static_cast<Cell>(sequence_++) << kSequenceShift;
     }
 
     std::vector<Cell> cells_;
-    std::uint64_t sequence_ = 0;
+    std::array<Cell, kLine> line_{};  // a ring, from first_ on
+    std::size_t first_ = 0, count_ = 0;
+    std::uint64_t sequence_ = 1;  // so that no cell is kNothing
     bool open_ = false;
 };
 

@@ -113,7 +113,7 @@ void Network::plug(Index<Link> link) {
         if (present) {
             const Channel& other = channels_[present];
             Channel& before = channels_[channel_of(other.link, 1 - other.direction)];
-            for (std::size_t v = 0; v < kVls; ++v) in.held[v] += std::exchange(before.held[v], 0);
+            for (std::size_t v = 0; v < kVls; ++v) in.lanes[v].held += std::exchange(before.lanes[v].held, 0);
             in.returning.clear();
             for (const auto& credit : std::exchange(before.returning, {}))
                 in.returning.push_back(
@@ -139,8 +139,8 @@ void Network::set_channel(Index<Channel> index, bool up) {
     c.waiting = 0;
     c.ready = 0;
     for (std::size_t v = 0; v < kVls; ++v) {
-        while (!c.queues[v].empty()) discard(c.queues[v].pop_front());
-        c.queued[v] = 0;
+        while (!c.lanes[v].queue.empty()) discard(c.lanes[v].queue.pop_front());
+        c.lanes[v].queued = 0;
     }
 }
 

@@ -2,6 +2,7 @@
 #include "network/network.h"
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <stdexcept>
 #include <utility>
@@ -9,6 +10,7 @@
 namespace railyard {
 
 Network::~Network() {
+    channels_.clear();
     for (const Host& host : hosts_)
         if (host.station) host.station->leave();  // its frames belong to this network's pool
 }
@@ -36,7 +38,7 @@ void Network::enqueue(Index<Channel> index, FrameHandle frame, bool at_once) {
     Channel& c = channels_[index];
     if (frame->pending) {
         frame->enqueued = now_;
-        frame->enqueue_depth = static_cast<std::uint32_t>(c.queues[frame->vl].size());
+        frame->enqueue_depth = static_cast<std::uint32_t>(c.lanes[frame->vl].queue.size());
     }
     if (!c.put(frame)) return discard(std::move(frame));
     ++waiting_frames_;
@@ -50,7 +52,7 @@ void Network::try_send(Index<Channel> index) {
     if (now_ < c.busy_until) return wake(c, index, c.busy_until);
     c.collect(now_);
     while (const std::optional<std::size_t> vl = c.next()) {
-        if (c.queues[*vl].front()->pending && !dequeue(index, *vl)) continue;
+        if (c.lanes[*vl].queue.front()->pending && !dequeue(index, *vl)) continue;
         transmit(index, *vl);
         if (c.waiting > 0) wake(c, index, c.busy_until);
         return;
@@ -92,7 +94,7 @@ void Network::arrive(Index<Channel> index) {
     if (!c.flying.empty()) push(c.flying.front().arrival, EventKind::Arrive, index);
     if (c.lossless()) {
         frame->held = {.channel = index, .bytes = frame->length, .share = {}, .vl = frame->vl};
-        c.held[frame->vl] += frame->length;
+        c.lanes[frame->vl].held += frame->length;
     }
     if (lost) [[unlikely]]
         return discard(std::move(frame));  // its credits return as those of a received frame
@@ -107,11 +109,8 @@ void Network::deliver(FrameHandle frame, Index<Host> host) {
         if (bins_.size() <= bin) bins_.resize(bin + 1, 0);
         bins_[bin] += frame->length;
     }
-    const std::shared_ptr<Station> station = hosts_[host].station;
-    if (!station) return;
-    Answer answer(pool_, std::move(departures_));
-    station->on_frame(std::move(frame), now_, answer);
-    act(host, answer);
+    consult(host,
+            [&](Station& station, Answer& answer) { station.on_frame(std::move(frame), now_, answer); });
 }
 
 void Network::receive(FrameHandle frame, Index<Switch> switch_index, std::uint32_t port) {
@@ -149,7 +148,7 @@ std::uint8_t Network::lane_of(const Frame& frame) const {
     if (!lane_bit_) return frame.vl;
     const std::uint32_t at = *lane_bit_ / 8;
     const bool second =
-        !frame.pending && at < frame.length && (frame.data()[at] >> (7 - *lane_bit_ % 8) & 1) != 0;
+        !frame.pending && at < frame.length && (frame.byte(at) >> (7 - *lane_bit_ % 8) & 1) != 0;
     return static_cast<std::uint8_t>(2 * frame.vl + second);
 }
 
@@ -189,15 +188,32 @@ void Network::fail(Index<Switch> index, const std::exception& error) {
 void Network::set_station(Index<Host> host, std::shared_ptr<Station> station) {
     clear_timer(host);
     hosts_[host].station.swap(station);
-    if (station) station->leave();
+    if (!station) return;
+    station->leave();
+    if (consulting_ > 0) replaced_.push_back(std::move(station));
 }
 
-void Network::consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event) {
-    const std::shared_ptr<Station> station = hosts_.at(host).station;
-    if (!station) return;
+// Let the station of a host answer an event. A station may replace stations, its own included, which last
+// until no station is at work.
+template <typename Event>
+void Network::consult(Index<Host> host, const Event& event) {
+    Station* const station = hosts_[host].station.get();
+    if (station == nullptr) return;
+    struct Consultation {
+        Network& network;
+        explicit Consultation(Network& of) : network(of) { ++network.consulting_; }
+        ~Consultation() {
+            if (--network.consulting_ == 0) network.replaced_.clear();
+        }
+    } const consultation(*this);
     Answer answer(pool_, std::move(departures_));
     event(*station, answer);
     act(host, answer);
+}
+
+void Network::start(Index<Host> host) {
+    hosts_.at(host);  // names a host that there is not
+    consult(host, [this](Station& station, Answer& answer) { station.start(now_, answer); });
 }
 
 void Network::act(Index<Host> host, Answer& answer) {
@@ -270,8 +286,41 @@ RunEnd Network::run_events(Time until, std::uint64_t events) {
         }
         if (events == 0) return RunEnd::Paused;
         const Event event = events_.pop();
+        look_ahead();
         now_ = event.time;
         dispatch(event);
+    }
+}
+
+// Let the processor fetch the memory of the next events while others run. Each address stands in memory
+// fetched before: that of a channel, then that of its first cell, then that of the frame.
+void Network::look_ahead() const {
+    const auto fetch = [](const void* address) {
+        __builtin_prefetch(address);
+        asm volatile("" : : "r"(address));  // a compiler may drop a function that only fetches
+    };
+    const auto channel_at = [this](std::size_t place) -> const Channel* {
+        const std::optional<Event> event = events_.ahead(place);
+        return event && event->kind <= EventKind::Arrive ? &channels_[event->of<Channel>()] : nullptr;
+    };
+    const auto next_lane = [](const Channel& c) {
+        return &c.lanes[static_cast<std::size_t>(std::bit_width(c.ready)) - 1];
+    };
+    if (const Channel* const c = channel_at(7)) {
+        const auto* const lines = reinterpret_cast<const char*>(c);
+        for (std::size_t line = 0; line < 4; ++line) fetch(lines + 64 * line);
+    }
+    if (const Channel* const c = channel_at(5)) {
+        if (!c->flying.empty()) fetch(&c->flying[0]);
+        if (c->ready != 0) fetch(next_lane(*c));
+    }
+    if (const Channel* const c = channel_at(3)) {
+        if (!c->flying.empty()) fetch(c->flying[0].frame.get());
+        if (c->ready != 0) fetch(&next_lane(*c)->queue[0]);
+    }
+    if (const Channel* const c = channel_at(1)) {
+        if (!c->flying.empty()) fetch(c->flying[0].frame->data());
+        if (c->ready != 0) fetch(next_lane(*c)->queue[0].get());
     }
 }
 
@@ -289,9 +338,8 @@ void Network::dispatch(const Event& event) {
             Host& h = hosts_[event.of<Host>()];
             if (h.deadline != event.time) return;  // changed or cleared
             h.deadline = -1;
-            if (h.station)
-                consult(event.of<Host>(), [this](Station& s, Answer& answer) { s.on_timer(now_, answer); });
-            return;
+            return consult(event.of<Host>(),
+                           [this](Station& s, Answer& answer) { s.on_timer(now_, answer); });
         }
         case EventKind::Alarm:
             free_alarms_.push_back(event.of<Alarm>());

@@ -78,9 +78,7 @@ class Network : public SwitchSet {
 
     // Put a station on a host in place of another; null: none. Its first event is `start`.
     void set_station(Index<Host> host, std::shared_ptr<Station> station);
-    void start(Index<Host> host) {
-        consult(host, [this](Station& station, Answer& answer) { station.start(now_, answer); });
-    }
+    void start(Index<Host> host);
     void act(Index<Host> host, Answer& answer);
     void send(Index<Host> host, std::string_view bytes, int vl);
     void packet_out(Index<Switch> switch_index, std::string_view bytes) override;
@@ -137,7 +135,8 @@ class Network : public SwitchSet {
 
    private:
     // Call a station for an event, and carry out its answer.
-    void consult(Index<Host> host, const std::function<void(Station&, Answer&)>& event);
+    template <typename Event>
+    void consult(Index<Host> host, const Event& event);
     template <typename T>
     void push(Time time, EventKind kind, Index<T> index);
     RunEnd run_events(Time until, std::uint64_t events);
@@ -163,6 +162,8 @@ class Network : public SwitchSet {
             index = channels_[index].successor;
         return index;
     }
+
+    void look_ahead() const;
 
     // links.cpp
     Index<Channel> new_channel(const LinkConfig& config, const std::string& name);
@@ -203,7 +204,9 @@ class Network : public SwitchSet {
     std::uint64_t seed_ = 0;
     std::vector<std::shared_ptr<PcapFile>> recordings_;
     Outputs out_, egress_out_;
-    std::vector<Answer::Departure> departures_;  // memory for answers
+    std::size_t consulting_ = 0;                      // stations at work, one within the other
+    std::vector<std::shared_ptr<Station>> replaced_;  // while they were
+    std::vector<Answer::Departure> departures_;       // memory for answers
     List<Share> shares_;
     std::vector<Index<Share>> free_shares_;
     std::uint64_t without_link_ = 0, hops_ = 0, failed_ = 0;

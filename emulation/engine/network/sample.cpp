@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 
 #include "network/network.h"
@@ -35,7 +36,9 @@ LinkSample Network::sample() {
             const Time sent = std::min(c.stats.busy - sampled_busy_[index], since);
             result.load.push_back(share(sent, since));
             sampled_busy_[index] += sent;
-            const std::int64_t queued = std::accumulate(c.queued.begin(), c.queued.end(), std::int64_t{0});
+            const std::int64_t queued =
+                std::transform_reduce(c.lanes.begin(), c.lanes.end(), std::int64_t{0}, std::plus<>(),
+                                      [](const Channel::Lane& lane) { return lane.queued; });
             result.queue.push_back(
                 share(queued, c.lossless() ? c.config.credit_bytes : c.config.queue_bytes));
             if (c.up) state |= 1;
@@ -51,7 +54,7 @@ std::vector<std::int64_t> Network::queued_by_vl(Index<Link> link, int direction)
     const Channel& c = channels_[channel_of(link, direction)];
     std::vector<std::int64_t> result(vls_.size());
     for (std::size_t lane = 0; lane < vls_.size(); ++lane)
-        result[static_cast<std::size_t>(vls_[lane])] = c.queued[lane];
+        result[static_cast<std::size_t>(vls_[lane])] = c.lanes[lane].queued;
     return result;
 }
 

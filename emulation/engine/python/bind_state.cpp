@@ -37,23 +37,22 @@ void bind_counters(nb::class_<SwitchSet>& c) {
     c.def("counter_read",
           [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i) {
               const LockedSwitch s(n, sw);
-              return std::pair(s->counter(at).packets.at(i), s->counter(at).bytes.at(i));
+              const Switch::Count& count = s->counter(at).at(i);
+              return std::pair(count.packets, count.bytes);
           })
         .def("counter_read_all",
              [](SwitchSet& n, Index<Switch> sw, std::size_t at) {
                  const LockedSwitch s(n, sw);
-                 const auto& counter = s->counter(at);
                  nb::list out;
-                 for (std::size_t i = 0; i < counter.packets.size(); ++i)
-                     out.append(nb::make_tuple(counter.packets[i], counter.bytes[i]));
+                 for (const Switch::Count& count : s->counter(at))
+                     out.append(nb::make_tuple(count.packets, count.bytes));
                  return out;
              })
         .def("counter_write",
              [](SwitchSet& n, Index<Switch> sw, std::size_t at, std::size_t i, std::uint64_t packets,
                 std::uint64_t bytes) {
                  const LockedSwitch s(n, sw);
-                 s->counter(at).packets.at(i) = packets;
-                 s->counter(at).bytes.at(i) = bytes;
+                 s->counter(at).at(i) = {packets, bytes};
              })
         .def("direct_counter_write", [](SwitchSet& n, Index<Switch> sw, std::size_t t, const nb::list& keys,
                                         int priority, std::uint64_t packets, std::uint64_t bytes) {

@@ -106,10 +106,10 @@ void Traversal::deparse(Frame& frame) {
         return;
     }
     scratch_.assign(frame.data(), frame.data() + parsed_);
-    const std::uint32_t payload = frame.start + parsed_, rest = frame.length - parsed_;
+    const std::uint32_t payload = frame.start + parsed_, rest = frame.stored - parsed_;
     if (bytes > payload) {
         // The headroom is too small: move to a larger buffer.
-        const FrameHandle larger = switch_.pool_.acquire(bytes + rest);
+        const FrameHandle larger = switch_->pool_.acquire(bytes + rest);
         std::memcpy(larger->data() + bytes, frame.data() + parsed_, rest);
         std::swap(frame.buffer, larger->buffer);
         std::swap(frame.size_class, larger->size_class);
@@ -117,7 +117,8 @@ void Traversal::deparse(Frame& frame) {
     } else {
         frame.start = payload - bytes;
     }
-    frame.length = rest + bytes;
+    frame.length += bytes - parsed_;
+    frame.stored = rest + bytes;
     std::uint8_t* to = frame.data();
     for (const Index<Header> number : p.deparser) {
         const Header& h = p.headers[number];
@@ -139,7 +140,10 @@ std::uint64_t Traversal::calculate(const Calculation& c) {
         for (const Field& f : program_.headers[piece.header].fields)
             out.put_field(v, f.slot, f.bits, f.variable);
     }
-    if (c.payload) scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
+    if (c.payload) {
+        frame_->join();
+        scratch_.insert(scratch_.end(), frame_->data() + parsed_, frame_->data() + frame_->length);
+    }
     return hash(c.algorithm, scratch_.data(), scratch_.size());
 }
 

@@ -22,7 +22,7 @@ LookupResult Traversal::after_hit(Table& table, LookupResult result) {
             const Index<Calculation> selector = p.profiles[spec.profile].selector;
             return calculate(p.calculations[selector]);
         });
-    switch_.revived_ |= table.count(result.entry, ingress_length_, now_);
+    switch_->revived_ |= table.count(result.entry, ingress_length_, now_);
     Meter* const m = table.meter(result.entry);
     if (m == nullptr) return result;
     const MeterSpec& meter = p.meters[spec.meter];
@@ -33,11 +33,11 @@ LookupResult Traversal::after_hit(Table& table, LookupResult result) {
 }
 
 // Look up a table with the present slots, and assign the parameters of the action.
-inline const Table::Continuation& Traversal::apply(Table& table) {
+inline const Continuation& Traversal::apply(Table& table) {
     std::uint64_t* const v = slots_.data();
     LookupResult result = table.lookup(v);
     if (result.entry && table.instrumented()) result = after_hit(table, result);
-    const Table::Continuation& then = *result.then;
+    const Continuation& then = *result.then;
     for (unsigned k = 0; k < then.limbs; ++k) v[then.targets[k]] = result.parameters[k];
     return then;
 }
@@ -91,15 +91,15 @@ void Traversal::execute(Place at) {
     OP(Other) operate(*i); NEXT;
 
     OP(Count) {
-        Switch::Counter& c = switch_.counters_[i->a];
-        if (v[i->b] < c.packets.size()) {
-            c.packets[v[i->b]] += 1;
-            c.bytes[v[i->b]] += ingress_length_;
+        Switch::Counter& c = switch_->counters_[i->a];
+        if (v[i->b] < c.size()) {
+            c[v[i->b]].packets += 1;
+            c[v[i->b]].bytes += ingress_length_;
         }
     }
     NEXT;
     OP(Apply) {
-        const Table::Continuation& then = apply(switch_.tables_[i->a]);
+        const Continuation& then = apply(switch_->tables_[i->a]);
         back = code + then.next;
         if (then.action == kNowhere) GO(back);
         GO(code + then.action);

@@ -50,7 +50,7 @@ void Traversal::log(const LogMessage& message) const {
             out.push_back(c);
         }
     }
-    switch_.on_log(out);
+    switch_->on_log(out);
 }
 
 void Traversal::operate(const Instruction& i) {
@@ -125,18 +125,18 @@ void Traversal::operate(const Instruction& i) {
             v[i.a] = 0;
             return;
         case Op::RegisterRead: {
-            const auto& r = switch_.registers_[i.a];
+            const auto& r = switch_->registers_[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n), i.n, v + i.dst);
             else std::fill_n(v + i.dst, i.n, 0);
             return;
         }
         case Op::RegisterWrite: {
-            auto& r = switch_.registers_[i.a];
+            auto& r = switch_->registers_[i.a];
             if (v[i.b] < r.size() / i.n) std::copy_n(v + i.mask, i.n, r.begin() + static_cast<std::ptrdiff_t>(v[i.b] * i.n));
             return;
         }
         case Op::Meter: {
-            auto& m = switch_.meters_[i.a];
+            auto& m = switch_->meters_[i.a];
             if (v[i.b] < m.size())
                 v[i.dst] = m[v[i.b]].execute(p.meters[i.a].bytes ? static_cast<std::int64_t>(ingress_length_) : 1, now_);
             else v[i.dst] = 0;
@@ -144,7 +144,7 @@ void Traversal::operate(const Instruction& i) {
         }
         case Op::Hash: v[i.dst] = v[i.b] + calculate(p.calculations[i.a]) % std::max<std::uint64_t>(v[i.mask], 1); return;
         case Op::Random:
-            if (v[i.a] <= v[i.b]) v[i.dst] = switch_.random(v[i.a], v[i.b]);
+            if (v[i.a] <= v[i.b]) v[i.dst] = switch_->random(v[i.a], v[i.b]);
             else v[i.dst] = v[i.a];
             return;
         case Op::Clone:
@@ -163,13 +163,13 @@ void Traversal::operate(const Instruction& i) {
             return;
         case Op::Truncate: truncate_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(truncate_ == 0 ? ~0U : truncate_, std::max<std::uint64_t>(v[i.a], 1))); return;
         case Op::Log:
-            if (switch_.on_log) log(p.messages[i.a]);
+            if (switch_->on_log) log(p.messages[i.a]);
             return;
         case Op::Assert:
-            if (v[i.a] == 0) throw std::runtime_error("switch " + switch_.name() + ": " + p.assertions[i.b]);
+            if (v[i.a] == 0) throw std::runtime_error("switch " + switch_->name() + ": " + p.assertions[i.b]);
             return;
         case Op::Note:
-            if (switch_.trace_ != nullptr) note(i);
+            if (switch_->trace_ != nullptr) note(i);
             return;
         default: assert(false);
     }

@@ -28,6 +28,14 @@ void sign_extend(std::uint64_t* limb, unsigned bits) {
 
 }  // namespace
 
+// Whether fewer than `bytes` bytes follow those that have been parsed.
+inline bool Traversal::lacks(Frame& frame, std::uint64_t bytes) const {
+    if (frame.stored - parsed_ >= bytes) [[likely]]
+        return false;
+    frame.join();
+    return frame.length - parsed_ < bytes;
+}
+
 inline void Traversal::finish_extract(const Header& header, std::uint32_t bytes) {
     std::uint64_t* v = slots_.data();
     for (const Index<Field> f : header.signed_fields)
@@ -41,8 +49,8 @@ inline void Traversal::finish_extract(const Header& header, std::uint32_t bytes)
 }
 
 // Extract a header whose fields have fixed widths.
-inline std::uint64_t Traversal::extract_fixed(const Header& header, const Frame& frame) {
-    if (frame.length - parsed_ < header.bytes) return program_.error_too_short;
+inline std::uint64_t Traversal::extract_fixed(const Header& header, Frame& frame) {
+    if (lacks(frame, header.bytes)) return program_.error_too_short;
     std::uint64_t* v = slots_.data();
     const std::uint8_t* bytes = frame.data() + parsed_;
     std::size_t at = SIZE_MAX;
@@ -59,14 +67,14 @@ inline std::uint64_t Traversal::extract_fixed(const Header& header, const Frame&
     return 0;
 }
 
-std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& op, const Frame& frame) {
+std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& op, Frame& frame) {
     std::uint64_t* v = slots_.data();
     execute(op.code);
     const std::uint64_t length = v[op.value];  // of the variable field, in bits
     // BMv2 rejects lengths that a signed 32-bit number does not hold, such as negative lengths.
     if (length % 8 != 0 || length > 0x7FFFFFFF) return program_.error_argument;
     const auto bytes = header.bytes + static_cast<std::uint32_t>(length / 8);
-    if (frame.length - parsed_ < bytes) return program_.error_too_short;
+    if (lacks(frame, bytes)) return program_.error_too_short;
     if (bytes > header.max_bytes) return program_.error_header_short;
     std::uint64_t at = 0;
     for (const Field& f : header.fields) {
@@ -82,7 +90,7 @@ std::uint64_t Traversal::extract_variable(const Header& header, const ParserOp& 
     return 0;
 }
 
-std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, const Frame& frame) {
+std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, Frame& frame) {
     const Program& p = program_;
     std::uint64_t& next = slots_[stack.next];
     if (next >= stack.size()) return p.error_stack;
@@ -95,7 +103,7 @@ std::uint64_t Traversal::extract_next(const Stack& stack, const ParserOp& op, co
 }
 
 // Operations other than the extraction of a fixed header.
-std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
+std::uint64_t Traversal::parse_op(const ParserOp& op, Frame& frame) {
     const Program& p = program_;
     switch (op.kind) {
         case ParserOp::Kind::Extract: break;  // done by parse()
@@ -103,7 +111,7 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
         case ParserOp::Kind::ExtractStack:
         case ParserOp::Kind::ExtractUnionStack: return extract_next(p.stacks[op.stack], op, frame);
         case ParserOp::Kind::Lookahead:
-            if (8ULL * (frame.length - parsed_) < op.offset + op.bits) return p.error_too_short;
+            if (lacks(frame, (op.offset + op.bits + 7) / 8)) return p.error_too_short;
             peek(frame.data() + parsed_, op.offset, op.bits, &slots_[op.value]);
             return 0;
         case ParserOp::Kind::Run: execute(op.code); return 0;
@@ -112,7 +120,7 @@ std::uint64_t Traversal::parse_op(const ParserOp& op, const Frame& frame) {
             execute(op.code);
             const std::uint64_t bits = slots_[op.value];
             if (bits % 8 != 0) return p.error_argument;
-            if (bits / 8 > frame.length - parsed_) return p.error_too_short;
+            if (lacks(frame, bits / 8)) return p.error_too_short;
             parsed_ += static_cast<std::uint32_t>(bits / 8);
             return 0;
         }
@@ -133,7 +141,7 @@ const std::uint64_t* Traversal::key_value(const TransitionKey& key) const {
 }
 
 bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const {
-    for (const auto& [value, mask] : switch_.value_sets_[t.value_set.at()]) {
+    for (const auto& [value, mask] : switch_->value_sets_[t.value_set.at()]) {
         bool equal = value.size() == bytes && mask.size() == bytes;
         for (unsigned i = 0; i < bytes && equal; ++i)
             equal = ((key[i] ^ value[i]) & mask[i] & t.wide_mask[i]) == 0;
@@ -142,15 +150,14 @@ bool Traversal::in_value_set(const Transition& t, const std::uint8_t* key, unsig
     return false;
 }
 
-Index<ParserState> Traversal::wide_transition(const ParserState& state, const Frame& frame,
-                                              std::uint64_t& error) {
+Index<ParserState> Traversal::wide_transition(const ParserState& state, Frame& frame, std::uint64_t& error) {
     std::array<std::uint8_t, sizeof(std::uint64_t) * kMaxKeyLimbs> key;
     std::array<std::uint64_t, 32> ahead;
     unsigned at = 0;
     for (const TransitionKey& k : state.key) {
         const std::uint64_t* value = ahead.data();
         if (k.kind == TransitionKey::Kind::Lookahead) {
-            if (8ULL * (frame.length - parsed_) < k.offset + k.bits) {
+            if (lacks(frame, (k.offset + k.bits + 7) / 8)) {
                 error = program_.error_too_short;
                 return {};
             }
@@ -186,7 +193,7 @@ inline Index<ParserState> Traversal::transition(const ParserState& state) const 
     return {};
 }
 
-void Traversal::parse(const Frame& frame) {
+void Traversal::parse(Frame& frame) {
     const Program& p = program_;
     parsed_ = 0;
     std::uint64_t error = 0;

@@ -5,8 +5,8 @@
 
 namespace railyard {
 
-Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool)
-    : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool) {
+Switch::Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares)
+    : name_(std::move(name)), cpu_port_(cpu_port), pool_(pool), shares_(shares) {
     // Seed with the name: a sequence for each switch, equal in every run.
     for (const char c : name_) random_ = (random_ ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
 }
@@ -24,15 +24,15 @@ void Switch::set_program(std::shared_ptr<const Program> program) {
     digests_.clear();
     program_ = std::move(program);
     ++epoch_;
-    idle_.reset();
+    share_.reset();
     if (program_ == nullptr) return;
+    share_ = shares_.of(*program_);
     for (const ProfileSpec& p : program_->profiles)
         profiles_.push_back(std::make_unique<Profile>(*program_, p));
     tables_.reserve(program_->tables.size());
-    for (const TableSpec& t : program_->tables)
-        tables_.emplace_back(*program_, t, t.profile ? profiles_[t.profile.at()].get() : nullptr);
-    for (const ArraySpec& c : program_->counters)
-        counters_.push_back({std::vector<std::uint64_t>(c.size, 0), std::vector<std::uint64_t>(c.size, 0)});
+    for (const TableLayout& t : share_->layouts)
+        tables_.emplace_back(t, t.spec.profile ? profiles_[t.spec.profile.at()].get() : nullptr);
+    for (const ArraySpec& c : program_->counters) counters_.emplace_back(c.size);
     for (const ArraySpec& r : program_->registers) registers_.emplace_back(r.size * limbs(r.bits), 0);
     for (const MeterSpec& m : program_->meters) meters_.emplace_back(m.size);
     value_sets_.resize(program_->value_sets.size());
@@ -72,14 +72,20 @@ void Switch::set_value_set(std::size_t at, std::vector<std::pair<Bytes, Bytes>> 
     value_sets_.at(at) = std::move(values);
 }
 
-Switch::Lease::Lease(Switch& owner) : owner_(owner), traversal_(std::move(owner.idle_)) {
-    if (traversal_ == nullptr) traversal_ = std::make_unique<Traversal>(owner);
+Switch::Lease::Lease(Switch& owner) : owner_(owner) {
+    if (owner.share_->idle.empty()) {
+        traversal_ = std::make_unique<Traversal>(owner.program_);
+    } else {
+        traversal_ = std::move(owner.share_->idle.back());
+        owner.share_->idle.pop_back();
+    }
+    traversal_->attach(owner);
     ++owner.leased_;
 }
 
 Switch::Lease::~Lease() {
     --owner_.leased_;
-    owner_.idle_ = std::move(traversal_);
+    owner_.share_->idle.push_back(std::move(traversal_));
 }
 
 void Switch::process(FrameHandle frame, std::uint32_t ingress_port, Time now, Outputs& out) {

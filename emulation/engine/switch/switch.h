@@ -35,7 +35,7 @@ struct TraceStep {
 
 class Switch {
    public:
-    Switch(std::string name, std::uint32_t cpu_port, FramePool& pool);
+    Switch(std::string name, std::uint32_t cpu_port, FramePool& pool, ProgramShares& shares);
 
     void set_program(std::shared_ptr<const Program> program);  // also clears all entries and state
     const Program* program() const { return program_.get(); }
@@ -79,9 +79,10 @@ class Switch {
     // Whether a frame hit an aged entry since the last call; next_ageing() has changed then.
     bool take_revived() { return std::exchange(revived_, false); }
 
-    struct Counter {
-        std::vector<std::uint64_t> packets, bytes;
+    struct Count {
+        std::uint64_t packets = 0, bytes = 0;
     };
+    using Counter = std::vector<Count>;
     Counter& counter(std::size_t at) { return counters_.at(at); }
     std::vector<std::uint64_t>& registers(std::size_t at) {
         return registers_.at(at);
@@ -118,9 +119,10 @@ class Switch {
     std::string name_;
     std::uint32_t cpu_port_;
     FramePool& pool_;
+    ProgramShares& shares_;
     std::shared_ptr<const Program> program_;
-    std::uint64_t epoch_ = 0;          // programs set so far
-    std::unique_ptr<Traversal> idle_;  // for the next frame
+    std::shared_ptr<ProgramShare> share_;  // of the program
+    std::uint64_t epoch_ = 0;              // programs set so far
     unsigned leased_ = 0;
     std::vector<Table> tables_;
     std::vector<std::unique_ptr<Profile>> profiles_;

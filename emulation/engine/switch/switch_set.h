@@ -50,7 +50,7 @@ class SwitchSet {
 
     virtual Index<Switch> add_switch(const std::string& name, std::uint32_t cpu_port) {
         const Index<Switch> index = switches_.next();
-        switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool_));
+        switches_.push_back(std::make_unique<Switch>(name, cpu_port, pool_, shares_));
         return index;
     }
     Switch& switch_at(Index<Switch> index) { return *switches_.at(index); }
@@ -69,6 +69,7 @@ class SwitchSet {
 
    protected:
     FramePool pool_;
+    ProgramShares shares_;
     List<Switch, std::unique_ptr<Switch>> switches_;
     std::deque<ControlItem> control_;
     SharedMutex mutex_;

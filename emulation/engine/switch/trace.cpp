@@ -11,12 +11,12 @@ void Traversal::note(const Instruction& i) {
     else if (note.slot != kNoSlot)
         for (unsigned limb = 0; limb < limbs(note.bits); ++limb)
             step.values.push_back(slots_[note.slot + limb]);
-    switch_.trace_->push_back(std::move(step));
+    switch_->trace_->push_back(std::move(step));
 }
 
 // Look the table up as its Apply, which follows, will.
 void Traversal::note_table(TraceStep& step) {
-    const Table& table = switch_.tables_[program_.notes[step.note].table.at()];
+    const Table& table = switch_->tables_[program_.notes[step.note].table.at()];
     const TableSpec& spec = table.spec();
     for (const Key& k : spec.keys)
         for (unsigned limb = 0; limb < limbs(k.bits); ++limb)

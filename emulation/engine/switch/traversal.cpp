@@ -16,8 +16,24 @@ std::uint64_t microseconds(Time t) { return static_cast<std::uint64_t>(t / 1'000
 
 }  // namespace
 
-Traversal::Traversal(Switch& owner)
-    : switch_(owner), program_(*owner.program()), epoch_(owner.epoch_), slots_(program_.image) {}
+Traversal::Traversal(std::shared_ptr<const Program> program)
+    : owned_program_(std::move(program)), program_(*owned_program_), slots_(program_.image) {}
+
+void Traversal::attach(Switch& owner) {
+    switch_ = &owner;
+    epoch_ = owner.epoch_;
+}
+
+std::shared_ptr<ProgramShare> ProgramShares::of(const Program& program) {
+    std::erase_if(known_, [](const Known& known) { return known.share.expired(); });
+    for (const Known& known : known_)
+        if (known.program == &program) return known.share.lock();
+    auto share = std::make_shared<ProgramShare>();
+    share->layouts.reserve(program.tables.size());
+    for (const TableSpec& spec : program.tables) share->layouts.emplace_back(program, spec);
+    known_.push_back({&program, share});
+    return share;
+}
 
 void Traversal::save(Frame& frame) {
     if (frame.phv == nullptr) frame.phv = std::make_unique<Phv>();
@@ -126,7 +142,7 @@ void Traversal::finish_waiting(Outputs& out, bool defer) {
 // rounds.
 void Traversal::use_pass() {
     if (left_.passes == 0)
-        throw std::runtime_error("switch " + switch_.name() +
+        throw std::runtime_error("switch " + switch_->name() +
                                  ": a frame was resubmitted, recirculated or cloned by egress " +
                                  std::to_string(Budget{}.passes) +
                                  " times, its copies included, and there is no end to it; program " +
@@ -136,7 +152,7 @@ void Traversal::use_pass() {
 
 void Traversal::use_copies(std::size_t count) {
     if (count > left_.copies)
-        throw std::runtime_error("switch " + switch_.name() + ": more than " +
+        throw std::runtime_error("switch " + switch_->name() + ": more than " +
                                  std::to_string(Budget{}.copies) +
                                  " copies of a frame, by multicast groups and clone sessions in all its "
                                  "passes; give them fewer replicas, or let program " +
@@ -145,13 +161,13 @@ void Traversal::use_copies(std::size_t count) {
 }
 
 void Traversal::refuse_rounds() const {
-    throw std::runtime_error("switch " + switch_.name() + ": a loop of program " + program_.name +
+    throw std::runtime_error("switch " + switch_->name() + ": a loop of program " + program_.name +
                              " went round " + std::to_string(Budget{}.rounds) +
                              " times for one frame, its copies included; it must end");
 }
 
 void Traversal::check() const {
-    if (switch_.on_checkpoint) switch_.on_checkpoint();
+    if (switch_->on_checkpoint) switch_->on_checkpoint();
 }
 
 void Traversal::divide_budget(Outputs& out, std::size_t first) const {
@@ -170,7 +186,7 @@ void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replica
     use_copies(replicas.size());
     for (const Replica& r : replicas) {
         slots_[s.egress_rid] = r.rid & low_mask(16);
-        FrameHandle copy = switch_.pool_.acquire(frame.data(), frame.length);
+        FrameHandle copy = switch_->pool_.copy(frame);
         copy->vl = static_cast<std::uint8_t>(slots_[s.priority]);
         save(*copy);
         if (defer && counts) use_pass();
@@ -179,7 +195,7 @@ void Traversal::copy_out(const Frame& frame, const std::vector<Replica>& replica
     }
 }
 
-void Traversal::clone_ingress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer) {
+void Traversal::clone_ingress(Frame& frame, const CloneSession& clone, Outputs& out, bool defer) {
     const StandardSlots& s = program_.standard;
     set_aside_.assign(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(program_.cleared_slots));
     const auto parsed = parsed_;
@@ -228,7 +244,7 @@ void Traversal::digest(std::uint64_t id) {
             if (byte / 8 + 1 == limbs(f.bits)) limb &= low_mask(f.bits - 64 * (limbs(f.bits) - 1));
             d.fields.push_back(static_cast<char>(limb >> (8 * (byte % 8))));
         }
-    switch_.digests_.push_back(std::move(d));
+    switch_->digests_.push_back(std::move(d));
 }
 
 // Queue the frame for another ingress pass, with the metadata of the field list only.
@@ -255,8 +271,8 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     execute(program_.ingress);
     if (requests_.any) {
         if (requests_.cloned) {
-            const auto clone = switch_.clones_.find(static_cast<std::uint32_t>(requests_.clone));
-            if (clone != switch_.clones_.end()) clone_ingress(*frame, clone->second, out, defer);
+            const auto clone = switch_->clones_.find(static_cast<std::uint32_t>(requests_.clone));
+            if (clone != switch_->clones_.end()) clone_ingress(*frame, clone->second, out, defer);
         }
         if (requests_.digest != 0) digest(requests_.digest);
         if (requests_.resubmit != 0)
@@ -265,8 +281,8 @@ void Traversal::ingress_pass(FrameHandle&& frame, Outputs& out, bool defer) {
     if (const std::uint64_t group = slots_[s.mcast_grp]; group != 0) {
         slots_[s.instance_type] = kReplicated;
         truncate_ = 0;  // copies are whole, as in BMv2
-        const auto at = switch_.multicast_.find(static_cast<std::uint32_t>(group));
-        if (at != switch_.multicast_.end()) copy_out(*frame, at->second, out, defer);
+        const auto at = switch_->multicast_.find(static_cast<std::uint32_t>(group));
+        if (at != switch_->multicast_.end()) copy_out(*frame, at->second, out, defer);
         return;
     }
     const auto port = static_cast<std::uint32_t>(slots_[s.egress_spec]);
@@ -298,8 +314,8 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
     requests_ = {};
     execute(program_.egress);
     if (requests_.cloned) {
-        const auto clone = switch_.clones_.find(static_cast<std::uint32_t>(requests_.clone));
-        if (clone != switch_.clones_.end()) clone_egress(*frame, clone->second, out, defer);
+        const auto clone = switch_->clones_.find(static_cast<std::uint32_t>(requests_.clone));
+        if (clone != switch_->clones_.end()) clone_egress(*frame, clone->second, out, defer);
     }
     if (slots_[s.egress_spec] == kDropPort) return;
     deparse(*frame);
@@ -307,7 +323,7 @@ void Traversal::egress_pass(FrameHandle&& frame, std::uint32_t port, const Queue
         const std::uint64_t length = frame->length;
         return run_again(std::move(frame), requests_.recirculate, kRecirculated, length);
     }
-    if (truncate_ != 0) frame->length = std::min(frame->length, truncate_);
+    if (truncate_ != 0) frame->truncate(truncate_);
     out.push_back({port, std::move(frame)});
 }
 

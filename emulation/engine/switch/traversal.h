@@ -40,11 +40,14 @@ struct CloneSession {
 };
 
 // All state of a frame at work: values of its fields, position of the parser, requests of the program.
-// Traversals of a switch are independent of each other. The switch reuses them, so that a frame allocates
-// nothing.
+// Traversals are independent of each other. Switches of the same program reuse them in turn: a frame
+// allocates nothing, and the slots stay in the cache.
 class Traversal {
    public:
-    explicit Traversal(Switch& owner);
+    explicit Traversal(std::shared_ptr<const Program> program);
+
+    // Work for a switch, of the same program, from now on.
+    void attach(Switch& owner);
 
     // As Switch::process, Switch::ingress (defer) and Switch::egress; the caller has checked the program. A
     // frame that does not leave stays in its handle or goes back to the pool.
@@ -99,7 +102,7 @@ class Traversal {
     void ingress_pass(FrameHandle&& frame, Outputs& out, bool defer);
     void egress_pass(FrameHandle&& frame, std::uint32_t port, const QueueRecord& queue, Outputs& out,
                      bool defer);
-    void clone_ingress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
+    void clone_ingress(Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void clone_egress(const Frame& frame, const CloneSession& clone, Outputs& out, bool defer);
     void copy_out(const Frame& frame, const std::vector<Replica>& replicas, Outputs& out, bool defer,
                   bool counts = false);
@@ -112,7 +115,7 @@ class Traversal {
 
     // execute.cpp
     void execute(Place at);
-    const Table::Continuation& apply(Table& table);
+    const Continuation& apply(Table& table);
     LookupResult after_hit(Table& table, LookupResult result);
 
     // operations.cpp
@@ -133,14 +136,15 @@ class Traversal {
     void swap_headers(Index<Header> a, Index<Header> b);
 
     // parse.cpp
-    void parse(const Frame& frame);
-    std::uint64_t parse_op(const ParserOp& op, const Frame& frame);  // an error, or 0
-    std::uint64_t extract_fixed(const Header& header, const Frame& frame);
-    std::uint64_t extract_variable(const Header& header, const ParserOp& op, const Frame& frame);
-    std::uint64_t extract_next(const Stack& stack, const ParserOp& op, const Frame& frame);
+    bool lacks(Frame& frame, std::uint64_t bytes) const;
+    void parse(Frame& frame);
+    std::uint64_t parse_op(const ParserOp& op, Frame& frame);  // an error, or 0
+    std::uint64_t extract_fixed(const Header& header, Frame& frame);
+    std::uint64_t extract_variable(const Header& header, const ParserOp& op, Frame& frame);
+    std::uint64_t extract_next(const Stack& stack, const ParserOp& op, Frame& frame);
     void finish_extract(const Header& header, std::uint32_t bytes);
     Index<ParserState> transition(const ParserState& state) const;
-    Index<ParserState> wide_transition(const ParserState& state, const Frame& frame, std::uint64_t& error);
+    Index<ParserState> wide_transition(const ParserState& state, Frame& frame, std::uint64_t& error);
     bool in_value_set(const Transition& t, const std::uint8_t* key, unsigned bytes) const;
     const std::uint64_t* key_value(const TransitionKey& key) const;
 
@@ -154,23 +158,42 @@ class Traversal {
     void verify_checksums();
     void update_checksums();
 
-    Switch& switch_;
+    const std::shared_ptr<const Program> owned_program_;
     const Program& program_;
-    std::uint64_t epoch_;  // of the switch; saved slots of other epochs are of other programs
+    Switch* switch_ = nullptr;
+    std::uint64_t epoch_ = 0;  // of the switch; saved slots of other epochs are of other programs
     std::vector<std::uint64_t> slots_;
-    const Frame* frame_ = nullptr;
+    Frame* frame_ = nullptr;
     Time now_ = 0;
     std::uint64_t ingress_length_ = 0;  // at arrival; counted by counters and meters
     std::uint64_t length_ = 0;          // packet_length of v1model
     std::uint32_t parsed_ = 0;          // bytes the parser consumed
     std::uint32_t truncate_ = 0;        // 0: whole
     Requests requests_;
-    Table::Continuation member_;  // of the action profile's member that an entry led to
+    Continuation member_;  // of the action profile's member that an entry led to
     Budget left_;
     Ring<Waiting> waiting_;
     std::vector<std::uint64_t> preserved_;  // fields that a copy or further pass preserves
     std::vector<std::uint64_t> set_aside_;  // slots while copies are made
     std::vector<std::uint8_t> scratch_, emitted_;
+};
+
+// What switches of the same program share.
+struct ProgramShare {
+    std::vector<TableLayout> layouts;  // by table
+    std::vector<std::unique_ptr<Traversal>> idle;
+};
+
+class ProgramShares {
+   public:
+    std::shared_ptr<ProgramShare> of(const Program& program);
+
+   private:
+    struct Known {
+        const Program* program;
+        std::weak_ptr<ProgramShare> share;
+    };
+    std::vector<Known> known_;
 };
 
 }  // namespace railyard

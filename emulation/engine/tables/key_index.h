@@ -10,20 +10,33 @@
 
 namespace railyard {
 
-// Open addressing. The owner stores the keys; the index holds positions of entries.
+// Keys of entries, `stride` words apart.
+struct KeyRows {
+    const std::uint64_t* first;
+    std::size_t stride;
+    const std::uint64_t* at(EntryIndex entry) const { return first + entry.at() * stride; }
+};
+
+// Open addressing. The owner stores the keys; the index holds positions of entries with hashes of their keys,
+// so that a search reads the keys of hardly any entry but the right one.
 class KeyIndex {
    public:
     explicit KeyIndex(std::size_t key_limbs) : limbs_(key_limbs) {}
-    EntryIndex find(const std::uint64_t* key, const std::vector<std::uint64_t>& keys) const;
-    void insert(EntryIndex entry, const std::vector<std::uint64_t>& keys);
-    void erase(EntryIndex entry, const std::vector<std::uint64_t>& keys);
+    EntryIndex find(const std::uint64_t* key, KeyRows keys) const;
+    void insert(EntryIndex entry, const std::uint64_t* key) { insert({entry, hash(key)}); }
+    void erase(EntryIndex entry, const std::uint64_t* key);
     std::size_t size() const { return used_; }
 
    private:
-    std::size_t hash(const std::uint64_t* key) const;
-    void grow(const std::vector<std::uint64_t>& keys);
+    struct Cell {
+        EntryIndex entry;  // none: free cell
+        std::uint32_t hash = 0;
+    };
+    std::uint32_t hash(const std::uint64_t* key) const;
+    void insert(Cell cell);
+    void grow();
     std::size_t limbs_, used_ = 0;
-    std::vector<EntryIndex> cells_;  // none: free cell
+    std::vector<Cell> cells_;
 };
 
 }  // namespace railyard

@@ -21,8 +21,36 @@ std::vector<std::uint64_t> prefix_mask(unsigned bits, int prefix) {
 
 }  // namespace
 
-Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
-    : program_(program), spec_(spec), profile_(profile), exact_(0) {
+TableLayout::TableLayout(const Program& of, const TableSpec& given) : program(of), spec(given) {
+    for (const Key& part : spec.keys)
+        for (unsigned k = 0; k < limbs(part.bits); ++k) {
+            const unsigned n = std::min(64u, part.bits - 64 * k);
+            key.push_back(
+                {static_cast<Slot>(part.slot + k), n, part.mask.empty() ? low_mask(n) : part.mask[k]});
+        }
+    for (const Index<Action> action : spec.actions) then.push_back(continuation(action, true));
+    then.push_back(continuation({}, true));
+}
+
+Continuation TableLayout::continuation(Index<Action> action, bool hit) const {
+    Continuation after;
+    after.next = spec.next_default;
+    const auto at = std::find(spec.actions.begin(), spec.actions.end(), action);
+    if (spec.by_hit) after.next = hit ? spec.next_hit : spec.next_miss;
+    else if (at != spec.actions.end())
+        after.next = spec.next_by_action[static_cast<std::size_t>(at - spec.actions.begin())];
+    if (action) {
+        const Action& a = program.actions[action];
+        after.action = a.code;
+        after.targets = a.targets.data();
+        after.limbs = a.parameter_limbs;
+    }
+    return after;
+}
+
+Table::Table(const TableLayout& layout, Profile* profile)
+    : layout_(layout), program_(layout.program), spec_(layout.spec), profile_(profile), exact_(0) {
+    const TableSpec& spec = spec_;
     unsigned bits = 0;
     bool tcam = false;
     for (std::size_t i = 0; i < spec.keys.size(); ++i) {
@@ -35,14 +63,11 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
         }
         bits += key.bits;
         key_limbs_ += limbs(key.bits);
-        for (unsigned k = 0; k < limbs(key.bits); ++k) {
-            const unsigned n = std::min(64u, key.bits - 64 * k);
-            key_.push_back(
-                {static_cast<Slot>(key.slot + k), n, key.mask.empty() ? low_mask(n) : key.mask[k]});
-        }
     }
     instrumented_ = profile != nullptr || spec.counted || spec.ageing || bool(spec.meter);
     exact_ = KeyIndex(key_limbs_);
+    parameters_at_ = static_cast<std::uint32_t>(1 + key_limbs_);
+    stride_ = parameters_at_ + spec.parameter_limbs;
     if (spec.keys.empty()) {
         shape_ = Shape::Keyless;
     } else if (tcam) {
@@ -61,13 +86,13 @@ Table::Table(const Program& program, const TableSpec& spec, Profile* profile)
 
 std::size_t Table::direct_index(const std::uint64_t* key) const {
     std::uint64_t index = 0;
-    for (std::size_t i = 0; i < key_.size(); ++i) index = (index << key_[i].bits) | key[i];
+    for (std::size_t i = 0; i < key_limbs_; ++i) index = (index << layout_.key[i].bits) | key[i];
     return static_cast<std::size_t>(index);
 }
 
 EntryIndex Table::match_tcam(const std::uint64_t* key) const {
     for (const EntryIndex entry : tcam_) {
-        const std::uint64_t* value = &keys_[entry.at() * key_limbs_];
+        const std::uint64_t* value = key_of(entry);
         const std::uint64_t* extra = &extras_[entry.at() * key_limbs_];
         std::size_t at = 0;
         bool hit = true;
@@ -99,42 +124,27 @@ EntryIndex Table::match_prefix(const std::uint64_t* key) const {
     for (const PrefixLevel& level : levels_) {
         for (std::size_t i = 0; i < level.mask.size(); ++i)
             prefix[lpm_limb_ + i] = key[lpm_limb_ + i] & level.mask[i];
-        if (const EntryIndex entry = level.index.find(prefix.data(), keys_)) return entry;
+        if (const EntryIndex entry = level.index.find(prefix.data(), keys())) return entry;
     }
     return {};
 }
 
 EntryIndex Table::search(const std::uint64_t* slots) const {
     std::array<std::uint64_t, kMaxKeyLimbs> key;
-    for (std::size_t i = 0; i < key_limbs_; ++i) key[i] = slots[key_[i].slot] & key_[i].mask;
+    for (std::size_t i = 0; i < key_limbs_; ++i) key[i] = slots[layout_.key[i].slot] & layout_.key[i].mask;
     switch (shape_) {
-        case Shape::Exact: return exact_.find(key.data(), keys_);
+        case Shape::Exact: return exact_.find(key.data(), keys());
         case Shape::Lpm: return match_prefix(key.data());
         case Shape::Tcam: return match_tcam(key.data());
         default: return {};
     }
 }
 
-Table::Continuation Table::continuation(Index<Action> action, bool hit) const {
-    Continuation then;
-    then.next = spec_.next_default;
-    const auto at = std::find(spec_.actions.begin(), spec_.actions.end(), action);
-    if (spec_.by_hit) then.next = hit ? spec_.next_hit : spec_.next_miss;
-    else if (at != spec_.actions.end())
-        then.next = spec_.next_by_action[static_cast<std::size_t>(at - spec_.actions.begin())];
-    if (action) {
-        const Action& a = program_.actions[action];
-        then.action = a.code;
-        then.targets = a.targets.data();
-        then.limbs = a.parameter_limbs;
-    }
-    return then;
-}
-
 // Adjust the number of users of the entry's member or group.
 void Table::count_users(EntryIndex entry, int by) {
     if (profile_ != nullptr)
-        profile_->count_users(targets_[entry.at()], static_cast<std::int64_t>(params_[entry.at()]), by);
+        profile_->count_users(targets_[entry.at()], static_cast<std::int64_t>(row_of(entry)[parameters_at_]),
+                              by);
 }
 
 bool Table::valid(const EntrySpec& entry) const {
@@ -187,17 +197,16 @@ EntryIndex Table::find(const std::vector<MatchValue>& match, const std::uint64_t
                        const std::uint64_t* extra, int priority) const {
     switch (shape_) {
         case Shape::Direct: return direct_[direct_index(key)];
-        case Shape::Exact: return exact_.find(key, keys_);
+        case Shape::Exact: return exact_.find(key, keys());
         case Shape::Lpm:
             for (const PrefixLevel& l : levels_)
-                if (l.prefix == match[*lpm_key_].prefix) return l.index.find(key, keys_);
+                if (l.prefix == match[*lpm_key_].prefix) return l.index.find(key, keys());
             return {};
         default: break;
     }
     for (const EntryIndex entry : tcam_) {
         const auto at = entry.at() * key_limbs_;
-        if (priorities_[entry.at()] == priority &&
-            std::equal(key, key + key_limbs_, keys_.begin() + static_cast<std::ptrdiff_t>(at)) &&
+        if (priorities_[entry.at()] == priority && std::equal(key, key + key_limbs_, key_of(entry)) &&
             std::equal(extra, extra + key_limbs_, extras_.begin() + static_cast<std::ptrdiff_t>(at)))
             return entry;
     }
@@ -216,10 +225,11 @@ Table::PrefixLevel& Table::level(int prefix) {
 
 void Table::link(EntryIndex entry) {
     const std::size_t e = entry.at();
+    const std::uint64_t* const key = key_of(entry);
     switch (shape_) {
-        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = entry; break;
-        case Shape::Exact: exact_.insert(entry, keys_); break;
-        case Shape::Lpm: level(prefixes_[e]).index.insert(entry, keys_); break;
+        case Shape::Direct: direct_[direct_index(key)] = entry; break;
+        case Shape::Exact: exact_.insert(entry, key); break;
+        case Shape::Lpm: level(prefixes_[e]).index.insert(entry, key); break;
         case Shape::Tcam: {
             auto at = std::find_if(tcam_.begin(), tcam_.end(), [&](EntryIndex other) {
                 return priorities_[other.at()] < priorities_[e];
@@ -233,12 +243,13 @@ void Table::link(EntryIndex entry) {
 
 void Table::unlink(EntryIndex entry) {
     const std::size_t e = entry.at();
+    const std::uint64_t* const key = key_of(entry);
     switch (shape_) {
-        case Shape::Direct: direct_[direct_index(&keys_[e * key_limbs_])] = {}; break;
-        case Shape::Exact: exact_.erase(entry, keys_); break;
+        case Shape::Direct: direct_[direct_index(key)] = {}; break;
+        case Shape::Exact: exact_.erase(entry, key); break;
         case Shape::Lpm: {
             PrefixLevel& l = level(prefixes_[e]);
-            l.index.erase(entry, keys_);
+            l.index.erase(entry, key);
             if (l.index.size() == 0) levels_.erase(levels_.begin() + (&l - levels_.data()));
             break;
         }
@@ -251,8 +262,12 @@ void Table::store(EntryIndex entry, const EntrySpec& spec) {
     const std::size_t e = entry.at();
     targets_[e] = spec.target;
     actions_[e] = spec.action;
-    then_[e] = continuation(profile_ != nullptr ? Index<Action>() : spec.action, true);
-    std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
+    const auto& actions = spec_.actions;
+    const auto action =
+        profile_ != nullptr ? actions.end() : std::find(actions.begin(), actions.end(), spec.action);
+    std::uint64_t* const row = rows_.data() + e * stride_;
+    row[0] = static_cast<std::uint64_t>(action - actions.begin());
+    std::uint64_t* const params = row + parameters_at_;
     std::fill(params, params + spec_.parameter_limbs, 0);
     std::copy(spec.parameters.begin(), spec.parameters.end(), params);
 }
@@ -269,27 +284,24 @@ Status Table::insert(const EntrySpec& entry) {
         free_.pop_back();
     } else {
         at = EntryIndex(actions_.size());
-        keys_.resize(keys_.size() + key_limbs_);
-        if (shape_ == Shape::Tcam) extras_.resize(keys_.size());
-        params_.resize(params_.size() + spec_.parameter_limbs);
+        rows_.resize(rows_.size() + stride_);
+        if (shape_ == Shape::Tcam) extras_.resize(extras_.size() + key_limbs_);
         prefixes_.push_back(0);
         priorities_.push_back(0);
         used_.push_back(false);
         targets_.push_back(Target::Action);
         actions_.emplace_back();
-        then_.emplace_back();
         if (spec_.meter) meters_.emplace_back();
         if (spec_.ageing) ages_.emplace_back();
-        packets_.push_back(0);
-        bytes_.push_back(0);
+        counts_.emplace_back();
     }
     const std::size_t e = at.at();
-    std::copy_n(key.begin(), key_limbs_, keys_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
+    std::copy_n(key.begin(), key_limbs_, rows_.begin() + static_cast<std::ptrdiff_t>(e * stride_ + 1));
     if (shape_ == Shape::Tcam)
         std::copy_n(extra.begin(), key_limbs_, extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_));
     prefixes_[e] = lpm_key_ ? entry.match[*lpm_key_].prefix : 0;
     priorities_[e] = entry.priority;
-    packets_[e] = bytes_[e] = 0;
+    counts_[e] = {};
     if (!meters_.empty()) meters_[e] = {};
     if (!ages_.empty()) ages_[e] = {};
     used_[e] = true;
@@ -329,14 +341,14 @@ Status Table::set_default(Index<Action> action, const std::vector<std::uint64_t>
     if (spec_.const_default) return Status::Constant;
     default_action_ = action;
     default_params_ = parameters;
-    default_then_ = continuation(action, false);
+    default_then_ = layout_.continuation(action, false);
     return Status::Ok;
 }
 
 void Table::reset_default() {
     default_action_ = spec_.default_action;
     default_params_ = spec_.default_parameters;
-    default_then_ = continuation(default_action_, false);
+    default_then_ = layout_.continuation(default_action_, false);
 }
 
 }  // namespace railyard

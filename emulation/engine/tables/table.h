@@ -17,18 +17,36 @@ using Time = std::int64_t;  // picoseconds
 
 struct LookupResult;
 
-class Table {
-   public:
-    // What follows a lookup: the parameters of an action go to their targets, then its code runs (kNowhere:
-    // it has none), then the instruction after the table.
-    struct Continuation {
-        Place action = kNowhere, next = 0;
-        const Slot* targets = nullptr;
-        unsigned limbs = 0;  // of the parameters
+// What follows a lookup: the parameters of an action go to their targets, then its code runs (kNowhere: it
+// has none), then the instruction after the table.
+struct Continuation {
+    Place action = kNowhere, next = 0;
+    const Slot* targets = nullptr;
+    unsigned limbs = 0;  // of the parameters
+};
+
+// What the tables of a specification have in common on all switches.
+struct TableLayout {
+    // A limb of the key: a slot, and the bits of it that are matched.
+    struct KeyLimb {
+        Slot slot;
+        unsigned bits;
+        std::uint64_t mask;
     };
 
+    TableLayout(const Program& of, const TableSpec& spec);
+    Continuation continuation(Index<Action> action, bool hit) const;
+
+    const Program& program;
+    const TableSpec& spec;
+    std::vector<KeyLimb> key;
+    std::vector<Continuation> then;  // of hits, by place of the action in the specification; last: no action
+};
+
+class Table {
+   public:
     // profile: action profile of the table; null for a table whose entries have actions.
-    Table(const Program& program, const TableSpec& spec, Profile* profile);
+    Table(const TableLayout& layout, Profile* profile);
 
     LookupResult lookup(const std::uint64_t* slots) const;  // defined below, for the interpreter to inline
     // Follow the reference of an entry to a member or group: result.then becomes `chosen`, which gets what
@@ -67,8 +85,8 @@ class Table {
     // Count a hit; true if the entry had aged, and may age again.
     bool count(EntryIndex entry, std::uint64_t bytes, Time now) {
         const std::size_t at = entry.at();
-        packets_[at] += 1;
-        bytes_[at] += bytes;
+        counts_[at].packets += 1;
+        counts_[at].bytes += bytes;
         if (!spec_.ageing) return false;
         const Time aged = ages_[at].hit + ages_[at].ttl;
         ages_[at].hit = now;
@@ -94,25 +112,21 @@ class Table {
    private:
     // Look-up structure, by the match kinds of the keys.
     enum class Shape { Keyless, Direct, Exact, Lpm, Tcam };
-    // A limb of the key: a slot, and the bits of it that are matched.
-    struct KeyLimb {
-        Slot slot;
-        unsigned bits;
-        std::uint64_t mask;
-    };
     struct PrefixLevel {
         int prefix;
         std::vector<std::uint64_t> mask;
         KeyIndex index;
     };
 
+    const std::uint64_t* row_of(EntryIndex entry) const { return rows_.data() + entry.at() * stride_; }
+    const std::uint64_t* key_of(EntryIndex entry) const { return row_of(entry) + 1; }
+    KeyRows keys() const { return {rows_.data() + 1, stride_}; }
     bool valid(const EntrySpec& entry) const;
     bool pack(const std::vector<MatchValue>& match, std::uint64_t* key, std::uint64_t* extra) const;
     EntryIndex find(const std::vector<MatchValue>& match, int priority) const;
     // key, extra: the packed form of the match.
     EntryIndex find(const std::vector<MatchValue>& match, const std::uint64_t* key,
                     const std::uint64_t* extra, int priority) const;
-    Continuation continuation(Index<Action> action, bool hit) const;
     void count_users(EntryIndex entry, int by);
     EntryIndex match_tcam(const std::uint64_t* key) const;
     EntryIndex search(const std::uint64_t* slots) const;
@@ -129,41 +143,49 @@ class Table {
         bool reported = false;
     };
 
+    const TableLayout& layout_;
+    // What a lookup needs comes first, in few lines of the cache.
+    Shape shape_ = Shape::Keyless;
+    bool instrumented_ = false;
+    std::uint32_t stride_ = 0, parameters_at_ = 0;  // words of a row; those before its parameters
+    std::vector<EntryIndex> direct_;
+    // A row for each entry: number of what follows in TableLayout::then, key, parameters.
+    std::vector<std::uint64_t> rows_;
+    std::size_t live_ = 0;
+    std::vector<std::uint64_t> default_params_;
+    Continuation default_then_;
+
     const Program& program_;
     const TableSpec& spec_;
     Profile* profile_;
     bool constant_ = spec_.const_entries;
-    bool instrumented_ = false;
-    Shape shape_ = Shape::Keyless;
     std::size_t key_limbs_ = 0;
-    std::vector<KeyLimb> key_;
     std::optional<std::size_t> lpm_key_;
     std::size_t lpm_limb_ = 0;
 
-    std::size_t live_ = 0;
-    std::vector<std::uint64_t> keys_, extras_, params_, packets_, bytes_;
+    struct Count {
+        std::uint64_t packets = 0, bytes = 0;
+    };
+    std::vector<Count> counts_;
+    std::vector<std::uint64_t> extras_;
     std::vector<std::int32_t> prefixes_, priorities_;
     std::vector<bool> used_;  // false: in free_
     std::vector<Target> targets_;
     std::vector<Index<Action>> actions_;
-    std::vector<Continuation> then_;
     std::vector<Meter> meters_;
     std::vector<Age> ages_;
     std::vector<EntryIndex> free_;
 
-    std::vector<EntryIndex> direct_;
     KeyIndex exact_;
     std::vector<PrefixLevel> levels_;  // longest first
     std::vector<EntryIndex> tcam_;     // highest priority first
 
     Index<Action> default_action_;
-    Continuation default_then_;
-    std::vector<std::uint64_t> default_params_;
 };
 
 // Action of an entry or of the default entry, and its parameters.
 struct LookupResult {
-    const Table::Continuation* then = nullptr;
+    const Continuation* then = nullptr;
     const std::uint64_t* parameters = nullptr;
     EntryIndex entry;  // none on a miss
 };
@@ -172,14 +194,14 @@ inline LookupResult Table::lookup(const std::uint64_t* slots) const {
     EntryIndex entry;
     if (shape_ == Shape::Direct) {
         std::size_t index = 0;
-        for (const KeyLimb& k : key_) index = index << k.bits | (slots[k.slot] & k.mask);
+        for (const TableLayout::KeyLimb& k : layout_.key) index = index << k.bits | (slots[k.slot] & k.mask);
         entry = direct_[index];
     } else if (live_ > 0) {
         entry = search(slots);
     }
     if (!entry) return {&default_then_, default_params_.data(), {}};
-    const std::size_t at = entry.at();
-    return {&then_[at], params_.data() + at * spec_.parameter_limbs, entry};
+    const std::uint64_t* const row = row_of(entry);
+    return {&layout_.then[row[0]], row + parameters_at_, entry};
 }
 
 template <typename Hash>
@@ -187,7 +209,7 @@ Table::Choice Table::explain(const std::uint64_t* slots, const Hash& hash) const
     const LookupResult result = lookup(slots);
     if (!result.entry) return {{}, default_action_, default_params_, 0, 0};
     const std::size_t at = result.entry.at();
-    Choice out{read(result.entry), {}, {}, packets_[at], bytes_[at]};
+    Choice out{read(result.entry), {}, {}, counts_[at].packets, counts_[at].bytes};
     if (profile_ == nullptr) {
         out.action = out.entry->action;
         out.parameters = out.entry->parameters;
@@ -208,7 +230,7 @@ void Table::resolve(LookupResult& result, Continuation& chosen, const Hash& hash
     const bool direct = targets_[result.entry.at()] == Target::Member;
     const Profile::Member* m = direct ? profile_->member(id) : profile_->choose(id, hash());
     if (m == nullptr) return;  // no action
-    chosen = continuation(m->action, true);
+    chosen = layout_.continuation(m->action, true);
     result = {&chosen, m->parameters.data(), result.entry};
 }
 

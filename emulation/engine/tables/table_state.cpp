@@ -27,18 +27,18 @@ EntrySpec Table::read(EntryIndex entry) const {
     spec.priority = priorities_[e];
     spec.target = targets_[e];
     spec.action = actions_[e];
-    const std::uint64_t* params = params_.data() + e * spec_.parameter_limbs;
+    const std::uint64_t* const params = row_of(entry) + parameters_at_;
+    const std::uint64_t* const key = key_of(entry);
     spec.parameters.assign(
         params, params + (profile_ != nullptr ? 1 : program_.actions[spec.action].parameter_limbs));
-    std::size_t at = e * key_limbs_;
+    std::size_t at = 0;
     for (const Key& k : spec_.keys) {
         MatchValue m;
         const auto n = static_cast<std::ptrdiff_t>(limbs(k.bits));
-        m.value.assign(keys_.begin() + static_cast<std::ptrdiff_t>(at),
-                       keys_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+        m.value.assign(key + at, key + at + n);
         if (shape_ == Shape::Tcam)
-            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(at),
-                           extras_.begin() + static_cast<std::ptrdiff_t>(at) + n);
+            m.extra.assign(extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_ + at),
+                           extras_.begin() + static_cast<std::ptrdiff_t>(e * key_limbs_ + at) + n);
         if (k.kind == MatchKind::Lpm) m.prefix = prefixes_[e];
         if (k.kind == MatchKind::Optional)
             m.prefix = std::any_of(m.extra.begin(), m.extra.end(), [](auto v) { return v != 0; });
@@ -57,7 +57,7 @@ std::pair<std::uint64_t, std::uint64_t> Table::counters(const std::vector<MatchV
                                                         int priority) const {
     const EntryIndex at = find(match, priority);
     if (!at) return {0, 0};
-    return {packets_[at.at()], bytes_[at.at()]};
+    return {counts_[at.at()].packets, counts_[at.at()].bytes};
 }
 
 Status Table::set_counters(const std::vector<MatchValue>& match, int priority, std::uint64_t packets,
@@ -65,8 +65,7 @@ Status Table::set_counters(const std::vector<MatchValue>& match, int priority, s
     const EntryIndex at = find(match, priority);
     if (!at) return Status::NotFound;
     if (!spec_.counted) return Status::Invalid;
-    packets_[at.at()] = packets;
-    bytes_[at.at()] = bytes;
+    counts_[at.at()] = {packets, bytes};
     return Status::Ok;
 }
 
