@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Painting of a fabric on a canvas: links by buckets of colours, a path a bucket; idle links from a picture.
+ * Painting of a fabric on a canvas: links by buckets of colours, a path a bucket, or pixel by pixel in a large
+ * fabric; idle links and nodes from pictures that last until the view changes.
  *
  * Each half of a link has the colour of what leaves the node at that end.
  *
@@ -8,7 +9,10 @@
  * @import { Scene } from "./scene.js"
  */
 
+import { Raster } from "./raster.js";
+
 export const LEVELS = 8; // level 0: idle
+const MANY = 1500; // links from which their pixels are kept: paths would cost a tenth of a second a frame
 const LABELS = 24; // pixels a unit from which nodes have labels
 const RACKS = 5; // pixels a unit below which racks are drawn in place of their nodes
 const SHORT = 120; // pixels below which a link of a large fabric has one colour
@@ -45,6 +49,14 @@ export const levelOf = (byte) => (byte === 0 ? 0 : 1 + ((byte * (LEVELS - 1)) >>
 export class Painter {
   #idle = document.createElement("canvas");
   #key = "";
+  #nodeLayer = document.createElement("canvas");
+  #nodeKey = "";
+  /** @type {unknown} */ #jobs = null;
+  /** @type {Raster | null} */ #raster = null;
+  #ground = new Uint32Array(0);
+  /** @type {ImageData | null} */ #image = null;
+  /** Colours of levels as #rrggbb. @type {string[]} */ #levels = [];
+  /** @type {unknown} */ #painted = null;
 
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -67,15 +79,47 @@ export class Painter {
     const racks = view.scale < RACKS && scene.racks.length > 0 && scene.names.length > 4000;
     this.#background(scene, view, how, racks);
     c.setTransform(1, 0, 0, 1, 0, 0);
-    c.drawImage(this.#idle, 0, 0);
+    const many = scene.names.length > MANY && !racks && tick !== null;
+    if (many) this.#pixels(scene, view, tick, how);
+    else c.drawImage(this.#idle, 0, 0);
     const scale = view.scale * ratio;
     c.setTransform(scale, 0, 0, scale, -view.x * scale, -view.y * scale);
     this.#marks(scene, view, how);
     if (racks) this.#racks(scene, view, tick, how);
     else {
-      if (tick) this.#links(scene, view, tick, how);
+      if (tick) this.#links(scene, view, tick, how, many);
       this.#nodes(scene, view, how);
     }
+  }
+
+  /** Colour the links of a large fabric pixel by pixel, over the picture of idle links.
+   * @param {Scene} scene @param {View} view @param {Tick} tick @param {any} how */
+  #pixels(scene, view, tick, how) {
+    const { width, height } = this.canvas;
+    const ratio = devicePixelRatio;
+    if (!this.#raster || !this.#image) {
+      const idle = /** @type {CanvasRenderingContext2D} */ (this.#idle.getContext("2d", { alpha: false }));
+      this.#levels = how.colours.levels.map((/** @type {string} */ colour) => {
+        idle.fillStyle = colour;
+        return String(idle.fillStyle);
+      });
+      this.#ground = new Uint32Array(idle.getImageData(0, 0, width, height).data.buffer);
+      this.#image = new ImageData(width, height);
+      const pixels = { x: view.x, y: view.y, scale: view.scale * ratio };
+      const thick = 1.45 * ratio * thickness(view);
+      this.#raster = new Raster(scene, pixels, width, height, {
+        thick, short: SHORT * ratio, curved: !straightIn(view),
+      });
+      this.#painted = null;
+    }
+    const bytes = how.by === "queue" ? tick.queue : tick.load;
+    if (this.#painted !== bytes) {
+      const image = new Uint32Array(this.#image.data.buffer);
+      image.set(this.#ground);
+      this.#raster.draw(image, tick, bytes, levelOf, this.#levels);
+      this.#painted = bytes;
+    }
+    this.context.putImageData(this.#image, 0, 0);
   }
 
   /** Draw idle links and boxes into a picture that lasts until the view or the theme changes.
@@ -85,6 +129,7 @@ export class Painter {
     const key = [view.x, view.y, view.scale, canvas.width, canvas.height, how.theme, scene.names.length, racks].join();
     if (key === this.#key) return;
     this.#key = key;
+    this.#raster = null;
     [this.#idle.width, this.#idle.height] = [canvas.width, canvas.height];
     const c = /** @type {CanvasRenderingContext2D} */ (this.#idle.getContext("2d", { alpha: false }));
     c.fillStyle = how.background;
@@ -114,8 +159,9 @@ export class Painter {
     c.stroke(path);
   }
 
-  /** @param {Scene} scene @param {View} view @param {Tick} tick @param {any} how */
-  #links(scene, view, tick, how) {
+  /** Draw all links, or only those that are down or impaired.
+   * @param {Scene} scene @param {View} view @param {Tick} tick @param {any} how @param {boolean} wrong */
+  #links(scene, view, tick, how, wrong) {
     const c = this.context;
     const bytes = how.by === "queue" ? tick.queue : tick.load;
     const paths = Array.from({ length: LEVELS }, () => new Path2D());
@@ -123,10 +169,11 @@ export class Painter {
     const crosses = new Path2D();
     const impaired = new Path2D();
     const cross = Math.min(0.16, 5 / view.scale);
-    const straight = view.scale < 14;
+    const straight = straightIn(view);
     const short = SHORT / view.scale;
     const count = Math.min(scene.names.length, tick.state.length);
     for (let at = 0; at < count; at++) {
+      if (wrong && tick.state[at] === UP) continue;
       const [x1, y1] = [scene.x[scene.a[at]], scene.y[scene.a[at]]];
       const [x2, y2] = [scene.x[scene.b[at]], scene.y[scene.b[at]]];
       const [cx, cy, mx, my] = [scene.cx[at], scene.cy[at], scene.mx[at], scene.my[at]];
@@ -146,6 +193,7 @@ export class Painter {
         impaired.moveTo(x1, y1);
         impaired.quadraticCurveTo(cx, cy, x2, y2);
       }
+      if (wrong) continue;
       let there = levelOf(bytes[2 * at]);
       const back = levelOf(bytes[2 * at + 1]);
       if (straight && Math.abs(x1 - x2) + Math.abs(y1 - y2) < short) {
@@ -169,7 +217,7 @@ export class Painter {
         else path.quadraticCurveTo((x2 + cx) / 2, (y2 + cy) / 2, mx, my);
       }
     }
-    const width = view.scale > 30 ? 1 : view.scale > 9 ? 0.7 : 0.45;
+    const width = thickness(view);
     for (let level = 1; level < LEVELS; level++) {
       c.strokeStyle = how.colours.levels[level];
       c.lineWidth = (width * (1 + (0.9 * level) / LEVELS)) / view.scale;
@@ -186,9 +234,23 @@ export class Painter {
     c.stroke(crosses);
   }
 
-  /** @param {Scene} scene @param {View} view @param {any} how */
+  /** Draw nodes from a picture that lasts until the view, the theme or the jobs change.
+   * @param {Scene} scene @param {View} view @param {any} how */
   #nodes(scene, view, how) {
-    const c = this.context;
+    const { canvas, context } = this;
+    if (this.#nodeKey !== this.#key || (this.#jobs !== how.jobs && how.jobs.length)) {
+      [this.#nodeKey, this.#jobs] = [this.#key, how.jobs];
+      [this.#nodeLayer.width, this.#nodeLayer.height] = [canvas.width, canvas.height];
+      const layer = /** @type {CanvasRenderingContext2D} */ (this.#nodeLayer.getContext("2d"));
+      layer.setTransform(context.getTransform());
+      this.#paintNodes(layer, scene, view, how);
+    }
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(this.#nodeLayer, 0, 0);
+  }
+
+  /** @param {CanvasRenderingContext2D} c @param {Scene} scene @param {View} view @param {any} how */
+  #paintNodes(c, scene, view, how) {
     const { kind, name } = scene.fabric.nodes;
     const job = jobOf(scene, how.jobs);
     const radius = view.scale > 30 ? 0.19 : Math.max(0.12, 1.6 / view.scale);
@@ -312,6 +374,12 @@ export class Painter {
     c.globalAlpha = 1;
   }
 }
+
+/** Width of an idle link's line in pixels. @param {View} view */
+const thickness = ({ scale }) => (scale > 30 ? 1 : scale > 9 ? 0.7 : 0.45);
+
+/** Whether links are drawn as straight lines. @param {View} view */
+const straightIn = ({ scale }) => scale < 14;
 
 /** Position of each node's job, -1 for none. @param {Scene} scene @param {Job[]} jobs */
 function jobOf(scene, jobs) {
